@@ -1,0 +1,86 @@
+import Synchronization
+
+extension Loop {
+    /// A version-0 source: work that is signalled by hand and performed by the next pass of a loop.
+    ///
+    /// Any number of signals before that pass make one call. A source can be in several modes and several loops: the first loop
+    /// that looks performs it. CF: `CFRunLoopSource` with a `CFRunLoopSourceContext` of version 0.
+    ///
+    /// ```swift
+    /// let source = Loop.Source0 { print("performed") }
+    /// Loop.current.add(source, in: .default)
+    /// source.signal()
+    /// Loop.current.run(mode: .default, for: .zero)  // performed
+    /// ```
+    public final class Source0: Item, @unchecked Sendable {
+        /// Sources of lower order are performed earlier in a pass; those of equal order in the order of their signals.
+        public let order: Int
+
+        private let performHandler: @Sendable () -> Void
+        private let scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
+        private let cancelHandler: (@Sendable (Loop, Mode) -> Void)?
+
+        /// When the source was last signalled, on a counter of all signals; 0 when it is not signalled.
+        private let signalTime = Atomic<UInt64>(0)
+
+        private static let signalCount = Atomic<UInt64>(0)
+
+        /// Makes a source.
+        ///
+        /// - Parameters:
+        ///   - order: Its place among the sources performed in one pass: lower is earlier.
+        ///   - schedule: Called whenever the source joins a mode, on the thread that adds it.
+        ///   - cancel: Called whenever the source leaves a mode, on the thread that removes it; also when the loop's thread ends.
+        ///   - perform: Called on the loop's thread by the pass that finds the source signalled.
+        public init(
+            order: Int = 0, schedule: (@Sendable (Loop, Mode) -> Void)? = nil,
+            cancel: (@Sendable (Loop, Mode) -> Void)? = nil, perform: @escaping @Sendable () -> Void
+        ) {
+            self.order = order
+            self.performHandler = perform
+            self.scheduleHandler = schedule
+            self.cancelHandler = cancel
+        }
+
+        /// Whether the source has been signalled and not yet performed.
+        public var isSignalled: Bool { signalTime.load(ordering: .acquiring) != 0 }
+
+        /// Marks the source, to be performed by the next pass of a loop that has it, and wakes its loops.
+        ///
+        /// From any thread. Does nothing when the source is invalid. CF: `CFRunLoopSourceSignal`, followed by
+        /// `CFRunLoopWakeUp` for every loop.
+        ///
+        /// - Parameter wake: `false` marks the source only, as CF does: a loop that sleeps goes on sleeping.
+        public func signal(wake: Bool = true) {
+            // Relaxed: only distinct, growing numbers are wanted.
+            let time = Source0.signalCount.add(1, ordering: .relaxed).newValue
+            itemLock.withLock {
+                guard isValid else { return }
+                // Release: the performing thread sees what the caller did before.
+                signalTime.store(time, ordering: .releasing)
+                for mode in modesWhileLocked {
+                    mode.mayHaveSignal.store(true, ordering: .releasing)
+                    if wake { mode.waker.wake() }
+                }
+            }
+        }
+
+        // MARK: For the pass
+
+        /// The time of the signal that waits, or 0.
+        var pendingSignal: UInt64 { signalTime.load(ordering: .relaxed) }
+
+        /// Takes the mark away; false when there is none: invalidated meanwhile, or another loop was faster.
+        func takeSignal() -> Bool { signalTime.exchange(0, ordering: .acquiring) != 0 && isValid }
+
+        func perform() { performHandler() }
+
+        // MARK: Item
+
+        override func insert(into mode: ModeState) { mode.insert(self) }
+        override func remove(from mode: ModeState) { mode.remove(self) }
+        override func didJoin(_ mode: Mode, of loop: Loop) { scheduleHandler?(loop, mode) }
+        override func didLeave(_ mode: Mode, of loop: Loop) { cancelHandler?(loop, mode) }
+        override func didInvalidate() { signalTime.store(0, ordering: .relaxed) }
+    }
+}

@@ -1,0 +1,265 @@
+import Synchronization
+
+extension Loop {
+    /// Calls its handler at a time, once or again and again.
+    ///
+    /// A timer does nothing until it is added to a loop, and fires only while that loop runs in one of the timer's modes. It is
+    /// in one loop at a time. It never fires early. A repeating timer keeps to its grid of instants however late a call was or however long
+    /// it took: it does not drift, and it does not make up for what it missed with a volley of calls. CF: `CFRunLoopTimer`.
+    ///
+    /// ```swift
+    /// let timer = Loop.Timer(every: .milliseconds(100)) { firing in
+    ///     print("due at \(firing.scheduledTime), \(firing.missed) missed")
+    /// }
+    /// Loop.current.add(timer, in: .default)
+    /// ```
+    ///
+    /// Delays and intervals are rounded up to whole nanoseconds; negative ones count as zero, an interval of zero means *once*, and
+    /// what is beyond `Instant.distantFuture` never comes.
+    public final class Timer: Item, @unchecked Sendable {
+        /// One call of a timer.
+        public struct Firing: Sendable {
+            /// The timer, for instance to invalidate it.
+            public let timer: Timer
+            /// The instant that this call was due at.
+            public let scheduledTime: Instant
+            /// How many instants of the timer's grid were passed over since the call before, because the loop was busy, in another mode,
+            /// or not running. Every instant is either a call or counted here.
+            public let missed: Int
+        }
+
+        /// What the timer knows of its fire time.
+        private enum FireTime {
+            /// None yet: that long after it is added for the first time.
+            case delay(Int64)
+            /// Asked for before the timer was in a loop, at `settled` of the monotonic clock. A past time counts as the time of asking.
+            case asked(Int64, settled: Int64)
+            /// On the clock of the loop it is, or was, in.
+            case at(Int64)
+        }
+
+        private let handler: @Sendable (Firing) -> Void
+
+        /// Nanoseconds; 0 for a timer that fires once.
+        private let intervalNanoseconds: Int64
+
+        // Both are written with the loop's lock and the item's lock held while the timer is in a loop, and with the
+        // item's lock alone while it is not: so they may be read under either.
+        private var fireTime: FireTime
+        private var toleranceNanoseconds: Int64
+
+        /// Grid instants passed over since the last call. Touched by the thread of the loop it fires on.
+        private var missed = 0
+
+        /// Where the timer is in the heaps of its modes. Guarded by the loop's lock.
+        var places = HeapPlaces()
+
+        /// Whether the handler runs. Written with the lock of the loop it fires on held; atomic because the timer can be moved to another
+        /// loop meanwhile. Relaxed: it guards nothing but itself.
+        private let firing = Atomic<Bool>(false)
+
+        private init(
+            _ fireTime: FireTime, _ interval: Duration?, _ tolerance: Duration,
+            _ handler: @escaping @Sendable (Firing) -> Void
+        ) {
+            self.fireTime = fireTime
+            self.intervalNanoseconds = max(0, interval?.wholeNanoseconds ?? 0)
+            self.toleranceNanoseconds = 0
+            self.handler = handler
+            super.init()
+            self.toleranceNanoseconds = allowed(tolerance)
+        }
+
+        /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.
+        ///
+        /// - Parameters:
+        ///   - delay: How long to wait at least, from the moment of adding. Zero or less: the next pass.
+        ///   - interval: The distance of the calls that follow; nil or zero or less for one call only.
+        ///   - tolerance: How much later than due a call may come; see `tolerance`.
+        ///   - handler: Called on the loop's thread. Not called again while it runs, for instance by a nested run.
+        public convenience init(
+            after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
+            handler: @escaping @Sendable (_ firing: Firing) -> Void
+        ) {
+            self.init(.delay(max(0, delay.wholeNanoseconds)), interval, tolerance, handler)
+        }
+
+        /// Makes a timer that fires at `time` on the clock of the loop it is added to, and then every `interval`. A time in the past
+        /// counts as now. CF: `CFRunLoopTimerCreate`.
+        public convenience init(
+            at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
+            handler: @escaping @Sendable (_ firing: Firing) -> Void
+        ) {
+            let asked = FireTime.asked(time.nanoseconds, settled: System.monotonicNanoseconds())
+            self.init(asked, interval, tolerance, handler)
+        }
+
+        /// Makes a timer that fires every `interval`, the first time one interval after it is added to a loop.
+        public convenience init(
+            every interval: Duration, tolerance: Duration = .zero,
+            handler: @escaping @Sendable (_ firing: Firing) -> Void
+        ) {
+            self.init(after: interval, repeating: interval, tolerance: tolerance, handler: handler)
+        }
+
+        // MARK: Properties
+
+        /// The distance of two calls; zero for a timer that fires once. CF: `CFRunLoopTimerGetInterval`.
+        public var interval: Duration { .nanoseconds(intervalNanoseconds) }
+
+        /// Whether the timer fires again and again. CF: `CFRunLoopTimerDoesRepeat`.
+        public var repeats: Bool { intervalNanoseconds > 0 }
+
+        /// When the timer fires next; nil when it is invalid, or made with a delay and not added to a loop yet.
+        ///
+        /// May be set from any thread, any number of times, and takes effect at once. A time in the past counts as now; nil stops the timer until
+        /// another time is set. A repeating timer's grid moves with it. Inside the timer's own handler only a
+        /// time later than `Firing.scheduledTime` counts, and a timer that fires once ends all the same. An invalid timer ignores it.
+        /// CF: `CFRunLoopTimerSetNextFireDate`.
+        public var nextFireTime: Instant? {
+            get {
+                itemLock.withLock {
+                    guard isValid else { return nil }
+                    switch fireTime {
+                    case .delay: return nil
+                    case .asked(let time, _), .at(let time):
+                        return time == TimerHeap.never ? nil : Instant(nanoseconds: time)
+                    }
+                }
+            }
+            set {
+                let asked = newValue?.nanoseconds ?? TimerHeap.never
+                change { timer, loop in
+                    timer.fireTime =
+                        if let loop {
+                            .at(max(asked, loop.clock.nanoseconds))
+                        } else {
+                            .asked(asked, settled: System.monotonicNanoseconds())
+                        }
+                }
+            }
+        }
+
+        /// How much later than due a call may come, so that one wake-up can serve several timers. The loop sleeps until the first timer that
+        /// cannot wait any longer, and then fires all that are due. The grid of a repeating timer does not move with it.
+        ///
+        /// Negative values count as zero; a repeating timer's is at most half its interval. May be set from any thread.
+        /// CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
+        public var tolerance: Duration {
+            get { .nanoseconds(itemLock.withLock { toleranceNanoseconds }) }
+            set { change { timer, _ in timer.toleranceNanoseconds = timer.allowed(newValue) } }
+        }
+
+        private func allowed(_ tolerance: Duration) -> Int64 {
+            let wanted = max(0, tolerance.wholeNanoseconds)
+            return repeats ? min(wanted, intervalNanoseconds / 2) : wanted
+        }
+
+        // MARK: Times, for the heaps
+
+        /// When the timer may fire, and when it must. The lock of the timer's loop or of the item is held.
+        private var times: (deadline: Int64, latest: Int64) {
+            guard !firing.load(ordering: .relaxed), case .at(let time) = fireTime else {
+                return (TimerHeap.never, TimerHeap.never)
+            }
+            return (time, time.addingSaturating(toleranceNanoseconds))
+        }
+
+        /// Changes the timer's times with the locks held that this takes, and tells its heaps.
+        private func change(_ body: (Timer, Loop?) -> Void) {
+            while true {
+                guard let loop = itemLock.withLock({ modesWhileLocked.first })?.loop else {
+                    let isDone = itemLock.withLock {
+                        guard modesWhileLocked.isEmpty || modesWhileLocked[0].loop == nil else { return false }
+                        if isValid { body(self, nil) }
+                        return true
+                    }
+                    if isDone { return }
+                    continue
+                }
+                let isDone = loop.lock.withLock {
+                    let modes = itemLock.withLock { () -> [ModeState]? in
+                        // It may have moved between the two looks.
+                        guard modesWhileLocked.first?.waker === loop.waker else { return nil }
+                        if isValid { body(self, loop) }
+                        return modesWhileLocked
+                    }
+                    guard let modes else { return false }
+                    let (deadline, latest) = times
+                    for mode in modes {
+                        mode.timers.update(self, deadline: deadline, latest: latest)
+                        loop.timersChanged(in: mode)
+                    }
+                    return true
+                }
+                if isDone { return }
+            }
+        }
+
+        // MARK: Firing, for the pass
+
+        /// Begins a call, unless the timer is not due any more, is firing already, or has left `loop`. The loop's lock is held.
+        func beginFiring(on loop: Loop, at now: Int64) -> Firing? {
+            guard isValid, !firing.load(ordering: .relaxed), case .at(let scheduled) = fireTime, scheduled <= now else {
+                return nil
+            }
+            let modes = currentModes
+            guard modes.contains(where: { $0.waker === loop.waker && $0.mode != .common }) else { return nil }
+            firing.store(true, ordering: .relaxed)
+            // A firing timer is parked at the end of the heaps, or a nested run would see it due for ever.
+            for mode in modes { mode.timers.update(self, deadline: TimerHeap.never, latest: TimerHeap.never) }
+            defer { missed = 0 }
+            return Firing(timer: self, scheduledTime: Instant(nanoseconds: scheduled), missed: missed)
+        }
+
+        func fire(_ firing: Firing) { handler(firing) }
+
+        /// Ends a call: invalidates a timer that fires once, and moves one that repeats on along its grid.
+        func endFiring(_ call: Firing, now: Int64) {
+            guard repeats else {
+                invalidate()
+                firing.store(false, ordering: .relaxed)
+                return
+            }
+            let scheduled = call.scheduledTime.nanoseconds
+            change { timer, loop in
+                timer.firing.store(false, ordering: .relaxed)
+                // A time set by the handler counts if it is later than the one being served.
+                if case .at(let time) = timer.fireTime, time <= scheduled {
+                    let periods = max(0, now - scheduled) / timer.intervalNanoseconds
+                    timer.missed = Int(periods)
+                    timer.fireTime = .at(
+                        scheduled.addingSaturating(periods * timer.intervalNanoseconds)
+                            .addingSaturating(timer.intervalNanoseconds))
+                }
+            }
+        }
+
+        /// The instant being served while the handler runs, else the next one.
+        var servedOrNextTime: Int64 {
+            if case .at(let time) = fireTime { time } else { TimerHeap.never }
+        }
+
+        // MARK: Item
+
+        override var canBeInManyLoops: Bool { false }
+
+        override func insert(into mode: ModeState) {
+            guard let loop = mode.loop else { return }
+            itemLock.withLock {
+                // The clock is read here and now: a deadline is never counted from an older time.
+                switch fireTime {
+                case .delay(let delay): fireTime = .at(loop.clock.nanoseconds.addingSaturating(delay))
+                case .asked(let time, let settled):
+                    fireTime = .at(max(time, loop.clock.isVirtual ? loop.clock.nanoseconds : settled))
+                case .at: break
+                }
+            }
+            let (deadline, latest) = times
+            mode.timers.insert(self, deadline: deadline, latest: latest)
+            loop.timersChanged(in: mode)
+        }
+
+        override func remove(from mode: ModeState) { mode.timers.remove(self) }
+    }
+}

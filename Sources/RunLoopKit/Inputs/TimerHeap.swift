@@ -1,0 +1,195 @@
+/// The timers of one mode, earliest first: a 4-ary heap of plain values.
+///
+/// Each timer knows its place, so adding, removing and re-timing are O(log n) without a search. Equal deadlines are first come, first
+/// served: every change of a deadline gets a new sequence number. Guarded by the loop's lock.
+struct TimerHeap {
+    /// A timer with the times it is sorted by, so that sifting touches the timers only to tell them their places.
+    struct Entry {
+        /// When the timer may fire, in nanoseconds.
+        var deadline: Int64
+        /// When it has to fire: the deadline plus the tolerance.
+        var latest: Int64
+        var sequence: UInt64
+        let timer: Loop.Timer
+
+        func isBefore(_ other: Entry) -> Bool {
+            (deadline, sequence) < (other.deadline, other.sequence)
+        }
+    }
+
+    /// The deadline of a timer that is not to fire: one that has no fire time, or is firing already.
+    static let never = Int64.max
+
+    /// Whose places the timers keep; a timer in several modes has a place in several heaps.
+    var owner: ObjectIdentifier?
+
+    private var entries: [Entry] = []
+    private var lastSequence: UInt64 = 0
+
+    /// Whether any timer was ever added with a tolerance: if not, the first entry says it all.
+    private var mayHaveTolerance = false
+
+    /// The earliest `latest` of all entries, nil when unknown.
+    private var earliestLatest: Int64?
+
+    var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
+    var all: [Loop.Timer] { entries.map(\.timer) }
+
+    /// The earliest deadline, or nil when no timer is to fire.
+    var earliestDeadline: Int64? {
+        guard let first = entries.first, first.deadline != TimerHeap.never else { return nil }
+        return first.deadline
+    }
+
+    // MARK: Changing
+
+    mutating func insert(_ timer: Loop.Timer, deadline: Int64, latest: Int64) {
+        entries.append(Entry(deadline: deadline, latest: latest, sequence: nextSequence(), timer: timer))
+        noteAdded(deadline: deadline, latest: latest)
+        siftUp(from: entries.count - 1)
+    }
+
+    mutating func remove(_ timer: Loop.Timer) {
+        guard let index = timer.places[owner] else { return }
+        timer.places[owner] = nil
+        noteRemoved(entries[index].latest)
+        let last = entries.removeLast()
+        guard index < entries.count else { return }
+        entries[index] = last
+        settle(index)
+    }
+
+    mutating func update(_ timer: Loop.Timer, deadline: Int64, latest: Int64) {
+        guard let index = timer.places[owner] else { return }
+        noteRemoved(entries[index].latest)
+        entries[index].deadline = deadline
+        entries[index].latest = latest
+        entries[index].sequence = nextSequence()
+        noteAdded(deadline: deadline, latest: latest)
+        settle(index)
+    }
+
+    mutating func removeAll() {
+        for entry in entries { entry.timer.places[owner] = nil }
+        entries = []
+        earliestLatest = nil
+    }
+
+    // MARK: Asking
+
+    /// When the loop has to wake for its timers at the latest; nil when never.
+    ///
+    /// This is CF's rule of soft and hard deadlines, said shorter. CF: go through the timers by soft deadline for as long as it is not
+    /// later than the earliest hard deadline so far. A timer beyond that point has a hard deadline later still, so the
+    /// rule gives the earliest hard deadline of all; and its timer is soft-due by then, with all others that are.
+    mutating func wakeUpTime() -> Int64? {
+        guard mayHaveTolerance else { return earliestDeadline }
+        if earliestLatest == nil {
+            var earliest = TimerHeap.never
+            visit(0) { entry in
+                guard entry.deadline <= earliest else { return false }
+                earliest = min(earliest, entry.latest)
+                return true
+            }
+            earliestLatest = earliest
+        }
+        return earliestLatest == TimerHeap.never ? nil : earliestLatest
+    }
+
+    /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
+    func collectDue(at now: Int64, into due: inout [Loop.Timer]) {
+        guard let first = entries.first, first.deadline <= now else { return }
+        var found: [Entry] = []
+        visit(0) { entry in
+            guard entry.deadline <= now else { return false }
+            found.append(entry)
+            return true
+        }
+        if found.count > 1 { found.sort { $0.isBefore($1) } }
+        due.append(contentsOf: found.lazy.map(\.timer))
+    }
+
+    /// Visits the entry at `index` and those below it, leaving out what is below one for which `body` says false.
+    private func visit(_ index: Int, _ body: (Entry) -> Bool) {
+        guard index < entries.count, body(entries[index]) else { return }
+        let firstChild = 4 * index + 1
+        guard firstChild < entries.count else { return }
+        for child in firstChild..<min(firstChild + 4, entries.count) { visit(child, body) }
+    }
+
+    // MARK: The heap
+
+    private mutating func nextSequence() -> UInt64 {
+        lastSequence += 1
+        return lastSequence
+    }
+
+    private mutating func noteAdded(deadline: Int64, latest: Int64) {
+        if latest != deadline { mayHaveTolerance = true }
+        if let known = earliestLatest { earliestLatest = min(known, latest) }
+    }
+
+    private mutating func noteRemoved(_ latest: Int64) { if latest == earliestLatest { earliestLatest = nil } }
+
+    private mutating func settle(_ index: Int) {
+        if index > 0, entries[index].isBefore(entries[(index - 1) / 4]) {
+            siftUp(from: index)
+        } else {
+            siftDown(from: index)
+        }
+    }
+
+    private mutating func siftUp(from start: Int) {
+        var index = start
+        while index > 0 {
+            let parent = (index - 1) / 4
+            guard entries[index].isBefore(entries[parent]) else { break }
+            entries.swapAt(index, parent)
+            entries[index].timer.places[owner] = index
+            index = parent
+        }
+        entries[index].timer.places[owner] = index
+    }
+
+    private mutating func siftDown(from start: Int) {
+        var index = start
+        while true {
+            let firstChild = 4 * index + 1
+            guard firstChild < entries.count else { break }
+            var smallest = firstChild
+            for child in (firstChild + 1)..<max(min(firstChild + 4, entries.count), firstChild + 1)
+            where entries[child].isBefore(entries[smallest]) {
+                smallest = child
+            }
+            guard entries[smallest].isBefore(entries[index]) else { break }
+            entries.swapAt(index, smallest)
+            entries[index].timer.places[owner] = index
+            index = smallest
+        }
+        entries[index].timer.places[owner] = index
+    }
+}
+
+/// A timer's places in the heaps of the modes it is in: nearly always one.
+struct HeapPlaces {
+    private var heap: ObjectIdentifier?
+    private var place = 0
+    private var others: [ObjectIdentifier: Int] = [:]
+
+    subscript(owner: ObjectIdentifier?) -> Int? {
+        get {
+            guard let owner else { return nil }
+            return heap == owner ? place : others[owner]
+        }
+        set {
+            guard let owner else { return }
+            if heap == owner || (heap == nil && others[owner] == nil) {
+                heap = newValue == nil ? nil : owner
+                place = newValue ?? 0
+            } else {
+                others[owner] = newValue
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/// An epoll set: many descriptors, each with a token that says whose it is.
+///
+/// All are watched edge-triggered for readability. Tokens, not descriptor numbers, identify who became ready: a
+/// number can be closed and given to somebody else between the kernel's report and our look at it.
+final class Poller {
+    /// The epoll set itself. It can be watched like any other descriptor: readable when something in it is ready.
+    let descriptor: Descriptor
+
+    private let events: UnsafeMutableBufferPointer<CPollEvent>
+
+    /// How many ready descriptors one `wait` fetches at most.
+    static let capacity = 64
+
+    init() throws(LoopError) {
+        descriptor = try System.makeEpoll()
+        events = .allocate(capacity: Poller.capacity)
+        events.initialize(repeating: CPollEvent())
+    }
+
+    deinit {
+        System.close(descriptor)
+        events.deallocate()
+    }
+
+    func add(_ descriptor: Descriptor, token: UInt64) throws(LoopError) {
+        try System.add(descriptor, to: self.descriptor, token: token)
+    }
+
+    func remove(_ descriptor: Descriptor) { System.remove(descriptor, from: self.descriptor) }
+
+    /// Fetches what is ready, waiting for it when `blocking`. May return 0 although blocking: look again.
+    func wait(blocking: Bool) -> Int { System.wait(epoll: descriptor, into: events, blocking: blocking) }
+
+    /// The token of the `index`th descriptor that the last `wait` reported, in the order in which they became ready.
+    func token(at index: Int) -> UInt64 { events[index].data.u64 }
+}

@@ -1,0 +1,219 @@
+// Every system call of the library, as thin wrappers that turn errno into a `LoopError`. This is the only
+// file that imports the C library: what else needs it goes through here.
+
+internal import CLinux
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Android)
+    internal import Android
+#else
+    #error("RunLoopKit needs Linux (Glibc, Musl or Android): it is built on epoll, eventfd and timerfd.")
+#endif
+
+/// A file descriptor's number.
+typealias Descriptor = Int32
+
+/// The C types and constants that the rest of the kernel folder stores.
+typealias CMutex = pthread_mutex_t
+typealias CCondition = pthread_cond_t
+typealias CThread = pthread_t
+typealias CThreadKey = pthread_key_t
+typealias CPollEvent = epoll_event
+
+/// Thin wrappers around system calls and the C library.
+enum System {
+    // MARK: Descriptors
+
+    /// A new eventfd with the count zero; non-blocking, so that reading it never waits.
+    static func makeEventFD() throws(LoopError) -> Descriptor {
+        try check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
+    }
+
+    /// A new timerfd on CLOCK_MONOTONIC, disarmed.
+    static func makeTimerFD() throws(LoopError) -> Descriptor {
+        try check("timerfd_create", timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
+    }
+
+    /// A new epoll set.
+    static func makeEpoll() throws(LoopError) -> Descriptor {
+        try check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
+    }
+
+    static func close(_ descriptor: Descriptor) {
+        // EINTR too means closed on Linux: never repeat a close.
+        #if canImport(Glibc)
+            _ = Glibc.close(descriptor)
+        #elseif canImport(Musl)
+            _ = Musl.close(descriptor)
+        #elseif canImport(Android)
+            _ = Android.close(descriptor)
+        #endif
+    }
+
+    /// Adds 1 to an eventfd. Async-signal-safe: no lock, no allocation, errno kept.
+    static func signal(eventFD: Descriptor) {
+        let saved = errno
+        var one: UInt64 = 1
+        while write(eventFD, &one, 8) < 0, errno == EINTR {}
+        errno = saved
+    }
+
+    /// What was added to an eventfd since it was last read; 0 when nothing was.
+    static func drain(eventFD: Descriptor) -> UInt64 {
+        var count: UInt64 = 0
+        while true {
+            if read(eventFD, &count, 8) == 8 { return count }
+            if errno != EINTR { return 0 }
+        }
+    }
+
+    /// Arms a timerfd for an absolute time, in nanoseconds of CLOCK_MONOTONIC. Times of zero or less are armed
+    /// as 1 ns, since zero disarms.
+    static func arm(timerFD: Descriptor, at nanoseconds: Int64) {
+        let time = max(nanoseconds, 1)
+        var setting = itimerspec()
+        setting.it_value.tv_sec = Int(time / 1_000_000_000)
+        setting.it_value.tv_nsec = Int(time % 1_000_000_000)
+        guard timerfd_settime(timerFD, Int32(TFD_TIMER_ABSTIME), &setting, nil) == 0 else {
+            fatalError("RunLoopKit: \(LoopError(call: "timerfd_settime"))")
+        }
+    }
+
+    // MARK: epoll
+
+    /// Puts a descriptor into an epoll set, edge-triggered, for readability.
+    static func add(_ descriptor: Descriptor, to epoll: Descriptor, token: UInt64) throws(LoopError) {
+        var event = epoll_event()
+        event.events = CLINUX_EPOLLIN | CLINUX_EPOLLET
+        event.data.u64 = token
+        try check("epoll_ctl", epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event))
+    }
+
+    /// Takes a descriptor out of an epoll set. One that has left already is no error.
+    static func remove(_ descriptor: Descriptor, from epoll: Descriptor) {
+        var event = epoll_event()  // Kernels before 2.6.9 wanted one.
+        _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
+    }
+
+    /// Waits without limit, or looks once, for ready descriptors. Zero when there are none, or when a Unix signal
+    /// interrupted the wait: the caller looks again at what it waits for.
+    static func wait(
+        epoll: Descriptor, into events: UnsafeMutableBufferPointer<CPollEvent>, blocking: Bool
+    ) -> Int {
+        let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), blocking ? -1 : 0)
+        if count >= 0 { return Int(count) }
+        guard errno == EINTR else { fatalError("RunLoopKit: \(LoopError(call: "epoll_wait"))") }
+        return 0
+    }
+
+    /// Whether a descriptor is readable now. Looks without consuming anything, so it may be asked of an epoll set.
+    static func isReadable(_ descriptor: Descriptor) -> Bool {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&request, 1, 0) > 0
+    }
+
+    // MARK: Time
+
+    /// CLOCK_MONOTONIC in nanoseconds: it does not count time in suspend, and nobody sets it.
+    static func monotonicNanoseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    // MARK: Mutexes and condition variables
+
+    static func initialize(_ mutex: UnsafeMutablePointer<CMutex>) {
+        mutex.initialize(to: CMutex())
+        pthread_mutex_init(mutex, nil)
+    }
+
+    static func destroy(_ mutex: UnsafeMutablePointer<CMutex>) { pthread_mutex_destroy(mutex) }
+
+    @inline(__always)
+    static func lock(_ mutex: UnsafeMutablePointer<CMutex>) { pthread_mutex_lock(mutex) }
+
+    @inline(__always)
+    static func unlock(_ mutex: UnsafeMutablePointer<CMutex>) { pthread_mutex_unlock(mutex) }
+
+    static func initialize(_ condition: UnsafeMutablePointer<CCondition>) {
+        condition.initialize(to: CCondition())
+        pthread_cond_init(condition, nil)
+    }
+
+    static func destroy(_ condition: UnsafeMutablePointer<CCondition>) { pthread_cond_destroy(condition) }
+
+    static func wait(_ condition: UnsafeMutablePointer<CCondition>, _ mutex: UnsafeMutablePointer<CMutex>) {
+        pthread_cond_wait(condition, mutex)
+    }
+
+    static func broadcast(_ condition: UnsafeMutablePointer<CCondition>) { pthread_cond_broadcast(condition) }
+
+    // MARK: Threads
+
+    /// Whether the caller is the process's initial thread.
+    static var isInitialThread: Bool { clinux_thread_id() == getpid() }
+
+    /// Gives up the processor for a moment.
+    static func yieldThread() { sched_yield() }
+
+    /// A thread-specific value; `destructor` runs on a thread that ends with a value set.
+    static func makeThreadKey(destructor: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) -> CThreadKey {
+        var key = CThreadKey()
+        #if canImport(Glibc) || canImport(Musl)
+            let code = pthread_key_create(&key, destructor)
+        #else
+            let code = pthread_key_create(&key, { destructor($0) })
+        #endif
+        guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "pthread_key_create", code: code))") }
+        return key
+    }
+
+    @inline(__always)
+    static func value(of key: CThreadKey) -> UnsafeMutableRawPointer? { pthread_getspecific(key) }
+
+    static func set(_ value: UnsafeMutableRawPointer?, for key: CThreadKey) { pthread_setspecific(key, value) }
+
+    // MARK: Errors and output
+
+    /// errno's symbolic name and text, such as `too many open files (EMFILE)`.
+    static func describe(errno code: Int32) -> String {
+        let text = String(cString: strerror(code))
+        return "\(text) (\(name(ofErrno: code)))"
+    }
+
+    /// One line on stderr, written at once.
+    static func complain(_ line: String) {
+        let bytes = Array("\(line)\n".utf8)
+        _ = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    /// The errno of a call that has just failed.
+    static var lastError: Int32 { errno }
+
+    /// The result of a call that returns -1 on failure.
+    @discardableResult
+    private static func check(_ call: String, _ result: Int32) throws(LoopError) -> Int32 {
+        guard result >= 0 else { throw LoopError(call: call) }
+        return result
+    }
+
+    private static func name(ofErrno code: Int32) -> String {
+        switch code {
+        case EMFILE: "EMFILE"
+        case ENFILE: "ENFILE"
+        case ENOMEM: "ENOMEM"
+        case ENOSPC: "ENOSPC"
+        case EAGAIN: "EAGAIN"
+        case EPERM: "EPERM"
+        case EBADF: "EBADF"
+        case EEXIST: "EEXIST"
+        case EINVAL: "EINVAL"
+        case ENOSYS: "ENOSYS"
+        default: "errno \(code)"
+        }
+    }
+}

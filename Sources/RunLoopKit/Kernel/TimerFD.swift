@@ -1,0 +1,25 @@
+/// A timerfd on the monotonic clock, and what it is armed for.
+///
+/// Edge-triggered and never read: arming it again clears what has fired.
+final class TimerFD {
+    let descriptor: Descriptor
+
+    /// What the kernel holds *now*: nil when disarmed, or when it has fired.
+    private(set) var armedTime: Int64?
+
+    init() throws(LoopError) { descriptor = try System.makeTimerFD() }
+
+    deinit { System.close(descriptor) }
+
+    /// Makes the descriptor readable at `nanoseconds` of the monotonic clock. Says whether that took a system call:
+    /// none is made when it is armed for that time already.
+    func arm(at nanoseconds: Int64) -> Bool {
+        guard armedTime != nanoseconds else { return false }
+        System.arm(timerFD: descriptor, at: nanoseconds)
+        armedTime = nanoseconds
+        return true
+    }
+
+    /// To be called when the descriptor became readable: the kernel holds nothing any more.
+    func didFire() { armedTime = nil }
+}

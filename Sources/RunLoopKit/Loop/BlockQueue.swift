@@ -1,0 +1,103 @@
+import Synchronization
+
+/// Which modes a posted block may run in.
+enum ModeFilter: Sendable {
+    case one(Loop.Mode)
+    case any(Set<Loop.Mode>)
+
+    /// Whether a block with this filter runs in `mode`, given the loop's common modes as they are now.
+    func admits(_ mode: Loop.Mode, common: [Loop.Mode]) -> Bool {
+        switch self {
+        case .one(let own): own == mode || (own == .common && common.contains(mode))
+        case .any(let set): set.contains(mode) || (set.contains(.common) && common.contains(mode))
+        }
+    }
+
+    var modes: [Loop.Mode] {
+        switch self {
+        case .one(let mode): [mode]
+        case .any(let set): set.sorted { $0.name < $1.name }
+        }
+    }
+}
+
+/// Closures posted to a loop, in the order in which they were posted. Guarded by the loop's lock.
+struct BlockQueue {
+    struct Block {
+        let modes: ModeFilter
+        let handle: Loop.PendingBlock?
+        let body: @Sendable () -> Void
+    }
+
+    private(set) var blocks: [Block?] = []
+
+    /// The storage of an earlier drain, so that posting and draining do not allocate again and again.
+    private var spare: [Block?] = []
+
+    var isEmpty: Bool { blocks.isEmpty }
+
+    mutating func append(_ block: Block) { blocks.append(block) }
+
+    /// Whether a block waits that may run in `mode`.
+    func hasBlock(for mode: Loop.Mode, common: [Loop.Mode]) -> Bool {
+        blocks.contains { $0?.modes.admits(mode, common: common) ?? false }
+    }
+
+    /// Takes the whole list out: what is posted from now on waits for the next drain.
+    mutating func takeAll() -> [Block?] {
+        let taken = blocks
+        blocks = spare
+        spare = []
+        return taken
+    }
+
+    /// Puts back, before what was posted meanwhile, those of a drained list that belong to other modes. Those that ran
+    /// are nil.
+    mutating func giveBack(_ drained: consuming [Block?]) {
+        drained.removeAll { $0.map { $0.handle?.isWithdrawn ?? false } ?? true }
+        if drained.isEmpty {
+            spare = drained
+        } else {
+            blocks.insert(contentsOf: drained, at: 0)
+        }
+    }
+
+    /// Removes the block with `handle`; false when it is not in the list.
+    mutating func remove(_ handle: Loop.PendingBlock) -> Block? {
+        guard let index = blocks.firstIndex(where: { $0?.handle === handle }) else { return nil }
+        return blocks.remove(at: index) ?? nil
+    }
+}
+
+extension Loop {
+    /// A block that was posted and can be withdrawn. Made by `Loop.performCancellable(in:wake:_:)`.
+    ///
+    /// Dropping it changes nothing: the block still runs.
+    public final class PendingBlock: Sendable {
+        private enum State: UInt8, AtomicRepresentable { case waiting, taken, withdrawn }
+
+        private let state = Atomic<State>(.waiting)
+        private weak let loop: Loop?
+
+        init(loop: Loop) { self.loop = loop }
+
+        /// Takes the block back. True when it has not begun to run and never will; false when it has begun, has been
+        /// withdrawn before, or was dropped with its loop. From any thread.
+        @discardableResult
+        public func withdraw() -> Bool {
+            guard change(to: .withdrawn) else { return false }
+            loop?.discard(self)
+            return true
+        }
+
+        var isWithdrawn: Bool { state.load(ordering: .relaxed) == .withdrawn }
+
+        /// Claims the block for running; false when it was withdrawn.
+        func take() -> Bool { change(to: .taken) }
+
+        /// Relaxed: the change decides between two threads and publishes nothing.
+        private func change(to new: State) -> Bool {
+            state.compareExchange(expected: .waiting, desired: new, ordering: .relaxed).exchanged
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// Where the library calls its user. Never inlined and named after what they do, so that a backtrace or a profile says
+// what the loop was doing. (The empty closing fence keeps the call from becoming a jump, which would take the frame away.)
+
+@inline(never)
+private func keepFrame() {}
+
+@inline(never)
+func loopIsCallingOutToAnObserver(_ observer: Loop.Observer, _ activity: Loop.Activity) {
+    observer.observe(activity)
+    keepFrame()
+}
+
+@inline(never)
+func loopIsCallingOutToABlock(_ block: @Sendable () -> Void) {
+    block()
+    keepFrame()
+}
+
+@inline(never)
+func loopIsCallingOutToASource0(_ source: Loop.Source0) {
+    source.perform()
+    keepFrame()
+}
+
+@inline(never)
+func loopIsCallingOutToASource1(_ source: any PortBacked) -> Bool {
+    let hasHandled = source.perform()
+    keepFrame()
+    return hasHandled
+}
+
+@inline(never)
+func loopIsCallingOutToATimer(_ firing: Loop.Timer.Firing) {
+    firing.timer.fire(firing)
+    keepFrame()
+}

@@ -1,0 +1,61 @@
+extension Loop {
+    /// A point in time on a loop's clock, in nanoseconds.
+    ///
+    /// For ordinary loops the clock is CLOCK_MONOTONIC (what CFRunLoop and Swift's `SuspendingClock` use): it starts near the
+    /// machine's boot, does not count time in suspend, and nobody can set it. A loop made with a `VirtualClock` counts
+    /// on that clock instead. Instants of different clocks have nothing to do with each other.
+    ///
+    /// Arithmetic saturates: a result beyond the range is `distantPast` or `distantFuture`, never an overflow.
+    public struct Instant: InstantProtocol, Hashable, Sendable, CustomStringConvertible {
+        /// Nanoseconds since the clock's start.
+        public let nanoseconds: Int64
+
+        /// The instant `nanoseconds` after the clock's start.
+        public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+        /// Now, on the clock of ordinary loops. See `Loop.now` for the time of a certain loop, which may be virtual.
+        public static var now: Instant { Instant(nanoseconds: System.monotonicNanoseconds()) }
+
+        /// Later than any time that will come, about 292 years after the clock's start.
+        public static let distantFuture = Instant(nanoseconds: .max)
+
+        /// Earlier than any time that was.
+        public static let distantPast = Instant(nanoseconds: .min)
+
+        /// This instant moved by `duration`, rounded up to a whole nanosecond, saturating.
+        public func advanced(by duration: Duration) -> Instant {
+            Instant(nanoseconds: nanoseconds.addingSaturating(duration.wholeNanoseconds))
+        }
+
+        /// How far it is from this instant to `other`; negative if `other` is earlier.
+        public func duration(to other: Instant) -> Duration {
+            .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
+        }
+
+        /// Whether `left` is earlier than `right`.
+        public static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
+
+        /// The nanoseconds, with the unit.
+        public var description: String { "\(nanoseconds) ns" }
+    }
+}
+
+extension Duration {
+    /// Nanoseconds, rounded up so that a wait is never cut short, and saturating.
+    var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return seconds < 0 ? .min : .max }
+        // Division truncates towards zero, which is up for negative values.
+        let fraction = attoseconds > 0 ? (attoseconds + 999_999_999) / 1_000_000_000 : attoseconds / 1_000_000_000
+        return product.addingSaturating(fraction)
+    }
+}
+
+extension Int64 {
+    func addingSaturating(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        if overflow { return other < 0 ? .min : .max }
+        return sum
+    }
+}

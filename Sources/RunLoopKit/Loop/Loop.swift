@@ -1,0 +1,274 @@
+import Synchronization
+
+/// A run loop: waits for events on one thread and hands them to handlers, one at a time.
+///
+/// Every thread has one, `Loop.current`, made when first asked for. A loop does nothing until its thread runs it; then it goes
+/// through passes, sleeping between them until a source, a timer or a posted block needs it, and returns when it is stopped,
+/// when the time is up, or when nothing is left that could ever happen. What belongs to which *mode* decides what a run
+/// looks at. CF: `CFRunLoop`.
+///
+/// ```swift
+/// let loop = Loop.current
+/// loop.add(Loop.Timer(every: .seconds(1)) { _ in print("tick") }, in: .default)
+/// loop.run()
+/// ```
+///
+/// **Threads.** Everything here may be called from any thread but for `run`, which belongs to the loop's own, and traps elsewhere.
+/// Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate, also
+/// themselves; run the loop, nested; stop it.
+///
+/// **Lifetime.** A loop retains the items in it. When its thread ends the loop ends too: its items leave it, sources' cancel handlers run, posted
+/// blocks that never ran are dropped, and its descriptors are closed. An ended loop refuses everything: `add` and `perform` return false,
+/// `run` returns `finished`.
+public final class Loop: @unchecked Sendable {
+    // For the maintainer. Three kinds of state:
+    // - atomics (waker, stopFlag, waiting, hasBlocks, tally), for any thread and for signal handlers;
+    // - what `lock` guards, marked below;
+    // - what only the loop's own thread touches: the ready lists of the modes.
+    // Order of locks: this one, then an item's, or a virtual clock's. No handler is ever called with one held.
+
+    let waker = Waker()
+    let clock: LoopTime
+    let tally = Tally()
+    let lock = Lock()
+
+    /// The thread that the loop belongs to.
+    private let owner: ThreadID
+
+    /// The innermost active run: none, running, or asked to stop. A run saves and restores what it found.
+    let stopFlag = Atomic<RunState>(.none)
+    enum RunState: UInt8, AtomicRepresentable { case none, running, stopped }
+
+    /// Whether the loop is between steps 3.6 and 3.8 of a pass.
+    let waiting = Atomic<Bool>(false)
+
+    /// Whether any block is posted. Written with the lock held, after the list; read without it, by a pass that would rather not take
+    /// the lock for nothing. Relaxed: the wake word orders it.
+    let hasBlocks = Atomic<Bool>(false)
+
+    // Guarded by `lock`.
+    private var modeStates: [ModeState] = []
+    private(set) var commonModes: [Mode] = [.default]
+    private var commonItems: [Item] = []
+    private var commonMembership: ModeState?
+    var blocks = BlockQueue()
+    private(set) var hasEnded = false
+    var currentState: ModeState?
+    /// The timers whose handlers run, innermost last.
+    var firingTimers: [Timer] = []
+    /// The mode whose poller the loop is about to sleep on or sleeps on, and until when.
+    var sleeping: (mode: ModeState, deadline: Int64)?
+    /// Made when the loop first runs.
+    var timerFD: TimerFD?
+
+    /// Whether the innermost run, or one nested in it, found that somebody had woken the loop. Touched by the loop's thread only.
+    var wasWoken = false
+
+    // MARK: Making one
+
+    /// Makes a loop that runs in virtual time, for the calling thread. See `VirtualClock`.
+    ///
+    /// It exists beside the thread's own loop: inside its handlers `Loop.current` is this one. It ends when the last reference to it goes.
+    public convenience init(clock: VirtualClock) {
+        self.init(clock: .virtual(clock), owner: ThreadLoops.current.id)
+    }
+
+    init(clock: LoopTime, owner: ThreadID) {
+        self.clock = clock
+        self.owner = owner
+        _ = lock.withLock { state(for: .default) }
+        if case .virtual(let clock) = clock { clock.attach(self) }
+    }
+
+    deinit { end() }
+
+    /// The calling thread's loop, made on first use. Inside a handler: the loop that called it. CF: `CFRunLoopGetCurrent`.
+    ///
+    /// Cheap, but not free: keep it in a constant where it is needed often. Never nil, and never fails: a loop that has not run
+    /// owns no descriptors.
+    public static var current: Loop { ThreadLoops.current.loop }
+
+    /// The loop of the process's initial thread. From any thread. CF: `CFRunLoopGetMain`.
+    public static let main = Loop(clock: .monotonic, owner: .initial)
+
+    /// Whether the caller is on the loop's own thread.
+    public var isOnOwnThread: Bool { ThreadLoops.current.id == owner }
+
+    // MARK: Asking
+
+    /// Now, on the loop's clock.
+    public var now: Instant { Instant(nanoseconds: clock.nanoseconds) }
+
+    /// The mode of the innermost run, or nil when the loop does not run. CF: `CFRunLoopCopyCurrentMode`.
+    public var currentMode: Mode? { lock.withLock { currentState?.mode } }
+
+    /// The modes that exist in the loop, in the order in which they came to be: default first, and those in which something was ever added
+    /// or posted. CF: `CFRunLoopCopyAllModes`.
+    public var modes: [Mode] { lock.withLock { modeStates.map(\.mode) } }
+
+    /// Whether the loop is asleep, or looking whether it has to: inside a run, after the `beforeWaiting` observers and before the
+    /// `afterWaiting` ones. CF: `CFRunLoopIsWaiting`.
+    public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
+
+    /// When the first timer of `mode` is to fire; nil when there is none. Inside a timer's handler, the time it was due at counts too.
+    /// CF: `CFRunLoopGetNextTimerFireDate`.
+    public func nextTimerFireTime(in mode: Mode) -> Instant? {
+        lock.withLock {
+            guard let state = existingState(for: mode) else { return nil }
+            let firing = firingTimers.lazy.filter { $0.isIn(state) }.map(\.servedOrNextTime).min()
+            let first = min(state.timers.earliestDeadline ?? TimerHeap.never, firing ?? TimerHeap.never)
+            return first == TimerHeap.never ? nil : Instant(nanoseconds: first)
+        }
+    }
+
+    // MARK: Waking and stopping
+
+    /// Wakes the loop if it sleeps; if it is in a run and awake, its next wait returns at once. A loop that does not run, or that is just about
+    /// to begin a pass, takes no notice: it is going to look at everything anyway.
+    ///
+    /// From any thread, also from a Unix signal handler: no lock, no allocation, errno kept. CF: `CFRunLoopWakeUp`.
+    public func wakeUp() { waker.wake() }
+
+    /// Makes the innermost active run return `stopped` at the end of its pass. Ignored when no run is active.
+    ///
+    /// From any thread, also from a Unix signal handler: no lock, no allocation, errno kept. CF: `CFRunLoopStop`.
+    public func stop() {
+        // Release, so that the run's end sees what the caller did before; with the flag set, wake it.
+        let change = stopFlag.compareExchange(
+            expected: .running, desired: .stopped, successOrdering: .releasing, failureOrdering: .relaxed)
+        if change.exchanged { waker.wake() }
+    }
+
+    // MARK: Items
+
+    /// Adds a source, a timer or an observer to a mode. Adding to `common` adds to all common modes, also to later ones.
+    ///
+    /// A sleeping loop that runs in this mode takes notice at once.
+    ///
+    /// - Returns: Whether the item is in the mode now. False when it was refused: it is invalid, it is a timer or observer of another loop, or
+    ///   this loop has ended. Adding an item that is there already changes nothing, and is true.
+    /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or `fs.epoll.max_user_watches` is
+    ///   exhausted; then it traps and says so.
+    ///
+    /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
+    @discardableResult
+    public func add(_ item: Item, in mode: Mode) -> Bool {
+        let (joined, isIn) = lock.withLock { () -> ([Mode], Bool) in
+            guard !hasEnded, item.isValid else { return ([], false) }
+            guard mode == .common else {
+                let state = state(for: mode)
+                return (join(item, state) ? [mode] : [], item.isIn(state))
+            }
+            let membership = stateOfCommon()
+            if item.join(membership) { commonItems.append(item) }
+            guard item.isIn(membership) else { return ([], false) }
+            return (commonModes.filter { join(item, state(for: $0)) }, true)
+        }
+        for mode in joined { item.didJoin(mode, of: self) }
+        return isIn
+    }
+
+    /// Takes an item out of a mode. Out of `common` takes it out of all common modes, also if it was added there by name. It stays valid, and may
+    /// be added again. Does nothing when the item is not there.
+    ///
+    /// Observers and version-0 sources that the current step of a pass has collected already are still called.
+    /// CF: `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
+    public func remove(_ item: Item, in mode: Mode) {
+        let left = lock.withLock { () -> [Mode] in
+            guard mode == .common else {
+                return existingState(for: mode).map { leave(item, $0) } ?? false ? [mode] : []
+            }
+            guard let commonMembership, item.leave(commonMembership) else { return [] }
+            commonItems.removeAll { $0 === item }
+            return commonModes.filter { existingState(for: $0).map { leave(item, $0) } ?? false }
+        }
+        for mode in left { item.didLeave(mode, of: self) }
+    }
+
+    /// Whether an item is in a mode; for `common`, whether it was added to that name.
+    /// CF: `CFRunLoopContainsSource`, `CFRunLoopContainsTimer`, `CFRunLoopContainsObserver`.
+    public func contains(_ item: Item, in mode: Mode) -> Bool {
+        lock.withLock {
+            let state = mode == .common ? commonMembership : existingState(for: mode)
+            return state.map { item.isIn($0) } ?? false
+        }
+    }
+
+    /// Makes a mode a common one, for ever. What was added to `common` before joins it. The mode itself exists once something is added
+    /// to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
+    public func addCommonMode(_ mode: Mode) {
+        let joined = lock.withLock { () -> [Item] in
+            guard !hasEnded, mode != .common, !commonModes.contains(mode) else { return [] }
+            commonModes.append(mode)
+            guard !commonItems.isEmpty else { return [] }
+            let state = state(for: mode)
+            return commonItems.filter { join($0, state) }
+        }
+        for item in joined { item.didJoin(mode, of: self) }
+    }
+
+    /// Takes an item that was invalidated out of one of this loop's modes.
+    func removeInvalid(_ item: Item, from state: ModeState) {
+        let hasLeft = lock.withLock {
+            guard state.mode == .common else { return leave(item, state) }
+            if item.leave(state) { commonItems.removeAll { $0 === item } }
+            return false
+        }
+        if hasLeft { item.didLeave(state.mode, of: self) }
+    }
+
+    // The rest is called with the lock held.
+
+    private func join(_ item: Item, _ state: ModeState) -> Bool {
+        guard item.join(state) else { return false }
+        item.insert(into: state)
+        return true
+    }
+
+    private func leave(_ item: Item, _ state: ModeState) -> Bool {
+        guard item.leave(state) else { return false }
+        item.remove(from: state)
+        return true
+    }
+
+    func existingState(for mode: Mode) -> ModeState? { modeStates.first { $0.mode == mode } }
+
+    /// The mode's state, made if it does not exist.
+    func state(for mode: Mode) -> ModeState {
+        if let state = existingState(for: mode) { return state }
+        let state = ModeState(mode, of: self)
+        modeStates.append(state)
+        return state
+    }
+
+    /// Stands for membership in `common`, which is not a mode: no item is ever put into it.
+    private func stateOfCommon() -> ModeState {
+        if let commonMembership { return commonMembership }
+        let state = ModeState(.common, of: self)
+        commonMembership = state
+        return state
+    }
+
+    // MARK: The end
+
+    /// Ends the loop: called by its thread when that ends, or when the last reference goes.
+    func end() {
+        if case .virtual(let clock) = clock { clock.detach(self) }
+        let (members, dropped) = lock.withLock { () -> ([(ModeState, [Item])], [BlockQueue.Block?]) in
+            guard !hasEnded else { return ([], []) }
+            hasEnded = true
+            for item in commonItems { if let commonMembership { _ = item.leave(commonMembership) } }
+            commonItems = []
+            let members = modeStates.map { state in (state, state.removeAll().filter { $0.leave(state) }) }
+            hasBlocks.store(false, ordering: .relaxed)
+            return (members, blocks.takeAll())
+        }
+        for (state, items) in members {
+            for item in items { item.didLeave(state.mode, of: self) }
+            state.close()
+        }
+        _ = consume dropped
+        timerFD = nil
+        waker.close()
+    }
+}

@@ -1,0 +1,17 @@
+/// Where a loop has its time from.
+enum LoopTime: Sendable {
+    case monotonic
+    case virtual(VirtualClock)
+
+    /// Now, in nanoseconds. Read anew at every call: a deadline counted from a time kept from earlier would be too early.
+    var nanoseconds: Int64 {
+        switch self {
+        case .monotonic: System.monotonicNanoseconds()
+        case .virtual(let clock): clock.now.nanoseconds
+        }
+    }
+
+    var isVirtual: Bool {
+        if case .virtual = self { true } else { false }
+    }
+}

@@ -1,0 +1,108 @@
+import Synchronization
+
+/// One mode of one loop: its sources, timers and observers, and its epoll set.
+///
+/// Guarded by the loop's lock but for what says otherwise.
+final class ModeState {
+    let mode: Loop.Mode
+    private(set) weak var loop: Loop?
+
+    /// The loop's, kept here so that a source can wake its loops without asking for them.
+    let waker: Waker
+
+    private(set) var source0s: [Loop.Source0] = []
+    private(set) var observers: [Loop.Observer] = []
+    var ports = PortTable()
+    var timers: TimerHeap
+
+    /// The activities that any observer wants. Written with the lock held, read without it at every step of a pass;
+    /// relaxed, since an observer added at the same moment may as well have come a moment later.
+    let observed = Atomic<UInt>(0)
+
+    /// Whether some version-0 source may have been signalled. Set after the mark on the source (release), cleared before
+    /// looking at the marks (acquire): so a mark is seen by this look or by the next.
+    let mayHaveSignal = Atomic<Bool>(false)
+
+    /// Made when the mode first runs: modes that never run own no descriptor.
+    private(set) var poller: Poller?
+
+    /// Touched by the loop's thread only.
+    var ready = ReadyList()
+
+    init(_ mode: Loop.Mode, of loop: Loop) {
+        self.mode = mode
+        self.loop = loop
+        self.waker = loop.waker
+        self.timers = TimerHeap()
+        self.timers.owner = ObjectIdentifier(self)
+    }
+
+    /// Nothing that could keep a run going: observers do not count. Blocks are the loop's affair.
+    var isEmpty: Bool { source0s.isEmpty && ports.isEmpty && timers.isEmpty }
+
+    // MARK: The epoll set
+
+    /// Makes the epoll set, with the loop's own descriptors and the ports that are in the mode.
+    func open(wakeUp: Descriptor, timer: Descriptor?) throws(LoopError) {
+        guard poller == nil else { return }
+        let poller = try Poller()
+        try poller.add(wakeUp, token: ReadyList.wakeUp)
+        if let timer { try poller.add(timer, token: ReadyList.timers) }
+        for (source, token) in ports.all { try poller.add(source.descriptor, token: token) }
+        self.poller = poller
+    }
+
+    func close() { poller = nil }
+
+    // MARK: Items
+
+    func insert(_ source: Loop.Source0) {
+        source0s.append(source)
+        // It may have been signalled before it came.
+        mayHaveSignal.store(true, ordering: .releasing)
+    }
+
+    func remove(_ source: Loop.Source0) { source0s.removeAll { $0 === source } }
+
+    /// By order, and behind those of equal order.
+    func insert(_ observer: Loop.Observer) {
+        let index = observers.lastIndex { $0.order <= observer.order }.map { $0 + 1 } ?? 0
+        observers.insert(observer, at: index)
+        observeWhatIsWanted()
+    }
+
+    func remove(_ observer: Loop.Observer) {
+        observers.removeAll { $0 === observer }
+        observeWhatIsWanted()
+    }
+
+    private func observeWhatIsWanted() {
+        observed.store(observers.reduce(0) { $0 | $1.activities.rawValue }, ordering: .relaxed)
+    }
+
+    func insert(_ port: any PortBacked) {
+        let token = ports.insert(port)
+        guard let poller else { return }
+        do {
+            try poller.add(port.descriptor, token: token)
+        } catch {
+            fatalError("RunLoopKit: adding a source to mode \(mode): \(error)")
+        }
+    }
+
+    func remove(_ port: any PortBacked) {
+        ports.remove(port)
+        poller?.remove(port.descriptor)
+    }
+
+    /// Takes everything out at once, at the loop's end, and says what it was.
+    func removeAll() -> [Loop.Item] {
+        let items: [Loop.Item] = source0s + ports.all.map(\.source) + timers.all + observers
+        source0s = []
+        observers = []
+        ports = PortTable()
+        timers.removeAll()
+        observed.store(0, ordering: .relaxed)
+        return items
+    }
+}

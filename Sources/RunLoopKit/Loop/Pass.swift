@@ -1,0 +1,122 @@
+extension Loop {
+    /// One pass: the steps of CFRunLoop, a line for each. Returns the run's result when the run is to end.
+    func pass(_ run: Run) -> RunResult? {
+        let mode = run.mode
+        Tally.count(tally.passes)
+        waker.beginPass()
+
+        notify(.beforeTimers, in: mode)  // 3.1
+        notify(.beforeSources, in: mode)
+        performBlocks(for: mode)  // 3.2
+        var hasHandledSource = performSource0s(of: run)  // 3.3
+        if hasHandledSource { performBlocks(for: mode) }  // 3.4
+        let polls = hasHandledSource || run.onlyPolls
+
+        if !polls { notify(.beforeWaiting, in: mode) }  // 3.6
+        let ready = nextReady(in: run, polls: polls)  // 3.7
+        if !polls { notify(.afterWaiting, in: mode) }  // 3.8
+
+        switch ready {  // 3.9
+        case .nothing, .wakeUp: break
+        case .timers: fireTimers(of: mode)
+        case .port(let token): hasHandledSource = performPort(token, of: mode) || hasHandledSource
+        }
+        performBlocks(for: mode)  // 3.10
+
+        if hasHandledSource, run.returnsAfterSourceHandled { return .handledSource }  // 3.11
+        if isTimeUp(for: run) { return .timedOut }
+        if isStopped { return .stopped }
+        if !lock.withLock({ hasWork(mode) }) { return .finished }
+        return nil
+    }
+
+    // MARK: Observers
+
+    /// Calls the observers of an activity: those that are there now, in order. What they add comes at the next activity; what they remove
+    /// is still called, what they invalidate is not.
+    func notify(_ activity: Activity, in mode: ModeState) {
+        guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return }
+        // The array is a snapshot that costs nothing unless somebody changes the original.
+        for observer in lock.withLock({ mode.observers }) where observer.wants(activity) {
+            loopIsCallingOutToAnObserver(observer, activity)
+        }
+    }
+
+    // MARK: Blocks
+
+    /// Runs the blocks posted for this mode that are there now. What they post waits; blocks for other modes stay.
+    private func performBlocks(for mode: ModeState) {
+        guard hasBlocks.load(ordering: .relaxed) else { return }
+        var (taken, common) = lock.withLock { () -> ([BlockQueue.Block?], [Mode]) in
+            hasBlocks.store(false, ordering: .relaxed)
+            return (blocks.takeAll(), commonModes)
+        }
+        for index in taken.indices {
+            guard let block = taken[index], block.modes.admits(mode.mode, common: common) else { continue }
+            // What the block captured goes before the next one runs.
+            taken[index] = nil
+            if block.handle?.take() ?? true { loopIsCallingOutToABlock(block.body) }
+        }
+        lock.withLock {
+            blocks.giveBack(taken)
+            if !blocks.isEmpty { hasBlocks.store(true, ordering: .relaxed) }
+        }
+    }
+
+    // MARK: Version-0 sources
+
+    /// Performs the sources that are signalled now, by order, then by time of signal; only the first one if the run returns after it.
+    private func performSource0s(of run: Run) -> Bool {
+        let mode = run.mode
+        // Acquire, and before the marks are looked at: a mark made after this look sets the hint again.
+        guard mode.mayHaveSignal.load(ordering: .relaxed), mode.mayHaveSignal.exchange(false, ordering: .acquiring)
+        else {
+            return false
+        }
+        var signalled = lock.withLock { mode.source0s.filter { $0.pendingSignal != 0 } }
+        if signalled.count > 1 {
+            let keyed = signalled.map { ($0.order, $0.pendingSignal, $0) }
+            signalled = keyed.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
+        }
+        var hasHandled = false
+        for source in signalled where source.takeSignal() {
+            loopIsCallingOutToASource0(source)
+            hasHandled = true
+            if run.returnsAfterSourceHandled {
+                // The others keep their marks.
+                mode.mayHaveSignal.store(true, ordering: .relaxed)
+                break
+            }
+        }
+        return hasHandled
+    }
+
+    // MARK: Version-1 sources
+
+    /// Performs a source that was found ready, if it is still in the mode.
+    private func performPort(_ token: UInt64, of mode: ModeState) -> Bool {
+        guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return false }
+        return loopIsCallingOutToASource1(source)
+    }
+
+    // MARK: Timers
+
+    /// Fires every timer that is due now, collected first, each checked again before its handler.
+    private func fireTimers(of mode: ModeState) {
+        var due: [Timer] = []
+        let limit = clock.nanoseconds
+        lock.withLock { mode.timers.collectDue(at: limit, into: &due) }
+        for timer in due {
+            let now = clock.nanoseconds
+            let firing = lock.withLock { () -> Timer.Firing? in
+                guard let firing = timer.beginFiring(on: self, at: now) else { return nil }
+                firingTimers.append(timer)
+                return firing
+            }
+            guard let firing else { continue }
+            loopIsCallingOutToATimer(firing)
+            lock.withLock { _ = firingTimers.removeLast() }
+            timer.endFiring(firing, now: clock.nanoseconds)
+        }
+    }
+}

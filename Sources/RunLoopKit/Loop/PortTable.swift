@@ -1,0 +1,58 @@
+/// A version-1 source: something with a descriptor that becomes readable.
+protocol PortBacked: Loop.Item {
+    /// Watched edge-triggered for readability, in every mode that the source is in.
+    var descriptor: Descriptor { get }
+
+    /// Whether there is something to handle. A readiness that turns out to be none costs no pass and no callout.
+    var hasWork: Bool { get }
+
+    /// Handles what there is; false when another loop was faster.
+    func perform() -> Bool
+}
+
+/// The version-1 sources of a mode, and the tokens by which the kernel knows them.
+///
+/// A token holds a slot's number and its generation: when a source leaves, its slot's generation moves on, so an
+/// event that was fetched before names nobody any more, even if the slot, the descriptor's number or the object's address has been
+/// used again.
+struct PortTable {
+    private struct Slot {
+        var generation: UInt32 = 0
+        var source: (any PortBacked)?
+    }
+
+    private var slots: [Slot] = []
+    private var free: [Int] = []
+    private var slotOfSource: [ObjectIdentifier: Int] = [:]
+
+    var isEmpty: Bool { slotOfSource.isEmpty }
+
+    var all: [(source: any PortBacked, token: UInt64)] {
+        slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
+    }
+
+    /// The source that `token` was made for, if it is still here.
+    func source(for token: UInt64) -> (any PortBacked)? {
+        let index = Int(token & 0xFFFF_FFFF)
+        guard index < slots.count, slots[index].generation == UInt32(token >> 32) else { return nil }
+        return slots[index].source
+    }
+
+    mutating func insert(_ source: any PortBacked) -> UInt64 {
+        let index = free.popLast() ?? slots.count
+        if index == slots.count { slots.append(Slot()) }
+        slots[index].source = source
+        slotOfSource[ObjectIdentifier(source)] = index
+        return token(of: index)
+    }
+
+    mutating func remove(_ source: any PortBacked) {
+        guard let index = slotOfSource.removeValue(forKey: ObjectIdentifier(source)) else { return }
+        slots[index].source = nil
+        // The last generation is never used: it would make the loop's own tokens.
+        slots[index].generation = (slots[index].generation + 1) % (.max - 1)
+        free.append(index)
+    }
+
+    private func token(of index: Int) -> UInt64 { UInt64(slots[index].generation) << 32 | UInt64(index) }
+}

@@ -1,0 +1,167 @@
+/// One run of a loop: what `Loop.run(mode:…)` was called with. Runs nest.
+struct Run {
+    let mode: ModeState
+    /// When the run times out; nil for never. Counted from after the entry observers.
+    let deadline: Int64?
+    /// With a timeout of zero or less the run never sleeps, and ends after one pass.
+    let onlyPolls: Bool
+    let returnsAfterSourceHandled: Bool
+}
+
+extension Loop {
+    /// Runs the default mode again and again until the loop is stopped or nothing is left in that mode. CF: `CFRunLoopRun`.
+    ///
+    /// - Precondition: Called on the loop's own thread; traps elsewhere.
+    public func run() {
+        while true {
+            switch run(mode: .default, for: .nanoseconds(Int64.max)) {
+            case .stopped, .finished: return
+            case .timedOut, .handledSource: continue
+            }
+        }
+    }
+
+    /// Runs the loop in a mode: entry observers, then passes until there is a reason to return, then exit observers.
+    ///
+    /// Returns `finished` at once, without calling any observer, if there is nothing to wait for: the mode is unknown, it is `common` (in which
+    /// nothing can run; said once on stderr), it has no source, no timer and no posted block, or the loop has ended. May be
+    /// called by a handler: the run is nested in the one that called the handler. CF: `CFRunLoopRunInMode`.
+    ///
+    /// - Parameters:
+    ///   - mode: The mode whose sources, timers and observers are looked at.
+    ///   - duration: The run returns `timedOut` after this time. Zero or less: after one pass, which does not sleep. What is longer than about
+    ///     146 years is for ever.
+    ///   - returnAfterSourceHandled: Return `handledSource` after the first pass that performed a source.
+    /// - Returns: Why the run ended.
+    /// - Precondition: Called on the loop's own thread; traps elsewhere. The first run in a mode needs up to three descriptors; without them it
+    ///   traps and says so. `prepare(_:)` gets them in advance and throws instead.
+    @discardableResult
+    public func run(mode: Mode, for duration: Duration, returnAfterSourceHandled: Bool = false) -> RunResult {
+        let nanoseconds = duration.wholeNanoseconds
+        return run(mode, returnAfterSourceHandled, onlyPolls: nanoseconds <= 0) { now in
+            nanoseconds > Int64.max / 2 ? nil : now.addingSaturating(nanoseconds)
+        }
+    }
+
+    /// The same with an absolute time on the loop's clock: a time that is not in the future makes one pass that does not sleep, and
+    /// `distantFuture` is for ever. Foundation: `RunLoop.run(mode:before:)`.
+    @discardableResult
+    public func run(mode: Mode, until time: Instant, returnAfterSourceHandled: Bool = false) -> RunResult {
+        run(mode, returnAfterSourceHandled, onlyPolls: time.nanoseconds <= clock.nanoseconds) { _ in
+            time == .distantFuture ? nil : time.nanoseconds
+        }
+    }
+
+    /// Gets the descriptors that running in `mode` takes, so that the first run there cannot fail. On the loop's own thread.
+    ///
+    /// - Throws: `LoopError` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the process has no
+    ///   descriptor left (EMFILE). Nothing is lost: it may be tried again.
+    public func prepare(_ mode: Mode) throws(LoopError) {
+        requireOwnThread("prepare(_:)")
+        try lock.withLock { () throws(LoopError) in
+            guard !hasEnded, mode != .common else { return }
+            try open(state(for: mode))
+        }
+    }
+
+    private func run(
+        _ mode: Mode, _ returnAfterSourceHandled: Bool, onlyPolls: Bool, deadline: (_ now: Int64) -> Int64?
+    ) -> RunResult {
+        requireOwnThread("run")
+        guard mode != .common else {
+            _ = Loop.complaintAboutCommon
+            return .finished
+        }
+        // Step 0: nothing to wait for.
+        guard let state = lock.withLock({ stateToRun(mode) }) else { return .finished }
+
+        let outer = enter(state)
+        notify(.entry, in: state)  // 1
+        let run = Run(
+            mode: state, deadline: onlyPolls ? nil : deadline(clock.nanoseconds), onlyPolls: onlyPolls,
+            returnsAfterSourceHandled: returnAfterSourceHandled)
+        var result: RunResult? = isStopped ? .stopped : nil  // 2
+        while result == nil { result = pass(run) }  // 3
+        notify(.exit, in: state)  // 4
+        leave(for: outer)
+        return result!
+    }
+
+    /// Acquire: what the thread that stopped us did before is seen.
+    var isStopped: Bool { stopFlag.load(ordering: .acquiring) == .stopped }
+
+    private static let complaintAboutCommon: Void = System.complain(
+        "RunLoopKit: a loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run in one of "
+            + "them, such as 'default'. (Said only once.)")
+
+    /// A programming error that would corrupt the loop: there is no result to give.
+    func requireOwnThread(_ call: String) {
+        guard !isOnOwnThread else { return }
+        fatalError(
+            "RunLoopKit: Loop.\(call) was called on a thread that the loop does not belong to. Run Loop.current there, or hand "
+                + "work to this loop with perform(in:_:).")
+    }
+
+    // MARK: Beginning and end of a run
+
+    private func stateToRun(_ mode: Mode) -> ModeState? {
+        guard !hasEnded, let state = existingState(for: mode), hasWork(state) else { return nil }
+        do { try open(state) } catch {
+            fatalError("RunLoopKit: running a loop in mode \(mode): \(error). Loop.prepare(_:) throws this instead.")
+        }
+        return state
+    }
+
+    /// Whether the mode has anything to wait for. The lock is held.
+    func hasWork(_ state: ModeState) -> Bool {
+        !state.isEmpty || blocks.hasBlock(for: state.mode, common: commonModes)
+    }
+
+    /// Makes what descriptors are missing. The lock is held.
+    private func open(_ state: ModeState) throws(LoopError) {
+        try waker.open()
+        if timerFD == nil, !clock.isVirtual { timerFD = try TimerFD() }
+        try state.open(wakeUp: waker.descriptor, timer: timerFD?.descriptor)
+    }
+
+    /// What a run saves of the one it is nested in, and restores.
+    private struct Outer {
+        let state: ModeState?
+        let stopFlag: RunState
+        let wasWoken: Bool
+    }
+
+    private func enter(_ state: ModeState) -> Outer {
+        let outerState = lock.withLock {
+            let outer = currentState
+            currentState = state
+            return outer
+        }
+        if outerState == nil, case .virtual(let clock) = clock {
+            ThreadLoops.current.runningLoop = self
+            clock.beginRun(self)
+        }
+        let outer = Outer(
+            state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring), wasWoken: wasWoken)
+        wasWoken = false
+        return outer
+    }
+
+    private func leave(for outer: Outer) {
+        stopFlag.store(outer.stopFlag, ordering: .releasing)
+        let outerHasWork = lock.withLock {
+            currentState = outer.state
+            guard let state = outer.state, wasWoken else { return false }
+            return blocks.hasBlock(for: state.mode, common: commonModes)
+                || state.source0s.contains { $0.pendingSignal != 0 }
+        }
+        // Somebody woke the loop while the inner run had it, for work that only the outer run can do. That wake-up is
+        // spent; the outer run needs one.
+        if outerHasWork { waker.wake() }
+        wasWoken = wasWoken || outer.wasWoken
+        if outer.state == nil, case .virtual(let clock) = clock {
+            clock.endRun(self)
+            ThreadLoops.current.runningLoop = nil
+        }
+    }
+}

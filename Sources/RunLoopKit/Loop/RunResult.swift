@@ -1,0 +1,23 @@
+extension Loop {
+    /// Why a run ended. The raw values are CF's (`CFRunLoopRunResult`).
+    public enum RunResult: Int32, Sendable, CustomStringConvertible {
+        /// The mode has no source, no timer and no block left, or never had any. CF: `kCFRunLoopRunFinished`.
+        case finished = 1
+        /// `stop()` was called. CF: `kCFRunLoopRunStopped`.
+        case stopped = 2
+        /// The time was up. CF: `kCFRunLoopRunTimedOut`.
+        case timedOut = 3
+        /// A source was handled, and the run was to return after one. CF: `kCFRunLoopRunHandledSource`.
+        case handledSource = 4
+
+        /// The case's name.
+        public var description: String {
+            switch self {
+            case .finished: "finished"
+            case .stopped: "stopped"
+            case .timedOut: "timedOut"
+            case .handledSource: "handledSource"
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// What a thread keeps: who it is, its loop, and which loop runs on it. Freed, and the loop ended, when the thread ends.
+final class ThreadLoops {
+    let id: ThreadID
+    private var ownLoop: Loop?
+
+    /// The loop of the innermost run on this thread, when it is not the thread's own: one in virtual time.
+    var runningLoop: Loop?
+
+    private init() { id = ThreadID.make() }
+
+    /// The calling thread's.
+    static var current: ThreadLoops {
+        if let known = System.value(of: key) { return Unmanaged<ThreadLoops>.fromOpaque(known).takeUnretainedValue() }
+        let made = ThreadLoops()
+        System.set(Unmanaged.passRetained(made).toOpaque(), for: key)
+        return made
+    }
+
+    var loop: Loop {
+        if let runningLoop { return runningLoop }
+        if let ownLoop { return ownLoop }
+        let made = id == .initial ? Loop.main : Loop(clock: .monotonic, owner: id)
+        ownLoop = made
+        return made
+    }
+
+    /// Gives the thread a loop made for it.
+    func adopt(_ loop: Loop) { ownLoop = loop }
+
+    private static let key: CThreadKey = System.makeThreadKey { pointer in
+        guard let pointer else { return }
+        // Cancel handlers that run now ask for Loop.current and find the ending loop, not a new one.
+        System.set(pointer, for: ThreadLoops.key)
+        let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
+        withExtendedLifetime(loops) {
+            loops.ownLoop?.end()
+            System.set(nil, for: ThreadLoops.key)
+        }
+    }
+}

@@ -1,0 +1,210 @@
+/// Time that passes only when nothing else is left to do: for tests that neither sleep nor depend on the machine's speed.
+///
+/// A loop made with a virtual clock is an ordinary loop in every way but one: instead of waiting for its next deadline it moves
+/// the clock there. Ports, signals and posts from other threads work in it.
+///
+/// ```swift
+/// let clock = VirtualClock()
+/// let loop = Loop(clock: clock)
+/// loop.add(Loop.Timer(after: .seconds(3600)) { _ in print("an hour later") }, in: .default)
+/// loop.run()  // prints at once
+/// print(clock.now)  // 3600000000000 ns
+/// ```
+///
+/// *Automatic* time jumps whenever every loop on the clock that is in a run is idle: asleep, with nothing ready and nobody having woken it. If
+/// another thread is about to give a loop work, take a `hold()` first: while there is one, time stands still.
+///
+/// *Manual* time moves only by `advance(by:)`.
+///
+/// Several loops can share a clock. Everything here may be called from any thread.
+public final class VirtualClock: @unchecked Sendable {
+    /// Who moves the time.
+    public enum Advance: Sendable {
+        /// The loops themselves, by jumping to the next deadline whenever they are idle.
+        case automatic
+        /// Whoever calls `advance(by:)`.
+        case manual
+    }
+
+    /// How a loop on this clock sleeps.
+    private struct Sleeper {
+        let loop: ObjectIdentifier
+        let waker: Waker
+        let deadline: Int64
+        let poller: Descriptor
+    }
+
+    private let lock = Lock()
+    private let changed = Condition()
+
+    // Guarded by `lock`.
+    private var time: Int64
+    /// How far the time may jump: manual clocks raise it step by step.
+    private var limit: Int64
+    private var holds = 0
+    private var attached: [(id: ObjectIdentifier, owner: () -> Loop?)] = []
+    /// How many loops are in a run; all of them must sleep before the time may jump.
+    private var runningLoops = 0
+    private var sleepers: [Sleeper] = []
+    private let advance: Advance
+
+    /// Makes a clock.
+    ///
+    /// - Parameters:
+    ///   - advance: Who moves the time.
+    ///   - start: The first instant; zero unless you say otherwise.
+    public init(_ advance: Advance = .automatic, startingAt start: Loop.Instant = Loop.Instant(nanoseconds: 0)) {
+        self.advance = advance
+        self.time = start.nanoseconds
+        self.limit = advance == .automatic ? .max : start.nanoseconds
+    }
+
+    /// The virtual time.
+    public var now: Loop.Instant { Loop.Instant(nanoseconds: lock.withLock { time }) }
+
+    // MARK: Holding
+
+    /// Keeps the time of a clock from jumping for as long as it lives, or until it is released.
+    public final class Hold: @unchecked Sendable {
+        private let clock: VirtualClock
+        private let lock = Lock()
+        private var isReleased = false
+
+        fileprivate init(_ clock: VirtualClock) { self.clock = clock }
+
+        /// Lets the time go on. A second call does nothing.
+        public func release() {
+            let isFirst = lock.withLock {
+                defer { isReleased = true }
+                return !isReleased
+            }
+            if isFirst { clock.releaseHold() }
+        }
+
+        deinit { release() }
+    }
+
+    /// Keeps the time from jumping, while the caller or another thread still has work to hand to a loop.
+    public func hold() -> Hold {
+        lock.withLock { holds += 1 }
+        return Hold(self)
+    }
+
+    private func releaseHold() {
+        lock.withLock {
+            holds -= 1
+            jumpIfIdle()
+        }
+    }
+
+    // MARK: Moving the time by hand
+
+    /// Lets time pass: the time goes from deadline to deadline, each served before the next, until `duration` has passed and the loops
+    /// on the clock are idle. Zero or less: waits for idleness only.
+    ///
+    /// - Called by a thread that runs no loop of this clock: waits for the loops' threads to get there.
+    /// - Called by the thread that owns a loop of this clock, outside a run: runs that loop, in the default mode.
+    /// - Called inside a handler of such a loop: nothing is served; the time moves on as if the handler had taken that long. This is how a test makes a
+    ///   handler slow.
+    ///
+    /// On an automatic clock, from a thread of its own, it just moves the time on.
+    public func advance(by duration: Duration) {
+        let nanoseconds = max(0, duration.wholeNanoseconds)
+        // Loops are looked at, and perhaps released, without the lock: one that ends comes back here.
+        let owners = lock.withLock { attached }
+        let ownLoop = owners.lazy.compactMap { $0.owner() }.first { $0.isOnOwnThread }
+        if let ownLoop {
+            guard ownLoop.currentMode == nil else { return pass(nanoseconds) }
+            let target = lock.withLock { raiseLimit(by: nanoseconds) }
+            ownLoop.run(mode: .default, until: Loop.Instant(nanoseconds: target))
+            lock.withLock { jumpIfIdle() }
+        } else if advance == .automatic {
+            pass(nanoseconds)
+        }
+        guard advance == .manual else { return }
+        lock.withLock {
+            if ownLoop == nil { _ = raiseLimit(by: nanoseconds) }
+            jumpIfIdle()
+            while time < limit || !isIdle { changed.wait(with: lock) }
+        }
+    }
+
+    /// Moves the time without serving anything.
+    private func pass(_ nanoseconds: Int64) {
+        lock.withLock {
+            time = time.addingSaturating(nanoseconds)
+            limit = max(limit, time)
+            wakeTheDue()
+        }
+    }
+
+    private func raiseLimit(by nanoseconds: Int64) -> Int64 {
+        let target = time.addingSaturating(nanoseconds)
+        limit = max(limit, target)
+        return target
+    }
+
+    // MARK: For loops
+
+    func attach(_ loop: Loop) {
+        lock.withLock { attached.append((ObjectIdentifier(loop), { [weak loop] in loop })) }
+    }
+
+    func detach(_ loop: Loop) {
+        let id = ObjectIdentifier(loop)
+        lock.withLock { attached.removeAll { $0.id == id } }
+    }
+
+    func beginRun(_ loop: Loop) { lock.withLock { runningLoops += 1 } }
+
+    func endRun(_ loop: Loop) {
+        lock.withLock {
+            runningLoops -= 1
+            jumpIfIdle()
+        }
+    }
+
+    /// Records that `loop` is about to sleep until `deadline`. False when it need not: the time has jumped there.
+    func sleep(_ loop: Loop, until deadline: Int64, on poller: Descriptor) -> Bool {
+        lock.withLock {
+            if deadline <= time { return false }
+            let id = ObjectIdentifier(loop)
+            sleepers.append(Sleeper(loop: id, waker: loop.waker, deadline: deadline, poller: poller))
+            jumpIfIdle(callerIsAwake: id)
+            return sleepers.contains { $0.loop == id }
+        }
+    }
+
+    /// Records that `loop` does not sleep any more.
+    func awake(_ loop: Loop) {
+        let id = ObjectIdentifier(loop)
+        lock.withLock { sleepers.removeAll { $0.loop == id } }
+    }
+
+    // MARK: Jumping. All with the lock held.
+
+    /// Whether every running loop sleeps with nothing to do.
+    private var isIdle: Bool {
+        holds == 0 && sleepers.count == runningLoops
+            && sleepers.allSatisfy { $0.waker.isAsleep && !System.isReadable($0.poller) }
+    }
+
+    private func jumpIfIdle(callerIsAwake caller: ObjectIdentifier? = nil) {
+        guard isIdle else { return }
+        let next = sleepers.lazy.map(\.deadline).min() ?? TimerHeap.never
+        if next <= limit, next != TimerHeap.never {
+            time = max(time, next)
+            wakeTheDue(callerIsAwake: caller)
+        } else {
+            if advance == .manual { time = max(time, limit) }
+            changed.broadcast()
+        }
+    }
+
+    private func wakeTheDue(callerIsAwake caller: ObjectIdentifier? = nil) {
+        for sleeper in sleepers where sleeper.deadline <= time && sleeper.loop != caller {
+            sleeper.waker.wakeSilently()
+        }
+        sleepers.removeAll { $0.deadline <= time }
+    }
+}

@@ -1,0 +1,135 @@
+extension Loop {
+    /// What a pass serves.
+    enum Ready {
+        case nothing
+        case wakeUp
+        case timers
+        /// A version-1 source, by its token.
+        case port(UInt64)
+    }
+
+    /// Step 3.7: the one thing that this pass serves, waiting for it unless `polls`.
+    ///
+    /// The kernel is asked only when everything that it reported before has been served. Readiness behind which there is nothing, such as
+    /// a port that another mode served, is passed over without the pass noticing.
+    func nextReady(in run: Run, polls: Bool) -> Ready {
+        let mode = run.mode
+        waiting.store(true, ordering: .relaxed)
+        defer { waiting.store(false, ordering: .relaxed) }
+        while true {
+            if mode.ready.isEmpty {
+                fetch(in: run, polls: polls)
+            } else if waker.endWait() {
+                wasWoken = true
+                mode.ready.append(ReadyList.wakeUp)
+            }
+            while let token = mode.ready.popFirst() {
+                if let ready = look(at: token, in: mode) { return ready }
+            }
+            if polls { return .nothing }
+            if isTimeUp(for: run) {
+                // A timer that is due at the very end of the run still fires.
+                return lock.withLock { isTimerDue(in: mode) } ? .timers : .nothing
+            }
+        }
+    }
+
+    func isTimeUp(for run: Run) -> Bool { run.onlyPolls || run.deadline.map { $0 <= clock.nanoseconds } ?? false }
+
+    private func look(at token: UInt64, in mode: ModeState) -> Ready? {
+        switch token {
+        case ReadyList.wakeUp:
+            return .wakeUp
+        case ReadyList.timers:
+            return lock.withLock { isTimerDue(in: mode) } ? .timers : nil
+        default:
+            return lock.withLock { mode.ports.source(for: token)?.hasWork ?? false } ? .port(token) : nil
+        }
+    }
+
+    /// Whether a timer has to fire now. The lock is held.
+    private func isTimerDue(in mode: ModeState) -> Bool {
+        mode.timers.wakeUpTime().map { $0 <= clock.nanoseconds } ?? false
+    }
+
+    /// Asks the kernel what is ready, and waits for something if nothing is and the run may sleep.
+    private func fetch(in run: Run, polls: Bool) {
+        let mode = run.mode
+        // nil: look, but do not wait.
+        let deadline = lock.withLock { polls ? lookAtTimers(of: mode) : deadlineToSleepUntil(in: run) }
+        let count: Int
+        if let deadline, waker.beginWait() {
+            count = sleep(until: deadline, in: mode)
+        } else {
+            Tally.count(tally.polls)
+            count = mode.poller!.wait(blocking: false)
+        }
+        let wasNotified = waker.endWait()
+        if wasNotified { wasWoken = true }
+        lock.withLock {
+            sleeping = nil
+            for index in 0..<count {
+                let token = mode.poller!.token(at: index)
+                // Our own eventfd may have an old edge left: what counts is the wake word.
+                if token == ReadyList.wakeUp, !wasNotified { continue }
+                if token == ReadyList.timers { timerFD?.didFire() }
+                mode.ready.append(token)
+            }
+        }
+        // Notified while awake, or by a sender that has not written yet: behind what was ready.
+        if wasNotified { mode.ready.append(ReadyList.wakeUp) }
+    }
+
+    /// Makes the timers the first to be served if one has to fire already. The lock is held.
+    private func lookAtTimers(of mode: ModeState) -> Int64? {
+        if isTimerDue(in: mode) { mode.ready.append(ReadyList.timers) }
+        return nil
+    }
+
+    /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the run's time is up.
+    ///
+    /// The timerfd is armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps. The lock is held.
+    private func deadlineToSleepUntil(in run: Run) -> Int64? {
+        let mode = run.mode
+        let wakeUp = mode.timers.wakeUpTime()
+        let deadline = min(wakeUp ?? TimerHeap.never, run.deadline ?? TimerHeap.never)
+        guard deadline != TimerHeap.never else {
+            sleeping = (mode, deadline)
+            return deadline
+        }
+        let now = clock.nanoseconds
+        if let wakeUp, wakeUp <= now { mode.ready.append(ReadyList.timers) }
+        guard deadline > now else { return nil }
+        sleeping = (mode, deadline)
+        arm(at: deadline)
+        return deadline
+    }
+
+    private func sleep(until deadline: Int64, in mode: ModeState) -> Int {
+        if case .virtual(let clock) = clock {
+            let mustWait = clock.sleep(self, until: deadline, on: mode.poller!.descriptor)
+            defer { clock.awake(self) }
+            if !mustWait { return 0 }
+            Tally.count(tally.waits)
+            return mode.poller!.wait(blocking: true)
+        }
+        Tally.count(tally.waits)
+        return mode.poller!.wait(blocking: true)
+    }
+
+    /// Makes the kernel wake the loop at `deadline`. The lock is held.
+    private func arm(at deadline: Int64) {
+        if let timerFD, timerFD.arm(at: deadline) { Tally.count(tally.timerArms) }
+    }
+
+    /// To be called when a mode's timers changed: a loop that sleeps in this mode must not sleep too long. The lock is held.
+    func timersChanged(in mode: ModeState) {
+        guard let sleeping, sleeping.mode === mode, let wakeUp = mode.timers.wakeUpTime(), wakeUp < sleeping.deadline
+        else {
+            return
+        }
+        self.sleeping = (mode, wakeUp)
+        // Arming the timerfd from here spares waking the loop's thread only to make it do that.
+        if clock.isVirtual { waker.wakeSilently() } else { arm(at: wakeUp) }
+    }
+}
