@@ -160,6 +160,51 @@ enum System {
     /// Gives up the processor for a moment.
     static func yieldThread() { sched_yield() }
 
+    /// Starts a thread that runs `body`, to be joined or detached. `stackSize` is in bytes; nil for the system's default.
+    static func startThread(stackSize: Int?, _ body: @escaping @Sendable () -> Void) throws(LoopError) -> CThread {
+        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+        pthread_attr_init(attributes)
+        defer {
+            pthread_attr_destroy(attributes)
+            attributes.deallocate()
+        }
+        if let stackSize {
+            let code = pthread_attr_setstacksize(attributes, stackSize)
+            guard code == 0 else { throw LoopError(call: "pthread_attr_setstacksize(\(stackSize))", code: code) }
+        }
+        return try createThread(attributes, Unmanaged.passRetained(ThreadBody(body)))
+    }
+
+    private static func createThread(
+        _ attributes: UnsafeMutablePointer<pthread_attr_t>, _ body: Unmanaged<ThreadBody>
+    ) throws(LoopError) -> CThread {
+        #if canImport(Glibc)
+            var thread = pthread_t()
+        #else
+            var thread: pthread_t! = nil
+        #endif
+        let code = pthread_create(&thread, attributes, { System.runThreadBody($0) }, body.toOpaque())
+        if code != 0 {
+            body.release()
+            throw LoopError(call: "pthread_create", code: code)
+        }
+        return thread
+    }
+
+    /// Names the calling thread; the kernel keeps 15 bytes.
+    static func nameThread(_ name: String) {
+        var bytes = Array(name.utf8.prefix(15)).map(CChar.init(bitPattern:))
+        // Not in the middle of a character.
+        while String(validating: bytes.map(UInt8.init(bitPattern:)), as: UTF8.self) == nil { bytes.removeLast() }
+        _ = pthread_setname_np(pthread_self(), bytes + [0])
+    }
+
+    /// Waits until a thread has ended. Once for each thread.
+    static func join(_ thread: CThread) { pthread_join(thread, nil) }
+
+    /// Lets a thread's memory go by itself when it ends. Instead of joining it.
+    static func detach(_ thread: CThread) { pthread_detach(thread) }
+
     /// A thread-specific value; `destructor` runs on a thread that ends with a value set.
     static func makeThreadKey(destructor: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) -> CThreadKey {
         var key = CThreadKey()
@@ -199,6 +244,18 @@ enum System {
     private static func check(_ call: String, _ result: Int32) throws(LoopError) -> Int32 {
         guard result >= 0 else { throw LoopError(call: call) }
         return result
+    }
+
+    private final class ThreadBody: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// What a new thread runs. The closure is gone before the thread's own end begins.
+    private static func runThreadBody(_ box: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        guard let box else { return nil }
+        Unmanaged<ThreadBody>.fromOpaque(box).takeRetainedValue().run()
+        return nil
     }
 
     private static func name(ofErrno code: Int32) -> String {

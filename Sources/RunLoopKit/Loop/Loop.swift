@@ -46,6 +46,9 @@ public final class Loop: @unchecked Sendable {
     /// the lock for nothing. Relaxed: the wake word orders it.
     let hasBlocks = Atomic<Bool>(false)
 
+    /// Whether blocks that a pass has already taken out are to be dropped. Relaxed: it comes as soon as it comes.
+    let discardsBlocks = Atomic<Bool>(false)
+
     // Guarded by `lock`.
     private var modeStates: [ModeState] = []
     private(set) var commonModes: [Mode] = [.default]
@@ -53,6 +56,8 @@ public final class Loop: @unchecked Sendable {
     private var commonMembership: ModeState?
     var blocks = BlockQueue()
     private(set) var hasEnded = false
+    /// Set by `close`, before the end: items and blocks are refused, but the loop still runs.
+    private(set) var refusesWork = false
     var currentState: ModeState?
     /// The timers whose handlers run, innermost last.
     var firingTimers: [Timer] = []
@@ -154,7 +159,7 @@ public final class Loop: @unchecked Sendable {
     @discardableResult
     public func add(_ item: Item, in mode: Mode) -> Bool {
         let (joined, isIn) = lock.withLock { () -> ([Mode], Bool) in
-            guard !hasEnded, item.isValid else { return ([], false) }
+            guard !refusesWork, item.isValid else { return ([], false) }
             guard mode == .common else {
                 let state = state(for: mode)
                 return (join(item, state) ? [mode] : [], item.isIn(state))
@@ -198,7 +203,7 @@ public final class Loop: @unchecked Sendable {
     /// to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> [Item] in
-            guard !hasEnded, mode != .common, !commonModes.contains(mode) else { return [] }
+            guard !refusesWork, mode != .common, !commonModes.contains(mode) else { return [] }
             commonModes.append(mode)
             guard !commonItems.isEmpty else { return [] }
             let state = state(for: mode)
@@ -251,12 +256,32 @@ public final class Loop: @unchecked Sendable {
 
     // MARK: The end
 
+    /// Refuses items and blocks from now on. Blocks accepted before still run, or are dropped when `discardingBlocks`.
+    func close(discardingBlocks: Bool) {
+        let dropped = lock.withLock { () -> [BlockQueue.Block?] in
+            refusesWork = true
+            guard discardingBlocks else { return [] }
+            discardsBlocks.store(true, ordering: .relaxed)
+            hasBlocks.store(false, ordering: .relaxed)
+            return blocks.takeAll()
+        }
+        _ = consume dropped  // What they captured may call us: not with the lock held.
+    }
+
+    /// Runs every mode for which a block is left, without waiting. The loop is closed, so there is an end to it.
+    func runAcceptedBlocks() {
+        while let mode = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) }?.mode }) {
+            run(mode: mode, for: .zero)
+        }
+    }
+
     /// Ends the loop: called by its thread when that ends, or when the last reference goes.
     func end() {
         if case .virtual(let clock) = clock { clock.detach(self) }
         let (members, dropped) = lock.withLock { () -> ([(ModeState, [Item])], [BlockQueue.Block?]) in
             guard !hasEnded else { return ([], []) }
             hasEnded = true
+            refusesWork = true
             for item in commonItems { if let commonMembership { _ = item.leave(commonMembership) } }
             commonItems = []
             let members = modeStates.map { state in (state, state.removeAll().filter { $0.leave(state) }) }

@@ -55,6 +55,7 @@ extension Loop {
             guard let block = taken[index], block.modes.admits(mode.mode, common: common) else { continue }
             // What the block captured goes before the next one runs.
             taken[index] = nil
+            guard !discardsBlocks.load(ordering: .relaxed) else { continue }
             if block.handle?.take() ?? true { loopIsCallingOutToABlock(block.body) }
         }
         lock.withLock {

@@ -31,7 +31,7 @@ extension Loop {
 
     private func post(_ block: BlockQueue.Block, wake: Bool) -> Bool {
         let isAccepted = lock.withLock {
-            guard !hasEnded else { return false }
+            guard !refusesWork else { return false }
             // A mode that a block was posted for exists.
             for mode in block.modes.modes where mode != .common { _ = state(for: mode) }
             blocks.append(block)

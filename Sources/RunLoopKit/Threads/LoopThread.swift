@@ -1,0 +1,248 @@
+import Synchronization
+
+/// A thread that stays alive and works for others: it runs a loop, which a port keeps going until it is told to stop.
+///
+/// ```swift
+/// let worker = try LoopThread(name: "worker")
+/// worker.perform { print("on the worker") }
+/// let sum = try await worker.run { (1...100).reduce(0, +) }
+/// worker.stop()
+/// ```
+///
+/// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its `LoopThread` alive.
+/// Blocks are kept until they have run, with what they capture.
+///
+/// Everything here may be called from any thread. Cocoa: an `NSThread` whose main method runs its run loop with a port in it,
+/// and `performSelector:onThread:`.
+public final class LoopThread: Sendable {
+    /// What is thrown to a caller whose work was not run because the thread has been stopped.
+    public struct Stopped: Error, Equatable, Sendable, CustomStringConvertible {
+        /// The thread's name.
+        public let thread: String
+
+        /// Which thread, and what that means for the work.
+        public var description: String { "the LoopThread \"\(thread)\" has been stopped: the work was not run" }
+    }
+
+    /// The name, as given. The kernel and debuggers show its first 15 bytes.
+    public let name: String
+
+    /// The thread's loop, for timers, sources and observers. It has ended once the thread has.
+    public let loop: Loop
+
+    private let worker: Worker
+
+    /// Starts a thread, and returns when its loop is ready to run.
+    ///
+    /// - Parameters:
+    ///   - name: For debuggers and `/proc`.
+    ///   - stackSize: In bytes; nil for the system's default. Too small a size is an error.
+    ///   - clock: Makes the thread's loop run in virtual time.
+    /// - Throws: `LoopError` when the thread (`pthread_create`), its stack (`pthread_attr_setstacksize`) or its descriptors
+    ///   (`eventfd`, `timerfd_create`, `epoll_create1`) cannot be had. Nothing is left behind then.
+    public init(name: String = "RunLoopKit", stackSize: Int? = nil, clock: VirtualClock? = nil) throws(LoopError) {
+        self.name = name
+        worker = Worker(clock: clock.map { .virtual($0) } ?? .monotonic)
+        loop = try worker.start(name: name, stackSize: stackSize)
+    }
+
+    deinit {
+        stop()
+        worker.detach()
+    }
+
+    /// Whether the caller is on this thread.
+    public var isCurrent: Bool { loop.isOnOwnThread }
+
+    // MARK: Work
+
+    /// Hands a block to the thread and returns. Blocks run one after the other, in the order in which they were handed over.
+    ///
+    /// - Parameters:
+    ///   - mode: Where the block may run: in all common modes, unless you say otherwise.
+    ///   - block: Called on the thread.
+    /// - Returns: Whether the block was accepted, and so will run. False once the thread has been stopped.
+    ///
+    /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:NO`.
+    @discardableResult
+    public func perform(in mode: Loop.Mode = .common, _ block: @escaping @Sendable () -> Void) -> Bool {
+        loop.perform(in: mode, block)
+    }
+
+    /// Hands a block to the thread to be run after a delay.
+    ///
+    /// - Returns: The timer that will run it: `invalidate()` it to cancel. Nil once the thread has been stopped. A block whose time has not come when
+    ///   the thread stops does not run.
+    ///
+    /// Cocoa: `performSelector:withObject:afterDelay:`, and `cancelPreviousPerformRequests`.
+    @discardableResult
+    public func perform(
+        after delay: Duration, in mode: Loop.Mode = .common, _ block: @escaping @Sendable () -> Void
+    ) -> Loop.Timer? {
+        let timer = Loop.Timer(after: delay) { _ in block() }
+        return loop.add(timer, in: mode) ? timer : nil
+    }
+
+    /// Runs a block on the thread and waits for its result. On the thread itself the block just runs.
+    ///
+    /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because the thread has been stopped.
+    ///
+    /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
+    public func performAndWait<Value>(in mode: Loop.Mode = .common, _ block: () throws -> Value) throws -> Value {
+        if isCurrent { return try block() }
+        // The closure does not escape, in fact: this frame waits until it has run or can never run.
+        return try withoutActuallyEscaping(block) { block in
+            let waiter = Waiter<Value>()
+            nonisolated(unsafe) let block = block
+            loop.perform(in: mode, Reply(block, Stopped(thread: name), waiter.fulfil).makeBlock())
+            return try waiter.wait()
+        }
+    }
+
+    /// Runs a block on the thread and suspends until it is done.
+    ///
+    /// Cancelling the task before the block has begun takes it back.
+    ///
+    /// - Throws: What the block throws; `Stopped` as `performAndWait(in:_:)` does; `CancellationError`.
+    public func run<Value: Sendable>(
+        in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        let cancellation = Cancellation()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
+                let reply = Reply(block, Stopped(thread: name)) { (result: Result<Value, any Error>) in
+                    continuation.resume(with: result)
+                }
+                cancellation.set { [weak reply] in reply?.cancel() }
+                loop.perform(in: mode, reply.makeBlock())
+            }
+        } onCancel: {
+            cancellation.cancel()
+        }
+    }
+
+    // MARK: The end
+
+    /// Ends the thread after it has run what it has accepted. From now on work is refused. Does not wait: see `join()`.
+    ///
+    /// What counts as accepted are blocks, in any mode; timers that are not due, and delayed blocks with them, do not fire any more. A later call does
+    /// nothing. A stop that comes before the thread has begun to run is not lost.
+    public func stop() { worker.stop(discarding: false) }
+
+    /// Ends the thread after the block that is running now, if any. Blocks that have not begun are dropped: those who wait for one get
+    /// `Stopped` thrown. May follow a `stop()` that takes too long.
+    ///
+    /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
+    public func stop(discardingPending: Bool) { worker.stop(discarding: discardingPending) }
+
+    /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel has no such thread any more. Returns
+    /// at once if that is so already. Does not stop it.
+    ///
+    /// - Precondition: Not called on the thread itself, which would wait for ever; traps there and says so.
+    public func join() {
+        guard !isCurrent else {
+            fatalError("RunLoopKit: LoopThread.join() was called on the thread \"\(name)\" itself, which would wait for ever.")
+        }
+        worker.join()
+    }
+}
+
+/// What the thread and its `LoopThread` share. The thread retains this, not the `LoopThread`, so an owner that goes takes
+/// its thread along.
+private final class Worker: @unchecked Sendable {
+    private enum Handle { case none, running(CThread), joining, gone }
+
+    private let clock: LoopTime
+    private let lock = Lock()
+    private let changed = Condition()
+
+    /// Release and acquire: who sees it sees what the stopping thread did before.
+    private let mustStop = Atomic<Bool>(false)
+
+    // Guarded by `lock`.
+    private var startResult: Result<Loop, LoopError>?
+    private var keepAlive: Loop.PortSource?
+    private var handle = Handle.none
+
+    init(clock: LoopTime) { self.clock = clock }
+
+    func start(name: String, stackSize: Int?) throws(LoopError) -> Loop {
+        let thread = try System.startThread(stackSize: stackSize) { self.main(name) }
+        let result = lock.withLock {
+            handle = .running(thread)
+            while startResult == nil { changed.wait(with: lock) }
+            return startResult!
+        }
+        if case .failure = result { join() }
+        return try result.get()
+    }
+
+    // MARK: On the thread
+
+    private func main(_ name: String) {
+        System.nameThread(name)
+        let loop = Loop(clock: clock, owner: ThreadLoops.current.id)
+        ThreadLoops.current.adopt(loop)
+        do throws(LoopError) {
+            try loop.prepare(.default)
+            // A send stays until a run serves it: a stop is never lost. It is sent again for each run that it ends, since they may be nested.
+            let keepAlive = try Loop.PortSource { [unowned loop, unowned self] _ in
+                loop.stop()
+                self.wakeToStop()
+            }
+            loop.add(keepAlive, in: .common)
+            lock.withLock { self.keepAlive = keepAlive }
+        } catch {
+            loop.end()
+            return report(.failure(error))
+        }
+        report(.success(loop))
+        // A stop of the loop itself, by a handler, ends a run but not the thread.
+        while !mustStop.load(ordering: .acquiring) { loop.run() }
+        loop.runAcceptedBlocks()
+        lock.withLock { self.keepAlive }?.invalidate()
+        loop.end()
+    }
+
+    private func report(_ result: Result<Loop, LoopError>) {
+        lock.withLock {
+            startResult = result
+            changed.broadcast()
+        }
+    }
+
+    // MARK: From any thread
+
+    func stop(discarding: Bool) {
+        guard let loop = lock.withLock({ try? startResult?.get() }) else { return }
+        loop.close(discardingBlocks: discarding)
+        mustStop.store(true, ordering: .releasing)
+        wakeToStop()
+    }
+
+    private func wakeToStop() { lock.withLock { keepAlive }?.send() }
+
+    func join() {
+        let thread = lock.withLock { () -> CThread? in
+            while case .joining = handle { changed.wait(with: lock) }
+            guard case .running(let thread) = handle else { return nil }
+            handle = .joining
+            return thread
+        }
+        guard let thread else { return }
+        System.join(thread)
+        lock.withLock {
+            handle = .gone
+            changed.broadcast()
+        }
+    }
+
+    func detach() {
+        lock.withLock {
+            if case .running(let thread) = handle {
+                System.detach(thread)
+                handle = .gone
+            }
+        }
+    }
+}
