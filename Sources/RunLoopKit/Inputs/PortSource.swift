@@ -21,6 +21,9 @@ extension Loop {
         /// eventfd only makes edges, one for each time that the count leaves zero.
         private let unhandled = Atomic<Int>(0)
 
+        /// When the count left zero. Only for the order of ports that are ready before their mode first runs; relaxed, since it guards nothing.
+        private let turn = Atomic<UInt64>(0)
+
         /// Makes a port.
         ///
         /// - Parameter handler: Called on the loop's thread with the number of sends since its last call, at least 1.
@@ -39,7 +42,9 @@ extension Loop {
             guard isValid else { return }
             // Release: the handler sees what the caller did before. While the count is not zero an edge is on its way to
             // every loop already, and a write would be needless.
-            if unhandled.add(1, ordering: .releasing).oldValue == 0 { eventFD.signal() }
+            guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
+            turn.store(Turn.next(), ordering: .relaxed)
+            eventFD.signal()
         }
 
         // MARK: PortBacked
@@ -47,6 +52,8 @@ extension Loop {
         var descriptor: Descriptor { eventFD.descriptor }
 
         var hasWork: Bool { unhandled.load(ordering: .relaxed) > 0 }
+
+        var readyTurn: UInt64 { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
         func perform() -> Bool {
             // Acquire: see send(). A send after this finds zero, and makes a new edge.

@@ -20,10 +20,8 @@ extension Loop {
         private let scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
         private let cancelHandler: (@Sendable (Loop, Mode) -> Void)?
 
-        /// When the source was last signalled, on a counter of all signals; 0 when it is not signalled.
+        /// When the source was signalled, as a turn; 0 when it is not. A signal that finds one waiting does not change its place.
         private let signalTime = Atomic<UInt64>(0)
-
-        private static let signalCount = Atomic<UInt64>(0)
 
         /// Makes a source.
         ///
@@ -52,12 +50,11 @@ extension Loop {
         ///
         /// - Parameter wake: `false` marks the source only, as CF does: a loop that sleeps goes on sleeping.
         public func signal(wake: Bool = true) {
-            // Relaxed: only distinct, growing numbers are wanted.
-            let time = Source0.signalCount.add(1, ordering: .relaxed).newValue
             itemLock.withLock {
                 guard isValid else { return }
                 // Release: the performing thread sees what the caller did before.
-                signalTime.store(time, ordering: .releasing)
+                _ = signalTime.compareExchange(
+                    expected: 0, desired: Turn.next(), successOrdering: .releasing, failureOrdering: .relaxed)
                 for mode in modesWhileLocked {
                     mode.mayHaveSignal.store(true, ordering: .releasing)
                     if wake { mode.waker.wake() }

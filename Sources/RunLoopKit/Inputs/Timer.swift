@@ -32,8 +32,9 @@ extension Loop {
         private enum FireTime {
             /// None yet: that long after it is added for the first time.
             case delay(Int64)
-            /// Asked for before the timer was in a loop, at `settled` of the monotonic clock. A past time counts as the time of asking.
-            case asked(Int64, settled: Int64)
+            /// Asked for before the timer was in a loop. A past time counts as the time of asking, which was at `settled` of the monotonic
+            /// clock; in virtual time, as the time of adding, and `turn` tells who was first.
+            case asked(Int64, settled: Int64, turn: UInt64)
             /// On the clock of the loop it is, or was, in.
             case at(Int64)
         }
@@ -90,8 +91,7 @@ extension Loop {
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            let asked = FireTime.asked(time.nanoseconds, settled: System.monotonicNanoseconds())
-            self.init(asked, interval, tolerance, handler)
+            self.init(Timer.asked(time.nanoseconds), interval, tolerance, handler)
         }
 
         /// Makes a timer that fires every `interval`, the first time one interval after it is added to a loop.
@@ -100,6 +100,10 @@ extension Loop {
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
             self.init(after: interval, repeating: interval, tolerance: tolerance, handler: handler)
+        }
+
+        private static func asked(_ time: Int64) -> FireTime {
+            .asked(time, settled: System.monotonicNanoseconds(), turn: Turn.next())
         }
 
         // MARK: Properties
@@ -122,7 +126,7 @@ extension Loop {
                     guard isValid else { return nil }
                     switch fireTime {
                     case .delay: return nil
-                    case .asked(let time, _), .at(let time):
+                    case .asked(let time, _, _), .at(let time):
                         return time == TimerHeap.never ? nil : Instant(nanoseconds: time)
                     }
                 }
@@ -134,7 +138,7 @@ extension Loop {
                         if let loop {
                             .at(max(asked, loop.clock.nanoseconds))
                         } else {
-                            .asked(asked, settled: System.monotonicNanoseconds())
+                            Timer.asked(asked)
                         }
                 }
             }
@@ -246,17 +250,22 @@ extension Loop {
 
         override func insert(into mode: ModeState) {
             guard let loop = mode.loop else { return }
+            var turn: UInt64?
             itemLock.withLock {
                 // The clock is read here and now: a deadline is never counted from an older time.
                 switch fireTime {
-                case .delay(let delay): fireTime = .at(loop.clock.nanoseconds.addingSaturating(delay))
-                case .asked(let time, let settled):
-                    fireTime = .at(max(time, loop.clock.isVirtual ? loop.clock.nanoseconds : settled))
-                case .at: break
+                case .delay(let delay):
+                    fireTime = .at(loop.clock.nanoseconds.addingSaturating(delay))
+                case .asked(let time, let settled, let asked):
+                    let now = loop.clock.isVirtual ? loop.clock.nanoseconds : settled
+                    if time <= now { turn = asked }
+                    fireTime = .at(max(time, now))
+                case .at:
+                    break
                 }
             }
             let (deadline, latest) = times
-            mode.timers.insert(self, deadline: deadline, latest: latest)
+            mode.timers.insert(self, deadline: deadline, latest: latest, turn: turn)
             loop.timersChanged(in: mode)
         }
 

@@ -1,7 +1,7 @@
 /// The timers of one mode, earliest first: a 4-ary heap of plain values.
 ///
 /// Each timer knows its place, so adding, removing and re-timing are O(log n) without a search. Equal deadlines are first come, first
-/// served: every change of a deadline gets a new sequence number. Guarded by the loop's lock.
+/// served: every change of a deadline takes a new turn. Guarded by the loop's lock.
 struct TimerHeap {
     /// A timer with the times it is sorted by, so that sifting touches the timers only to tell them their places.
     struct Entry {
@@ -9,11 +9,12 @@ struct TimerHeap {
         var deadline: Int64
         /// When it has to fire: the deadline plus the tolerance.
         var latest: Int64
-        var sequence: UInt64
+        /// Who was first, among equal deadlines.
+        var turn: UInt64
         let timer: Loop.Timer
 
         func isBefore(_ other: Entry) -> Bool {
-            (deadline, sequence) < (other.deadline, other.sequence)
+            (deadline, turn) < (other.deadline, other.turn)
         }
     }
 
@@ -24,7 +25,6 @@ struct TimerHeap {
     var owner: ObjectIdentifier?
 
     private var entries: [Entry] = []
-    private var lastSequence: UInt64 = 0
 
     /// Whether any timer was ever added with a tolerance: if not, the first entry says it all.
     private var mayHaveTolerance = false
@@ -44,8 +44,10 @@ struct TimerHeap {
 
     // MARK: Changing
 
-    mutating func insert(_ timer: Loop.Timer, deadline: Int64, latest: Int64) {
-        entries.append(Entry(deadline: deadline, latest: latest, sequence: nextSequence(), timer: timer))
+    /// Adds a timer, behind those of equal deadline unless it has taken its turn before.
+    mutating func insert(_ timer: Loop.Timer, deadline: Int64, latest: Int64, turn: UInt64? = nil) {
+        let turn = turn ?? Turn.next()
+        entries.append(Entry(deadline: deadline, latest: latest, turn: turn, timer: timer))
         noteAdded(deadline: deadline, latest: latest)
         siftUp(from: entries.count - 1)
     }
@@ -65,7 +67,7 @@ struct TimerHeap {
         noteRemoved(entries[index].latest)
         entries[index].deadline = deadline
         entries[index].latest = latest
-        entries[index].sequence = nextSequence()
+        entries[index].turn = Turn.next()
         noteAdded(deadline: deadline, latest: latest)
         settle(index)
     }
@@ -119,11 +121,6 @@ struct TimerHeap {
     }
 
     // MARK: The heap
-
-    private mutating func nextSequence() -> UInt64 {
-        lastSequence += 1
-        return lastSequence
-    }
 
     private mutating func noteAdded(deadline: Int64, latest: Int64) {
         if latest != deadline { mayHaveTolerance = true }

@@ -66,6 +66,10 @@ public final class Loop: @unchecked Sendable {
     /// Made when the loop first runs.
     var timerFD: TimerFD?
 
+    /// Whether wake-ups are of no interest: after a wait, until the next pass begins, and while the loop does not run. Touched by the loop's
+    /// thread only, which forgets them when that time ends.
+    var ignoresWakeUps = true
+
     /// Whether the innermost run, or one nested in it, found that somebody had woken the loop. Touched by the loop's thread only.
     var wasWoken = false
 
@@ -270,7 +274,8 @@ public final class Loop: @unchecked Sendable {
 
     /// Runs every mode for which a block is left, without waiting. The loop is closed, so there is an end to it.
     func runAcceptedBlocks() {
-        while let mode = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) }?.mode }) {
+        while let mode = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) }?.mode }
+        ) {
             run(mode: mode, for: .zero)
         }
     }

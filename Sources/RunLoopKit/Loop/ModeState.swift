@@ -48,7 +48,10 @@ final class ModeState {
         let poller = try Poller()
         try poller.add(wakeUp, token: ReadyList.wakeUp)
         if let timer { try poller.add(timer, token: ReadyList.timers) }
-        for (source, token) in ports.all { try poller.add(source.descriptor, token: token) }
+        // The kernel reports what is ready already in this order.
+        for (source, token) in ports.all.sorted(by: { $0.source.readyTurn < $1.source.readyTurn }) {
+            try poller.add(source.descriptor, token: token)
+        }
         self.poller = poller
     }
 

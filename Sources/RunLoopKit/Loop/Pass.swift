@@ -3,7 +3,7 @@ extension Loop {
     func pass(_ run: Run) -> RunResult? {
         let mode = run.mode
         Tally.count(tally.passes)
-        waker.beginPass()
+        stopIgnoringWakeUps()
 
         notify(.beforeTimers, in: mode)  // 3.1
         notify(.beforeSources, in: mode)
@@ -14,6 +14,7 @@ extension Loop {
 
         if !polls { notify(.beforeWaiting, in: mode) }  // 3.6
         let ready = nextReady(in: run, polls: polls)  // 3.7
+        ignoresWakeUps = true
         if !polls { notify(.afterWaiting, in: mode) }  // 3.8
 
         switch ready {  // 3.9

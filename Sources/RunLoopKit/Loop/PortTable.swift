@@ -6,6 +6,9 @@ protocol PortBacked: Loop.Item {
     /// Whether there is something to handle. A readiness that turns out to be none costs no pass and no callout.
     var hasWork: Bool { get }
 
+    /// The turn in which it became ready; 0 when it is not, or does not know.
+    var readyTurn: UInt64 { get }
+
     /// Handles what there is; false when another loop was faster.
     func perform() -> Bool
 }

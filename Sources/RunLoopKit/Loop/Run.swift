@@ -128,6 +128,7 @@ extension Loop {
     private struct Outer {
         let state: ModeState?
         let stopFlag: RunState
+        let ignoredWakeUps: Bool
         let wasWoken: Bool
     }
 
@@ -142,9 +143,18 @@ extension Loop {
             clock.beginRun(self)
         }
         let outer = Outer(
-            state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring), wasWoken: wasWoken)
+            state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring),
+            ignoredWakeUps: ignoresWakeUps, wasWoken: wasWoken)
+        stopIgnoringWakeUps()
         wasWoken = false
         return outer
+    }
+
+    /// Forgets the wake-ups of the time in which they were ignored.
+    func stopIgnoringWakeUps() {
+        guard ignoresWakeUps else { return }
+        waker.forget()
+        ignoresWakeUps = false
     }
 
     private func leave(for outer: Outer) {
@@ -159,6 +169,7 @@ extension Loop {
         // spent; the outer run needs one.
         if outerHasWork { waker.wake() }
         wasWoken = wasWoken || outer.wasWoken
+        ignoresWakeUps = outer.ignoredWakeUps
         if outer.state == nil, case .virtual(let clock) = clock {
             clock.endRun(self)
             ThreadLoops.current.runningLoop = nil

@@ -99,33 +99,28 @@ public final class VirtualClock: @unchecked Sendable {
 
     // MARK: Moving the time by hand
 
-    /// Lets time pass: the time goes from deadline to deadline, each served before the next, until `duration` has passed and the loops
-    /// on the clock are idle. Zero or less: waits for idleness only.
+    /// Lets time pass.
+    ///
+    /// On a *manual* clock the time goes from deadline to deadline, each served before the next, until `duration` has passed and the loops on the clock
+    /// are idle. Zero or less waits for idleness only.
     ///
     /// - Called by a thread that runs no loop of this clock: waits for the loops' threads to get there.
     /// - Called by the thread that owns a loop of this clock, outside a run: runs that loop, in the default mode.
-    /// - Called inside a handler of such a loop: nothing is served; the time moves on as if the handler had taken that long. This is how a test makes a
-    ///   handler slow.
     ///
-    /// On an automatic clock, from a thread of its own, it just moves the time on.
+    /// Called inside a handler, and on an *automatic* clock, it serves nothing: the time moves on as if the caller had taken that
+    /// long. This is how a test makes a handler slow.
     public func advance(by duration: Duration) {
         let nanoseconds = max(0, duration.wholeNanoseconds)
+        guard advance == .manual else { return pass(nanoseconds) }
         // Loops are looked at, and perhaps released, without the lock: one that ends comes back here.
         let owners = lock.withLock { attached }
         let ownLoop = owners.lazy.compactMap { $0.owner() }.first { $0.isOnOwnThread }
-        if let ownLoop {
-            guard ownLoop.currentMode == nil else { return pass(nanoseconds) }
-            let target = lock.withLock { raiseLimit(by: nanoseconds) }
-            ownLoop.run(mode: .default, until: Loop.Instant(nanoseconds: target))
-            lock.withLock { jumpIfIdle() }
-        } else if advance == .automatic {
-            pass(nanoseconds)
-        }
-        guard advance == .manual else { return }
+        if let ownLoop, ownLoop.currentMode != nil { return pass(nanoseconds) }
+        let target = lock.withLock { raiseLimit(by: nanoseconds) }
+        if let ownLoop { ownLoop.run(mode: .default, until: Loop.Instant(nanoseconds: target)) }
         lock.withLock {
-            if ownLoop == nil { _ = raiseLimit(by: nanoseconds) }
             jumpIfIdle()
-            while time < limit || !isIdle { changed.wait(with: lock) }
+            while time < target || !isIdle { changed.wait(with: lock) }
         }
     }
 

@@ -9,7 +9,7 @@ import Synchronization
 /// | a sender | publishes its work, then swaps in *notified*; only if it finds *asleep* does it write the eventfd |
 /// | the loop, going to sleep | changes *running* to *asleep*; if it finds *notified* instead, it only polls |
 /// | the loop, awake again | swaps in *running*, and learns whether somebody notified it |
-/// | the loop, beginning a pass | swaps in *running*, forgetting notifications: it is about to look at all work anyway |
+/// | the loop, beginning a pass after a wait | swaps in *running*, forgetting notifications: it is about to look at all work anyway |
 ///
 /// No wake-up is lost. All four are read-modify-writes of one word, so they have one order. A sender's swap that comes
 /// before the loop's change to *asleep* makes that change fail. One that comes after it finds *asleep*, and writes. And
@@ -73,8 +73,8 @@ final class Waker: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
-    /// Forgets wake-ups: the pass that begins looks at everything. Acquire: see above.
-    func beginPass() { _ = word.exchange(Waker.running, ordering: .acquiring) }
+    /// Forgets wake-ups: whoever begins a pass looks at everything. Acquire: see above.
+    func forget() { _ = word.exchange(Waker.running, ordering: .acquiring) }
 
     /// Marks the loop asleep; false, and no mark, when it has been notified.
     ///

@@ -141,7 +141,8 @@ public final class LoopThread: Sendable {
     /// - Precondition: Not called on the thread itself, which would wait for ever; traps there and says so.
     public func join() {
         guard !isCurrent else {
-            fatalError("RunLoopKit: LoopThread.join() was called on the thread \"\(name)\" itself, which would wait for ever.")
+            fatalError(
+                "RunLoopKit: LoopThread.join() was called on the thread \"\(name)\" itself, which would wait for ever.")
         }
         worker.join()
     }

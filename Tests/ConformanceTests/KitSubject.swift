@@ -1,0 +1,117 @@
+import RunLoopKit
+
+/// RunLoopKit in virtual time: scenarios with timers take no time, and cannot be late.
+final class KitSubject: Subject {
+    private let clock = VirtualClock(startingAt: Loop.Instant(nanoseconds: 1_000_000_000_000))
+    private let loop: Loop
+
+    /// Keeps what handlers are given.
+    private var items: [KitItem] = []
+
+    init() { loop = Loop(clock: clock) }
+
+    private func keep(_ item: KitItem, _ box: KitItem.Box) -> any Item {
+        box.item = item
+        items.append(item)
+        return item
+    }
+
+    private func mode(_ name: String) -> Loop.Mode { Loop.Mode(name) }
+
+    func run(_ name: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32 {
+        loop.run(mode: mode(name), for: .seconds(seconds), returnAfterSourceHandled: returnAfterSourceHandled).rawValue
+    }
+
+    func stop() { loop.stop() }
+    func wakeUp() { loop.wakeUp() }
+
+    // Posting and signalling do not wake in CF: the one difference by default, switched off to compare.
+    func perform(in modes: [String], _ block: @escaping () -> Void) {
+        let block = Unchecked(block)
+        if modes.count == 1 {
+            loop.perform(in: mode(modes[0]), wake: false) { block.value() }
+        } else {
+            loop.perform(in: Set(modes.map(mode)), wake: false) { block.value() }
+        }
+    }
+
+    func makeSource0(
+        order: Int, schedule: ((String) -> Void)?, cancel: ((String) -> Void)?, perform: @escaping () -> Void
+    ) -> any Item {
+        let (schedule, cancel, perform) = (Unchecked(schedule), Unchecked(cancel), Unchecked(perform))
+        return KitItem(
+            Loop.Source0(
+                order: order, schedule: { schedule.value?($1.name) }, cancel: { cancel.value?($1.name) },
+                perform: { perform.value() }))
+    }
+
+    func makePort(_ perform: @escaping () -> Void) -> any Item {
+        let perform = Unchecked(perform)
+        return KitItem(try! Loop.PortSource { _ in perform.value() })
+    }
+
+    func makeTimer(after seconds: Double, interval: Double, _ fire: @escaping (any Item) -> Void) -> any Item {
+        let fire = Unchecked(fire)
+        let box = Unchecked(KitItem.Box())
+        let timer = Loop.Timer(at: loop.now.advanced(by: .seconds(seconds)), repeating: .seconds(interval)) { _ in
+            fire.value(box.value.item!)
+        }
+        return keep(KitItem(timer, loop), box.value)
+    }
+
+    func makeObserver(
+        _ activities: UInt, repeats: Bool, order: Int, _ observe: @escaping (any Item, UInt) -> Void
+    ) -> any Item {
+        let observe = Unchecked(observe)
+        let box = Unchecked(KitItem.Box())
+        let observer = Loop.Observer(Loop.Activity(rawValue: activities), repeats: repeats, order: order) {
+            observe.value(box.value.item!, $1.rawValue)
+        }
+        return keep(KitItem(observer), box.value)
+    }
+
+    func add(_ item: any Item, _ name: String) { loop.add((item as! KitItem).item, in: mode(name)) }
+    func remove(_ item: any Item, _ name: String) { loop.remove((item as! KitItem).item, in: mode(name)) }
+    func contains(_ item: any Item, _ name: String) -> Bool {
+        loop.contains((item as! KitItem).item, in: mode(name))
+    }
+    func addCommonMode(_ name: String) { loop.addCommonMode(mode(name)) }
+
+    var currentMode: String? { loop.currentMode?.name }
+    var modes: Set<String> { Set(loop.modes.map(\.name)) }
+    var isWaiting: Bool { loop.isWaiting }
+
+    func secondsToNextTimer(in name: String) -> Double? {
+        loop.nextTimerFireTime(in: mode(name)).map { loop.now.duration(to: $0) / .seconds(1) }
+    }
+
+    func spend(_ seconds: Double) { clock.advance(by: .seconds(seconds)) }
+}
+
+private final class KitItem: Item {
+    final class Box { weak var item: KitItem? }
+
+    let item: Loop.Item
+    private let loop: Loop?
+
+    init(_ item: Loop.Item, _ loop: Loop? = nil) {
+        self.item = item
+        self.loop = loop
+    }
+
+    func invalidate() { item.invalidate() }
+    var isValid: Bool { item.isValid }
+    func signal() { (item as! Loop.Source0).signal(wake: false) }
+    func send() { (item as! Loop.PortSource).send() }
+
+    var secondsToFire: Double {
+        get { (item as! Loop.Timer).nextFireTime.map { loop!.now.duration(to: $0) / .seconds(1) } ?? 0 }
+        set { (item as! Loop.Timer).nextFireTime = loop!.now.advanced(by: .seconds(newValue)) }
+    }
+}
+
+/// Everything in a scenario happens on one thread; the compiler cannot know.
+struct Unchecked<Value>: @unchecked Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+}

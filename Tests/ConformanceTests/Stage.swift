@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+/// Where a scenario plays: a subject, and the trace of what it does.
+final class Stage {
+    let loop: any Subject
+    private(set) var trace: [String] = []
+
+    init(_ loop: any Subject) { self.loop = loop }
+
+    func log(_ line: String) { trace.append(line) }
+
+    // MARK: Items that tell the trace of their calls, and then do what the scenario wants
+
+    func source0(_ label: String, order: Int = 0, tellsModes: Bool = false, then: @escaping () -> Void = {}) -> any Item
+    {
+        loop.makeSource0(
+            order: order, schedule: { if tellsModes { self.log("\(label) joins \($0)") } },
+            cancel: { if tellsModes { self.log("\(label) leaves \($0)") } },
+            perform: {
+                self.log("source0 \(label)")
+                then()
+            })
+    }
+
+    func port(_ label: String, then: @escaping () -> Void = {}) -> any Item {
+        loop.makePort {
+            self.log("port \(label)")
+            then()
+        }
+    }
+
+    func timer(_ label: String, after: Double, every: Double = 0, then: @escaping (any Item) -> Void = { _ in })
+        -> any Item
+    {
+        loop.makeTimer(after: after, interval: every) {
+            self.log("timer \(label)")
+            then($0)
+        }
+    }
+
+    func observer(
+        _ label: String, _ activities: UInt = 0x0FFF_FFFF, repeats: Bool = true, order: Int = 0,
+        then: @escaping (any Item, UInt) -> Void = { _, _ in }
+    ) -> any Item {
+        loop.makeObserver(activities, repeats: repeats, order: order) {
+            self.log("\(label) \(name(ofActivity: $1))")
+            then($0, $1)
+        }
+    }
+
+    /// Writes all activities of these modes into the trace.
+    func observe(_ modes: String...) { for mode in modes { loop.add(observer(mode), mode) } }
+
+    func block(_ label: String, in modes: String..., then: @escaping () -> Void = {}) {
+        loop.perform(in: modes.isEmpty ? ["default"] : modes) {
+            self.log("block \(label)")
+            then()
+        }
+    }
+
+    func run(_ mode: String = "default", _ seconds: Double = 0, returnAfterSourceHandled: Bool = false) {
+        let result = loop.run(mode, seconds: seconds, returnAfterSourceHandled: returnAfterSourceHandled)
+        log("run in \(mode): \(name(ofResult: result))")
+    }
+
+    /// Runs a scenario on one side, on a thread of its own: CFRunLoop has one loop for each thread.
+    static func trace(of scenario: Scenario, on make: @escaping @Sendable () -> any Subject) -> [String] {
+        let done = DispatchSemaphore(value: 0)
+        nonisolated(unsafe) var trace: [String] = []
+        Thread.detachNewThread {
+            let stage = Stage(make())
+            scenario.play(stage)
+            trace = stage.trace
+            done.signal()
+        }
+        done.wait()
+        return trace
+    }
+}
+
+/// A program for a run loop.
+struct Scenario: Sendable, CustomTestStringConvertible {
+    let title: String
+    let play: @Sendable (Stage) -> Void
+
+    init(_ title: String, _ play: @escaping @Sendable (Stage) -> Void) {
+        self.title = title
+        self.play = play
+    }
+
+    var testDescription: String { title }
+}
+
+/// A moment that is long enough to be told from another one by CFRunLoop in real time.
+let moment = 0.02
+
+/// So long that it never passes: scenarios with it end for another reason.
+let forever = 1e6

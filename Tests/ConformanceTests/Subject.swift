@@ -1,0 +1,64 @@
+/// A run loop under test: RunLoopKit's or the toolchain's CFRunLoop, behind one face, so that a scenario is written once.
+///
+/// Modes are named by strings; "default" and "common" stand for each side's own.
+protocol Subject: AnyObject {
+    /// Runs, and says why it returned, as CF's raw value.
+    func run(_ mode: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32
+    func stop()
+    func wakeUp()
+    func perform(in modes: [String], _ block: @escaping () -> Void)
+
+    func makeSource0(
+        order: Int, schedule: ((String) -> Void)?, cancel: ((String) -> Void)?, perform: @escaping () -> Void
+    ) -> any Item
+    func makePort(_ perform: @escaping () -> Void) -> any Item
+    func makeTimer(after seconds: Double, interval: Double, _ fire: @escaping (any Item) -> Void) -> any Item
+    func makeObserver(
+        _ activities: UInt, repeats: Bool, order: Int, _ observe: @escaping (any Item, UInt) -> Void
+    ) -> any Item
+
+    func add(_ item: any Item, _ mode: String)
+    func remove(_ item: any Item, _ mode: String)
+    func contains(_ item: any Item, _ mode: String) -> Bool
+    func addCommonMode(_ mode: String)
+
+    var currentMode: String? { get }
+    var modes: Set<String> { get }
+    var isWaiting: Bool { get }
+
+    /// Seconds from now to the next fire time of a mode.
+    func secondsToNextTimer(in mode: String) -> Double?
+
+    /// Lets time pass inside a handler.
+    func spend(_ seconds: Double)
+}
+
+/// A source, timer or observer of a subject.
+protocol Item: AnyObject {
+    func invalidate()
+    var isValid: Bool { get }
+    /// Marks a version-0 source.
+    func signal()
+    /// Sends to a port.
+    func send()
+    /// Seconds from now to a timer's next fire time; settable.
+    var secondsToFire: Double { get set }
+}
+
+/// The results by name.
+func name(ofResult result: Int32) -> String {
+    ["?", "finished", "stopped", "timedOut", "handledSource"][Int(result)]
+}
+
+/// The activities by name.
+func name(ofActivity activity: UInt) -> String {
+    switch activity {
+    case 1: "entry"
+    case 2: "beforeTimers"
+    case 4: "beforeSources"
+    case 32: "beforeWaiting"
+    case 64: "afterWaiting"
+    case 128: "exit"
+    default: "activity \(activity)"
+    }
+}
