@@ -12,7 +12,7 @@ extension Scenario {
         Scenario("a mode that holds only a block sleeps until its deadline") { s in
             s.observe("default")
             s.block("1")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("blocks that queue blocks: not in the same drain") { s in
             s.observe("default")
@@ -27,7 +27,7 @@ extension Scenario {
             s.observe("default")
             s.loop.add(source, "default")
             source.signal()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("blocks for another mode wait for it") { s in
             s.block("here")
@@ -81,8 +81,8 @@ extension Scenario {
             s.observe("default")
             s.loop.add(
                 s.observer("o", 32, repeats: false) { _, _ in s.block("posted before waiting") }, "default")
-            s.loop.add(s.timer("t", after: moment), "default")
-            s.run("default", 3 * moment)
+            s.loop.add(s.timer("t", after: s.moment), "default")
+            s.run("default", 3 * s.moment)
         },
         Scenario("blocks make their modes exist") { s in
             s.block("b", in: "fresh")

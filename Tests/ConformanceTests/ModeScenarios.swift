@@ -27,7 +27,7 @@ extension Scenario {
             s.log("\(s.loop.modes.sorted())")
             for item in [a, o, t] { s.log("\(s.loop.contains(item, "late"))") }
             a.signal()
-            s.run("late", moment)
+            s.run("late", s.moment)
         },
         Scenario("addCommonMode only names the mode") { s in
             s.loop.addCommonMode("named")
@@ -87,7 +87,7 @@ extension Scenario {
                 s.loop.addCommonMode("other")
                 a.signal()
             }
-            s.run("other", moment)
+            s.run("other", s.moment)
         },
         Scenario("what is in another mode does not happen") { s in
             let p = s.port("p")
@@ -99,8 +99,8 @@ extension Scenario {
             s.loop.add(s.port("keep"), "default")
             p.send()
             a.signal()
-            s.run("default", moment)
-            s.run("other", moment)
+            s.run("default", s.moment)
+            s.run("other", s.moment)
         },
         Scenario("invalidating everything in a callout finishes the run") { s in
             let p = s.port("p")
@@ -123,7 +123,7 @@ extension Scenario {
             s.loop.remove(p, "default")
             s.run("default", forever)
             p.send()
-            s.run("late", moment)
+            s.run("late", s.moment)
         },
     ]
 }

@@ -15,7 +15,7 @@ extension Scenario {
             s.loop.add(s.observer("c", 4 | 32), "default")
             s.loop.add(s.observer("none", 0), "default")
             s.loop.add(s.observer("unknown", 8 | 16), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a once-observer is called once and invalid after its callout") { s in
             let o = s.observer("o", repeats: false) { item, _ in s.log("inside: \(item.isValid)") }
@@ -53,7 +53,7 @@ extension Scenario {
                     times += 1
                     if times == 3 { item.invalidate() }
                 }, "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.run()
         },
         Scenario("an observer is not re-entered by a nested run, others are called") { s in
@@ -77,7 +77,7 @@ extension Scenario {
             s.observe("default")
             s.loop.add(a, "default")
             s.loop.add(s.observer("o", 32, repeats: false) { _, _ in a.signal() }, "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.run()
         },
         Scenario("a port sent to by a beforeWaiting observer is served at once") { s in
@@ -85,7 +85,7 @@ extension Scenario {
             s.observe("default")
             s.loop.add(p, "default")
             s.loop.add(s.observer("o", 32, repeats: false) { _, _ in p.send() }, "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("one observer in two modes") { s in
             let o = s.observer("o", 1 | 128)

@@ -49,7 +49,7 @@ extension Scenario {
         Scenario("a run with a time limit sleeps, wakes and times out") { s in
             s.observe("default")
             s.loop.add(s.port("p"), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a run whose mode is emptied by its last timer finishes") { s in
             s.observe("default")
@@ -59,7 +59,7 @@ extension Scenario {
         Scenario("stop with no active run is ignored") { s in
             s.loop.add(s.port("p"), "default")
             s.loop.stop()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("stop takes effect at the end of the pass") { s in
             let source = s.source0("a") { s.loop.stop() }
@@ -86,14 +86,14 @@ extension Scenario {
             s.loop.add(s.port("p"), "default")
             s.loop.add(s.observer("o", 128) { _, _ in s.loop.stop() }, "default")
             s.run()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a stop overtaken by handledSource is forgotten with its run") { s in
             let source = s.source0("a") { s.loop.stop() }
             s.loop.add(source, "default")
             source.signal()
             s.run("default", forever, returnAfterSourceHandled: true)
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("stop concerns the innermost run only") { s in
             let outer = s.source0("outer") {
@@ -117,7 +117,7 @@ extension Scenario {
             }
             s.loop.add(outer, "default")
             outer.signal()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a nested run in the same mode") { s in
             let inner = s.source0("inner")
@@ -171,20 +171,20 @@ extension Scenario {
             s.observe("default")
             s.loop.add(port, "default")
             s.block("b")
-            s.loop.add(s.timer("t", after: moment) { _ in port.send() }, "default")
+            s.loop.add(s.timer("t", after: s.moment) { _ in port.send() }, "default")
             s.run("default", forever, returnAfterSourceHandled: true)
         },
         Scenario("wakeUp without an active run is dropped") { s in
             s.observe("default")
             s.loop.add(s.port("p"), "default")
             s.loop.wakeUp()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("wakeUp before the wait is remembered: one extra pass") { s in
             s.observe("default")
             s.loop.add(s.port("p"), "default")
             s.block("b") { s.loop.wakeUp() }
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("wakeUp in a beforeWaiting observer: the loop does not sleep") { s in
             var times = 0
@@ -202,26 +202,26 @@ extension Scenario {
             s.observe("default")
             s.loop.add(port, "default")
             port.send()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("wakeUp in an entry observer") { s in
             s.loop.add(s.port("p"), "default")
             s.loop.add(s.observer("o") { _, activity in if activity == 1 { s.loop.wakeUp() } }, "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("the loop is not waiting in its callouts") { s in
             let port = s.port("p") { s.log("waiting: \(s.loop.isWaiting)") }
             s.loop.add(port, "default")
             s.loop.add(s.observer("o") { _, _ in s.log("waiting: \(s.loop.isWaiting)") }, "default")
             port.send()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a mode emptied before the wait runs its pass to the end and sleeps until its deadline") { s in
             let port = s.port("p")
             s.observe("default")
             s.loop.add(port, "default")
             s.block("remove it") { s.loop.remove(port, "default") }
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
     ]
 }

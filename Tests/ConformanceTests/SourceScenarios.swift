@@ -71,7 +71,7 @@ extension Scenario {
             s.observe("default")
             s.loop.add(a, "default")
             a.signal()
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.run()
         },
         Scenario("a signal in one mode waits for it while another runs") { s in
@@ -133,7 +133,7 @@ extension Scenario {
             let p = s.port("p") { s.loop.stop() }
             s.observe("default")
             s.loop.add(p, "default")
-            s.loop.add(s.timer("t", after: moment) { _ in p.send() }, "default")
+            s.loop.add(s.timer("t", after: s.moment) { _ in p.send() }, "default")
             s.run("default", forever)
         },
         Scenario("sends before the callout are one callout") { s in
@@ -142,7 +142,7 @@ extension Scenario {
             p.send()
             p.send()
             p.send()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("two ports ready at once: one each pass, in the order in which they became ready") { s in
             let p = s.port("p")
@@ -152,7 +152,7 @@ extension Scenario {
             s.loop.add(q, "default")
             q.send()
             p.send()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("six ports ready at once, a poll each") { s in
             let ports = (0..<6).map { s.port("\($0)") }
@@ -160,7 +160,7 @@ extension Scenario {
             for port in ports { s.loop.add(port, "default") }
             for index in [3, 1, 5, 0, 4, 2] { ports[index].send() }
             for _ in 0..<3 { s.run() }
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a port that sends to itself does not starve another") { s in
             var times = 0
@@ -174,7 +174,7 @@ extension Scenario {
             s.loop.add(q, "default")
             p.send()
             q.send()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a port in two modes: one send, one callout") { s in
             let p = s.port("p")
@@ -182,8 +182,8 @@ extension Scenario {
             s.loop.add(p, "other")
             s.observe("default", "other")
             p.send()
-            s.run("default", moment)
-            s.run("other", moment)
+            s.run("default", s.moment)
+            s.run("other", s.moment)
         },
         Scenario("the unserved rest of two ready ports is served by the next run") { s in
             let p = s.port("p") { s.loop.stop() }
@@ -193,7 +193,7 @@ extension Scenario {
             p.send()
             q.send()
             s.run("default", forever)
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a port removed while ready, and added again") { s in
             let p = s.port("p")
@@ -227,7 +227,7 @@ extension Scenario {
                 item.send()
             }
             s.loop.add(s.port("keep"), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("an afterWaiting observer takes away the port that woke the loop") { s in
             let p = s.port("p")
@@ -235,7 +235,7 @@ extension Scenario {
             s.loop.add(s.port("keep"), "default")
             s.loop.add(s.observer("o", 64) { _, _ in s.loop.remove(p, "default") }, "default")
             p.send()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("ports of a nested run in another mode are left to the outer one") { s in
             let p = s.port("p")
@@ -243,13 +243,13 @@ extension Scenario {
             let a = s.source0("a") {
                 p.send()
                 q.send()
-                s.run("other", moment)
+                s.run("other", s.moment)
             }
             s.loop.add(p, "default")
             s.loop.add(q, "other")
             s.loop.add(a, "default")
             a.signal()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("a source and a port: the source makes the pass poll") { s in
             let p = s.port("p")
@@ -258,7 +258,7 @@ extension Scenario {
             for item in [p, a] { s.loop.add(item, "default") }
             p.send()
             a.signal()
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
     ]
 }

@@ -6,7 +6,13 @@ final class Stage {
     let loop: any Subject
     private(set) var trace: [String] = []
 
-    init(_ loop: any Subject) { self.loop = loop }
+    /// A time that is long enough to be told from none, and two of them from one, by CFRunLoop in real time.
+    let moment: Double
+
+    init(_ loop: any Subject, moment: Double) {
+        self.loop = loop
+        self.moment = moment
+    }
 
     func log(_ line: String) { trace.append(line) }
 
@@ -65,11 +71,13 @@ final class Stage {
     }
 
     /// Runs a scenario on one side, on a thread of its own: CFRunLoop has one loop for each thread.
-    static func trace(of scenario: Scenario, on make: @escaping @Sendable () -> any Subject) -> [String] {
+    static func trace(
+        of scenario: Scenario, moment: Double, on make: @escaping @Sendable () -> any Subject
+    ) -> [String] {
         let done = DispatchSemaphore(value: 0)
         nonisolated(unsafe) var trace: [String] = []
         Thread.detachNewThread {
-            let stage = Stage(make())
+            let stage = Stage(make(), moment: moment)
             scenario.play(stage)
             trace = stage.trace
             done.signal()
@@ -91,9 +99,6 @@ struct Scenario: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { title }
 }
-
-/// A moment that is long enough to be told from another one by CFRunLoop in real time.
-let moment = 0.02
 
 /// So long that it never passes: scenarios with it end for another reason.
 let forever = 1e6

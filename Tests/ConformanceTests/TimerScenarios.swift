@@ -2,7 +2,7 @@ extension Scenario {
     /// Timers. RunLoopKit plays them in virtual time, CFRunLoop in real time: no scenario tells apart how late it was.
     static let timers: [Scenario] = [
         Scenario("a once-timer fires once and is invalid after its callout") { s in
-            let t = s.timer("t", after: moment) { s.log("inside: \($0.isValid)") }
+            let t = s.timer("t", after: s.moment) { s.log("inside: \($0.isValid)") }
             s.observe("default")
             s.loop.add(t, "default")
             s.run("default", forever)
@@ -11,7 +11,7 @@ extension Scenario {
         Scenario("a timer that is not added does nothing") { s in
             let t = s.timer("t", after: 0)
             s.loop.add(s.port("p"), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.log("\(t.isValid)")
         },
         Scenario("overdue timers fire in one pass, in the order in which they were made") { s in
@@ -22,12 +22,12 @@ extension Scenario {
         },
         Scenario("timers fire in the order of their times") { s in
             let times = [3.0, 1.0, 2.0]
-            for time in times { s.loop.add(s.timer("\(time)", after: time * moment), "default") }
+            for time in times { s.loop.add(s.timer("\(time)", after: time * s.moment), "default") }
             s.run("default", forever)
         },
         Scenario("a repeating timer invalidates itself") { s in
             var times = 0
-            let t = s.timer("t", after: moment, every: moment) {
+            let t = s.timer("t", after: s.moment, every: s.moment) {
                 times += 1
                 if times == 3 { $0.invalidate() }
             }
@@ -45,17 +45,17 @@ extension Scenario {
                 s.log("next in the future: \($0.secondsToFire > 1)")
             }
             s.loop.add(t, "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.log("next on the grid: \(t.secondsToFire > 9.5 && t.secondsToFire < 10)")
         },
         Scenario("missed instants: the next fire time is in the future and on the grid") { s in
-            let t = s.timer("t", after: 0.01, every: 0.05) { timer in
-                s.loop.spend(0.12)
+            let t = s.timer("t", after: s.moment / 2, every: 2.5 * s.moment) { _ in
+                s.loop.spend(6 * s.moment)
                 s.loop.stop()
             }
             s.loop.add(t, "default")
             s.run("default", forever)
-            s.log("ahead: \(t.secondsToFire > -0.03 && t.secondsToFire <= 0.05)")
+            s.log("ahead: \(t.secondsToFire > -s.moment && t.secondsToFire <= 2.5 * s.moment)")
         },
         Scenario("two due timers: the first invalidates the second") { s in
             let b = s.timer("b", after: 0)
@@ -65,7 +65,7 @@ extension Scenario {
             s.loop.add(a, "default")
             s.loop.add(b, "default")
             s.loop.add(s.port("p"), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("two due timers: the first removes the second") { s in
             let b = s.timer("b", after: 1)
@@ -75,9 +75,9 @@ extension Scenario {
             s.loop.add(a, "default")
             s.loop.add(b, "default")
             s.loop.add(s.port("p"), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.loop.add(b, "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("two due timers: the first moves the second to another mode") { s in
             let b = s.timer("b", after: 1)
@@ -90,7 +90,7 @@ extension Scenario {
             s.loop.add(a, "default")
             s.loop.add(b, "default")
             s.loop.add(s.port("p"), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("two due timers: the first re-times the second") { s in
             let b = s.timer("b", after: 1)
@@ -99,27 +99,27 @@ extension Scenario {
             b.secondsToFire = -1
             s.loop.add(a, "default")
             s.loop.add(b, "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
         Scenario("re-timing inside the callout: later counts") { s in
-            let t = s.timer("t", after: 0, every: moment) { $0.secondsToFire = 100 }
+            let t = s.timer("t", after: 0, every: s.moment) { $0.secondsToFire = 100 }
             s.loop.add(t, "default")
-            s.run("default", 4 * moment)
+            s.run("default", 4 * s.moment)
             s.log("\(t.secondsToFire > 90)")
         },
         Scenario("re-timing a once-timer inside its callout: invalid all the same") { s in
-            let t = s.timer("t", after: 0) { $0.secondsToFire = moment }
+            let t = s.timer("t", after: 0) { $0.secondsToFire = s.moment }
             s.loop.add(t, "default")
             s.loop.add(s.port("p"), "default")
-            s.run("default", 4 * moment)
+            s.run("default", 4 * s.moment)
             s.log("\(t.isValid)")
         },
         Scenario("re-timing between runs") { s in
             let t = s.timer("t", after: 100, every: 100)
             s.loop.add(t, "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             t.secondsToFire = 0
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.log("\(t.secondsToFire > 90)")
         },
         Scenario("re-timing an invalid timer does nothing") { s in
@@ -128,41 +128,41 @@ extension Scenario {
             t.invalidate()
             t.secondsToFire = 0
             s.loop.add(s.port("p"), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.log("\(t.isValid)")
         },
         Scenario("a timer in two modes fires in whichever runs, once") { s in
-            let t = s.timer("t", after: moment)
+            let t = s.timer("t", after: s.moment)
             s.loop.add(t, "default")
             s.loop.add(t, "other")
             s.loop.add(s.port("p"), "default")
             s.run("other", forever)
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.log("\(s.loop.contains(t, "default"))")
         },
         Scenario("a timer waits for its mode") { s in
             let t = s.timer("t", after: 0)
             s.loop.add(t, "other")
             s.loop.add(s.port("p"), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.run("other", forever)
         },
         Scenario("a firing timer is not re-entered by a nested run") { s in
-            let t = s.timer("t", after: 0, every: moment / 4) { timer in
-                s.loop.spend(moment)
-                s.run("default", moment)
+            let t = s.timer("t", after: 0, every: s.moment / 4) { timer in
+                s.loop.spend(s.moment)
+                s.run("default", s.moment)
                 timer.invalidate()
             }
             s.loop.add(t, "default")
             s.loop.add(s.port("p"), "default")
-            s.run("default", 3 * moment)
+            s.run("default", 3 * s.moment)
         },
         Scenario("a nested run fires other timers") { s in
-            let a = s.timer("a", after: -1) { _ in s.run("default", moment) }
+            let a = s.timer("a", after: -1) { _ in s.run("default", s.moment) }
             let b = s.timer("b", after: -1, every: 100)
             s.loop.add(a, "default")
             s.loop.add(b, "default")
-            s.run("default", 2 * moment)
+            s.run("default", 2 * s.moment)
         },
         Scenario("a timer added in a callout") { s in
             let a = s.timer("a", after: 0) { _ in
@@ -204,7 +204,7 @@ extension Scenario {
             }
             s.loop.add(a, "default")
             s.loop.add(s.timer("b", after: 50), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
             s.log("\((s.loop.secondsToNextTimer(in: "default") ?? 0) > 40)")
         },
         Scenario("a timer that becomes due during a poll is served by it") { s in
@@ -218,7 +218,7 @@ extension Scenario {
         Scenario("huge and distant times do not fire") { s in
             s.loop.add(s.timer("far", after: 1e12, every: 1e12), "default")
             s.loop.add(s.timer("near", after: 0), "default")
-            s.run("default", moment)
+            s.run("default", s.moment)
         },
     ]
 }
