@@ -1,0 +1,86 @@
+/// What was typed after a subcommand's name, sorted into options and operands.
+///
+/// Understands `--name value`, `--name=value`, flags, and `--`, after which everything is an operand. Of an option
+/// given twice the last one counts.
+struct Arguments {
+    private(set) var operands: [String] = []
+    private(set) var wantsHelp = false
+    private var flags: Set<String> = []
+    private var values: [String: String] = [:]
+
+    init(_ words: [String], options: [Option], operands allowed: Operands) throws(UsageError) {
+        var rest = words[...]
+        while let word = rest.popFirst(), !wantsHelp {
+            if word == "--" {
+                operands += rest
+                break
+            } else if Help.isAskedFor(by: word) {
+                wantsHelp = true
+            } else if word.hasPrefix("-"), word != "-" {
+                try readOption(word, &rest, options)
+            } else {
+                operands.append(word)
+            }
+        }
+        if !wantsHelp { try checkOperands(allowed) }
+    }
+
+    // MARK: Asking
+
+    func hasFlag(_ name: String) -> Bool { flags.contains(name) }
+
+    func value(of name: String) -> String? { values[name] }
+
+    /// The value of an option that is one of a few words.
+    func choice<Choice: CaseIterable & RawRepresentable<String>>(
+        _ name: String, default defaultChoice: Choice
+    ) throws(UsageError) -> Choice {
+        guard let value = values[name] else { return defaultChoice }
+        guard let choice = Choice(rawValue: value) else {
+            let known = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw UsageError("--\(name) cannot be \(value.debugDescription), only one of: \(known)")
+        }
+        return choice
+    }
+
+    // MARK: Reading
+
+    private mutating func readOption(
+        _ word: String, _ rest: inout ArraySlice<String>, _ options: [Option]
+    ) throws(UsageError) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard let option = options.first(where: { "--\($0.name)" == parts[0] }) else {
+            throw UsageError("unknown option \(parts[0].debugDescription)")
+        }
+        let attached = parts.count > 1 ? parts[1] : nil
+        guard option.value != nil else {
+            guard attached == nil else { throw UsageError("--\(option.name) takes no value") }
+            flags.insert(option.name)
+            return
+        }
+        values[option.name] = if let attached { attached } else { try takeValue(of: option, &rest) }
+    }
+
+    private func takeValue(of option: Option, _ rest: inout ArraySlice<String>) throws(UsageError) -> String {
+        // Another option is no value: it was forgotten.
+        guard let value = rest.popFirst(), !value.hasPrefix("--") else {
+            throw UsageError("--\(option.name) needs a value")
+        }
+        return value
+    }
+
+    private func checkOperands(_ allowed: Operands) throws(UsageError) {
+        if operands.count > allowed.count.upperBound {
+            throw UsageError("unexpected argument \(operands[allowed.count.upperBound].debugDescription)")
+        }
+        if operands.count < allowed.count.lowerBound { throw UsageError("missing argument: \(allowed.usage)") }
+    }
+}
+
+/// The command line makes no sense. The message is one line: what it quotes of the command line is quoted with
+/// `debugDescription`, which escapes line breaks.
+struct UsageError: Error {
+    let message: String
+
+    init(_ message: String) { self.message = message }
+}

@@ -1,0 +1,38 @@
+import RunLoopKit
+
+/// `RunLoopDemo trace`: every activity and every callout of a loop, as it happens.
+struct TraceCommand: Command {
+    private enum Format: String, CaseIterable {
+        case text, json
+    }
+
+    let name = "trace"
+    let summary = "Shows what a run loop does, line by line: its activities and the handlers it calls."
+    let discussion = """
+        For about half a second a loop on the main thread has to do with timers, a source that another thread signals,
+        a port that another thread sends to, blocks, a switch of modes and a nested run; then another thread stops it.
+        What is shown is what an observer and the handlers see.
+
+        With '--format json' each line is an object: "t" (nanoseconds since the start), "depth" (in how many runs and
+        callouts), "mode", "event", and what belongs to the event: "activity", "phase" and "label", or "result".
+        """
+    let options: [Option] = [.value("format", "text|json", "For people, or for programs. Default: text.")]
+
+    func run(_ arguments: Arguments) throws -> ExitCode {
+        let format = try arguments.choice("format", default: Format.text)
+        Interruption.heed(in: TraceStory.modes)
+        let recorder = Recorder(writer: makeWriter(format))
+        let observer = recorder.observe(TraceStory.modes)
+        try TraceStory(recorder: recorder).tell()
+        observer.invalidate()
+        recorder.finish()
+        return .success
+    }
+
+    private func makeWriter(_ format: Format) -> any TraceWriter {
+        switch format {
+        case .text: TextTraceWriter(usesColour: TextStyle.isWanted)
+        case .json: JSONTraceWriter()
+        }
+    }
+}

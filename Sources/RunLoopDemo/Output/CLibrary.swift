@@ -1,0 +1,32 @@
+// The little that the demo needs of the C library. Re-exported, so that one file knows how the C library is called
+// here.
+#if canImport(Glibc)
+    @_exported import Glibc
+#elseif canImport(Musl)
+    @_exported import Musl
+#elseif canImport(Android)
+    @_exported import Android
+#endif
+
+/// Calls `handler`, on whichever thread, when the signal comes. System calls that it interrupts go on.
+func handleSignal(_ signal: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = handler
+    action.sa_flags = SA_RESTART
+    sigaction(signal, &action, nil)
+}
+
+/// Writing to a pipe that nobody reads becomes an error of `write` instead of the end of the process.
+func ignoreClosedPipes() {
+    signal(SIGPIPE, SIG_IGN)
+}
+
+/// The value of an environment variable; nil also when it is empty.
+func environmentVariable(_ name: String) -> String? {
+    guard let value = getenv(name), value.pointee != 0 else { return nil }
+    return String(cString: value)
+}
+
+func leave(with code: ExitCode) -> Never {
+    exit(code.rawValue)
+}

@@ -1,0 +1,29 @@
+/// A JSON object on one line, made key by key.
+struct JSONLine {
+    private var members: [String] = []
+
+    mutating func add(_ key: String, _ number: Int64) { members.append("\(quoted(key)):\(number)") }
+
+    mutating func add(_ key: String, _ string: String) { members.append("\(quoted(key)):\(quoted(string))") }
+
+    /// The object, with the line's end.
+    var text: String { "{\(members.joined(separator: ","))}\n" }
+
+    /// JSON wants three things escaped: the quotation mark, the backslash and the control characters.
+    private func quoted(_ string: String) -> String {
+        var result = "\""
+        for scalar in string.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": result += "\\\(scalar)"
+            case "\0"..<" ": result += "\\u" + hexadecimal(scalar.value)
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+
+    private func hexadecimal(_ value: UInt32) -> String {
+        let digits = String(value, radix: 16)
+        return String(repeating: "0", count: 4 - digits.count) + digits
+    }
+}

@@ -1,0 +1,82 @@
+import RunLoopKit
+
+/// Writes down what a loop does while it does it: its activities, the handlers that it calls, and how its runs end.
+///
+/// The activities come from an observer that is called before all others. A loop has no observers for handlers, so
+/// those are wrapped:
+///
+/// ```swift
+/// let timer = Loop.Timer(every: .seconds(1)) { _ in
+///     recorder.callout(.timer, "heartbeat") { beat() }
+/// }
+/// ```
+///
+/// The recorder does not change what it shows: an observer keeps no run going, and neither it nor the wrapper posts,
+/// wakes or stops anything. To be used on the loop's own thread.
+final class Recorder: Sendable {
+    private struct State {
+        var writer: any TraceWriter
+        var depth = 0
+        var runs = 0
+        var lastResult: Loop.RunResult?
+    }
+
+    private let loop: Loop
+    private let start: Loop.Instant
+    private let state: LoopBound<State>
+
+    /// Begins a trace of the calling thread's loop.
+    init(writer: sending any TraceWriter) {
+        loop = .current
+        start = loop.now
+        state = LoopBound(State(writer: writer), on: loop)
+        state.value.writer.begin()
+    }
+
+    /// Writes down the activities of all runs in `modes`, until the observer that is returned is invalidated.
+    func observe(_ modes: [Loop.Mode]) -> Loop.Observer {
+        let observer = Loop.Observer(.all, order: .min) { _, activity in self.record(activity) }
+        for mode in modes { loop.add(observer, in: mode) }
+        return observer
+    }
+
+    /// Calls `body`, and writes down that a handler was called.
+    func callout(_ callout: TraceRecord.Callout, _ label: String, _ body: () -> Void = {}) {
+        record(.callout(callout, .begin, label: label))
+        state.value.depth += 1
+        body()
+        state.value.depth -= 1
+        record(.callout(callout, .end, label: label))
+    }
+
+    /// Runs the loop, and writes down how the run ended.
+    func run(mode: Loop.Mode, for duration: Duration, returnAfterSourceHandled: Bool = false) {
+        let result = loop.run(mode: mode, for: duration, returnAfterSourceHandled: returnAfterSourceHandled)
+        state.value.runs += 1
+        state.value.lastResult = result
+        record(.result(result), in: mode)
+    }
+
+    /// Ends the trace.
+    func finish() {
+        let summary = TraceSummary(
+            result: state.value.lastResult, duration: start.duration(to: loop.now), runs: state.value.runs,
+            counters: loop.counters)
+        state.value.writer.end(summary)
+    }
+
+    // MARK: Recording
+
+    private func record(_ activity: Loop.Activity) {
+        if activity == .exit { state.value.depth -= 1 }
+        record(.activity(activity))
+        if activity == .entry { state.value.depth += 1 }
+    }
+
+    /// In the mode that the loop runs in, unless the run is over.
+    private func record(_ event: TraceRecord.Event, in mode: Loop.Mode? = nil) {
+        let time = start.duration(to: loop.now)
+        let mode = mode ?? loop.currentMode ?? .default
+        state.value.writer.write(TraceRecord(time: time, depth: state.value.depth, mode: mode, event: event))
+    }
+}

@@ -1,0 +1,120 @@
+import RunLoopKit
+
+/// The life of a loop, in three runs: in the default mode, in `tracking`, and in the default mode again.
+///
+/// This is how the library is used. All that is special is `recorder`, which writes down what happens.
+struct TraceStory {
+    static let modes: [Loop.Mode] = [.default, .tracking]
+
+    private let loop = Loop.current
+    private let recorder: Recorder
+    private let signaller: LoopThread
+    private let sender: LoopThread
+    private let port: Loop.PortSource
+    private let source: Loop.Source0
+
+    /// - Throws: `LoopError` when threads or descriptors cannot be had.
+    init(recorder: Recorder) throws {
+        self.recorder = recorder
+        // Two threads with loops of their own, which do something to our loop when they are asked to.
+        signaller = try LoopThread(name: "signaller")
+        sender = try LoopThread(name: "sender")
+        port = try Loop.PortSource { count in
+            // Sends that the loop has not got to yet are counted, not queued: three may be one call or more.
+            recorder.callout(.port, "\(count.counted("send")) from thread 'sender'")
+        }
+        source = Loop.Source0 { [loop] in
+            recorder.callout(.source0, "signalled by thread 'signaller'; posts a block for tracking mode") {
+                loop.perform(in: .tracking) {
+                    recorder.callout(.block, "was posted in default mode, for tracking mode")
+                }
+            }
+        }
+        // Done by the first run in a mode too, but this way a lack of descriptors is an error to catch.
+        for mode in TraceStory.modes { try loop.prepare(mode) }
+    }
+
+    /// Tells the story. Leaves nothing behind in the loop.
+    func tell() {
+        let items = setUp()
+        for part in [workInDefaultMode, track, returnToDefaultMode] where !Interruption.isRequested { part() }
+        for thread in [signaller, sender] {
+            thread.stop()
+            thread.join()
+        }
+        for item in items { item.invalidate() }
+    }
+
+    /// Fills the loop, and returns what is in it now.
+    private func setUp() -> [Loop.Item] {
+        // From now on, what is added to the common modes is in both.
+        loop.addCommonMode(.tracking)
+        let common = makeCommonTimer()
+        loop.add(common, in: .common)
+        let others = [makeHeartbeat(), makeObserver(), source, port]
+        for item in others { loop.add(item, in: .default) }
+        return others + [common]
+    }
+
+    // MARK: The three runs
+
+    /// The loop sleeps until something wakes it: a timer, a source that another thread signals, a port that another
+    /// thread sends to.
+    private func workInDefaultMode() {
+        post("asks thread 'signaller' to signal the source in 30 ms") { [signaller, source] in
+            signaller.perform(after: .milliseconds(30)) { source.signal() }
+        }
+        post("asks thread 'sender' to send three times in 60 ms") { [sender, port] in
+            sender.perform(after: .milliseconds(60)) {
+                for _ in 1...3 { port.send() }
+            }
+        }
+        recorder.run(mode: .default, for: .milliseconds(250))
+    }
+
+    /// A user drags something: the program runs the loop in `tracking` meanwhile. What is in the default mode alone
+    /// waits.
+    private func track() {
+        recorder.run(mode: .tracking, for: .milliseconds(200))
+    }
+
+    /// Back again. A handler runs the loop itself, as a modal dialogue would; then another thread stops the loop.
+    private func returnToDefaultMode() {
+        post("runs the loop inside this block, until a source is handled") { [recorder, sender, port] in
+            sender.perform(after: .milliseconds(70)) { port.send() }
+            recorder.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true)
+        }
+        post("asks thread 'signaller' to stop the loop in 60 ms") { [loop, signaller] in
+            signaller.perform(after: .milliseconds(60)) { loop.stop() }
+        }
+        recorder.run(mode: .default, for: .seconds(1))
+    }
+
+    // MARK: What is in the loop
+
+    private func makeHeartbeat() -> Loop.Timer {
+        Loop.Timer(every: .milliseconds(100)) { [loop, recorder] firing in
+            var label = "heartbeat, every 100 ms in default mode"
+            let delay = firing.scheduledTime.duration(to: loop.now)
+            if delay > .milliseconds(10) { label += "; \(delay.inMilliseconds) ms late" }
+            if firing.missed > 0 { label += "; \(firing.missed) missed" }
+            recorder.callout(.timer, label)
+        }
+    }
+
+    private func makeCommonTimer() -> Loop.Timer {
+        Loop.Timer(every: .milliseconds(80)) { [recorder] _ in
+            recorder.callout(.timer, "every 80 ms in all common modes")
+        }
+    }
+
+    private func makeObserver() -> Loop.Observer {
+        Loop.Observer(.beforeWaiting, repeats: false) { [recorder] _, _ in
+            recorder.callout(.observer, "wanted to know of the first sleep only")
+        }
+    }
+
+    private func post(_ label: String, _ body: @escaping @Sendable () -> Void) {
+        loop.perform { [recorder] in recorder.callout(.block, label, body) }
+    }
+}
