@@ -53,6 +53,8 @@ extension Loop {
 
         var hasWork: Bool { unhandled.load(ordering: .relaxed) > 0 }
 
+        var summary: String { "port source: \(unhandled.load(ordering: .relaxed)) sends waiting" }
+
         var readyTurn: UInt64 { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
         func perform() -> Bool {

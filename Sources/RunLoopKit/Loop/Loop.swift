@@ -50,7 +50,7 @@ public final class Loop: @unchecked Sendable {
     let discardsBlocks = Atomic<Bool>(false)
 
     // Guarded by `lock`.
-    private var modeStates: [ModeState] = []
+    private(set) var modeStates: [ModeState] = []
     private(set) var commonModes: [Mode] = [.default]
     private var commonItems: [Item] = []
     private var commonMembership: ModeState?
@@ -65,6 +65,9 @@ public final class Loop: @unchecked Sendable {
     var sleeping: (mode: ModeState, deadline: Int64)?
     /// Made when the loop first runs.
     var timerFD: TimerFD?
+
+    /// Whether the loop's thread tells a virtual clock by itself that the loop is busy, also between runs. Set before the first run.
+    var keepsClockInformed = false
 
     /// Whether wake-ups are of no interest: after a wait, until the next pass begins, and while the loop does not run. Touched by the loop's
     /// thread only, which forgets them when that time ends.

@@ -9,6 +9,9 @@ protocol PortBacked: Loop.Item {
     /// The turn in which it became ready; 0 when it is not, or does not know.
     var readyTurn: UInt64 { get }
 
+    /// For the description of a loop: one line.
+    var summary: String { get }
+
     /// Handles what there is; false when another loop was faster.
     func perform() -> Bool
 }

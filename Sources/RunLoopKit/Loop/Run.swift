@@ -129,6 +129,7 @@ extension Loop {
         let state: ModeState?
         let stopFlag: RunState
         let ignoredWakeUps: Bool
+        let runningLoop: Loop?
         let wasWoken: Bool
     }
 
@@ -138,13 +139,12 @@ extension Loop {
             currentState = state
             return outer
         }
-        if outerState == nil, case .virtual(let clock) = clock {
-            ThreadLoops.current.runningLoop = self
-            clock.beginRun(self)
-        }
+        let thread = ThreadLoops.current
+        if outerState == nil, case .virtual(let clock) = clock, !keepsClockInformed { clock.beginRun() }
+        defer { thread.runningLoop = self }
         let outer = Outer(
             state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring),
-            ignoredWakeUps: ignoresWakeUps, wasWoken: wasWoken)
+            ignoredWakeUps: ignoresWakeUps, runningLoop: thread.runningLoop, wasWoken: wasWoken)
         stopIgnoringWakeUps()
         wasWoken = false
         return outer
@@ -170,9 +170,7 @@ extension Loop {
         if outerHasWork { waker.wake() }
         wasWoken = wasWoken || outer.wasWoken
         ignoresWakeUps = outer.ignoredWakeUps
-        if outer.state == nil, case .virtual(let clock) = clock {
-            clock.endRun(self)
-            ThreadLoops.current.runningLoop = nil
-        }
+        ThreadLoops.current.runningLoop = outer.runningLoop
+        if outer.state == nil, case .virtual(let clock) = clock, !keepsClockInformed { clock.endRun() }
     }
 }

@@ -3,7 +3,7 @@ final class ThreadLoops {
     let id: ThreadID
     private var ownLoop: Loop?
 
-    /// The loop of the innermost run on this thread, when it is not the thread's own: one in virtual time.
+    /// The loop of the innermost run on this thread: its own, or one in virtual time.
     var runningLoop: Loop?
 
     private init() { id = ThreadID.make() }

@@ -150,9 +150,10 @@ public final class VirtualClock: @unchecked Sendable {
         lock.withLock { attached.removeAll { $0.id == id } }
     }
 
-    func beginRun(_ loop: Loop) { lock.withLock { runningLoops += 1 } }
+    /// One loop more, or less, has to sleep before the time may jump.
+    func beginRun() { lock.withLock { runningLoops += 1 } }
 
-    func endRun(_ loop: Loop) {
+    func endRun() {
         lock.withLock {
             runningLoops -= 1
             jumpIfIdle()

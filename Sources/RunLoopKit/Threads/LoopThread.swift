@@ -184,6 +184,10 @@ private final class Worker: @unchecked Sendable {
         System.nameThread(name)
         let loop = Loop(clock: clock, owner: ThreadLoops.current.id)
         ThreadLoops.current.adopt(loop)
+        // The thread is busy until its loop sleeps, also before its first run and between two: the time must not jump then.
+        loop.keepsClockInformed = true
+        if case .virtual(let clock) = clock { clock.beginRun() }
+        defer { if case .virtual(let clock) = clock { clock.endRun() } }
         do throws(LoopError) {
             try loop.prepare(.default)
             // A send stays until a run serves it: a stop is never lost. It is sent again for each run that it ends, since they may be nested.

@@ -1,0 +1,93 @@
+import RunLoopKit
+import Testing
+
+/// What the loop does not do: needless passes, waits and system calls.
+@Suite struct CostTests {
+    @Test func postingToALoopThatIsAwakeWritesNothing() throws {
+        let loop = try LoopThread()
+        try loop.performAndWait {
+            let before = Loop.current.counters.wakeWrites
+            for _ in 0..<100 { Loop.current.perform {} }
+            Loop.current.wakeUp()
+            #expect(Loop.current.counters.wakeWrites == before)
+        }
+    }
+
+    @Test func aBurstOfPostsToASleepingLoopWritesOnce() throws {
+        let thread = try LoopThread()
+        let (began, go) = (Gate(), Gate())
+        spin(until: thread.loop.isWaiting)
+        let before = thread.loop.counters.wakeWrites
+        thread.perform {
+            began.open()
+            go.wait()
+        }
+        began.wait()
+        for _ in 0..<100 { thread.perform {} }
+        go.open()
+        try thread.performAndWait {}
+        #expect(thread.loop.counters.wakeWrites == before + 1)
+    }
+
+    @Test func aSleepingLoopDoesNothing() throws {
+        let thread = try LoopThread()
+        spin(until: thread.loop.isWaiting)
+        let before = thread.loop.counters
+        let clock = VirtualClock()
+        let elsewhere = Loop(clock: clock)
+        elsewhere.add(Loop.Source0 {}, in: .default)
+        for _ in 0..<1000 { elsewhere.run(mode: .default, for: .seconds(1)) }
+        #expect(thread.loop.counters == before)
+    }
+
+    @Test func addingTimersArmsNothingUntilTheLoopSleepsAndThenOnce() throws {
+        let thread = try LoopThread()
+        try thread.performAndWait {
+            let loop = Loop.current
+            let before = loop.counters.timerArms
+            let timers = (1...100).map { Loop.Timer(after: .seconds(3600 + $0)) { _ in } }
+            for timer in timers.reversed() { loop.add(timer, in: "timed") }
+            #expect(loop.counters.timerArms == before)
+            // Two sleeps with the same first deadline: armed once. A wake-up from a beforeWaiting observer ends each.
+            for timer in timers.dropFirst() { timer.invalidate() }
+            let naps = Count()
+            loop.add(
+                Loop.Observer([.afterWaiting]) { _, _ in if naps.up() == 3 { Loop.current.stop() } }, in: "timed")
+            let waker = try! LoopThread()
+            waker.perform { while naps.value < 3 { if loop.isWaiting { loop.wakeUp() } } }
+            #expect(loop.run(mode: "timed", until: .distantFuture) == .stopped)
+            #expect(loop.counters.timerArms <= before + 1)
+        }
+    }
+
+    @Test func sixtyFourPortsAreFetchedAtOnce() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let served = Count()
+        let ports = try (0..<64).map { _ in try Loop.PortSource { _ in served.up() } }
+        for port in ports {
+            loop.add(port, in: .default)
+            port.send()
+        }
+        let before = loop.counters
+        for _ in 0..<64 { loop.run(mode: .default, for: .zero) }
+        #expect(served.value == 64)
+        #expect(loop.counters.passes == before.passes + 64)
+        #expect(loop.counters.polls == before.polls + 1)
+    }
+
+    @Test func modesThatNeverRunOwnNoDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let before = Kernel.descriptors
+            let loop = Loop.current
+            for index in 0..<100 { loop.add(Loop.Source0 {}, in: Loop.Mode("\(index)")) }
+            loop.perform {}
+            loop.wakeUp()
+            precondition(Kernel.descriptors == before)
+            loop.run(mode: "7", for: .zero)
+            // The wake-up eventfd, the timerfd and this mode's epoll set.
+            precondition(Kernel.descriptors == before + 3)
+            loop.run(mode: "8", for: .zero)
+            precondition(Kernel.descriptors == before + 4)
+        }
+    }
+}

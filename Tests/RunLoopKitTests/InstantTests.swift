@@ -1,0 +1,41 @@
+import RunLoopKit
+import Testing
+
+@Suite struct InstantTests {
+    @Test func arithmeticRoundsUpSoThatNoWaitIsCutShort() {
+        let start: Loop.Instant = 1000
+        #expect(start.advanced(by: .nanoseconds(5)) == 1005)
+        #expect(start.advanced(by: Duration(secondsComponent: 0, attosecondsComponent: 1)) == 1001)
+        #expect(start.advanced(by: .nanoseconds(-5)) == 995)
+        #expect(start.duration(to: 1500) == .nanoseconds(500))
+        #expect(start.duration(to: 500) == .nanoseconds(-500))
+    }
+
+    @Test func arithmeticSaturates() {
+        let huge = Duration(secondsComponent: .max, attosecondsComponent: 0)
+        #expect(Loop.Instant.now.advanced(by: huge) == .distantFuture)
+        #expect(Loop.Instant.now.advanced(by: .zero - huge) < Loop.Instant.now)
+        #expect(Loop.Instant.distantFuture.advanced(by: .nanoseconds(1)) == .distantFuture)
+        #expect(Loop.Instant.distantPast.advanced(by: .nanoseconds(-1)) == .distantPast)
+        #expect(Loop.Instant.distantPast.duration(to: .distantFuture) > .seconds(584 * 365 * 86_400 / 2))
+    }
+
+    @Test func theClockOfOrdinaryLoopsMovesOn() {
+        let first = Loop.Instant.now
+        #expect(Loop.Instant.now >= first)
+        #expect(first.description == "\(first.nanoseconds) ns")
+    }
+
+    @Test func activitiesAndResultsHaveTheNumbersAndNamesOfCF() {
+        #expect(Loop.Activity.all.rawValue == 0x0FFF_FFFF)
+        let activities: [Loop.Activity] = [
+            .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit,
+        ]
+        #expect(activities.map(\.rawValue) == [1, 2, 4, 32, 64, 128])
+        #expect("\(Loop.Activity([.beforeWaiting, .afterWaiting]))" == "beforeWaiting|afterWaiting")
+        #expect("\(Loop.Activity.all) \(Loop.Activity())" == "all none")
+        let results: [Loop.RunResult] = [.finished, .stopped, .timedOut, .handledSource]
+        #expect(results.map(\.rawValue) == [1, 2, 3, 4])
+        #expect(results.map(\.description) == ["finished", "stopped", "timedOut", "handledSource"])
+    }
+}

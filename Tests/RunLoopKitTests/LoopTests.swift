@@ -1,0 +1,303 @@
+import RunLoopKit
+import Testing
+
+/// What ConformanceTests cannot compare: what is ours alone, and bad input.
+@Suite struct LoopTests {
+    // MARK: Whose loop
+
+    @Test func everyThreadHasOneLoop() throws {
+        let a = try LoopThread()
+        let b = try LoopThread()
+        let loops = try [
+            a.performAndWait { Loop.current }, a.performAndWait { Loop.current }, b.performAndWait { Loop.current },
+        ]
+        #expect(loops[0] === loops[1] && loops[0] === a.loop)
+        #expect(loops[2] === b.loop && loops[2] !== loops[0])
+        #expect(!a.loop.isOnOwnThread)
+        #expect(try a.performAndWait { a.loop.isOnOwnThread && !b.loop.isOnOwnThread })
+        #expect(Loop.main === Loop.main)
+    }
+
+    @Test func aVirtualLoopIsTheCurrentOneInsideItsHandlers() {
+        let (loop, _) = Loop.inVirtualTime()
+        let inner = Loop(clock: VirtualClock())
+        let seen = Log<ObjectIdentifier>()
+        inner.perform { seen.add(ObjectIdentifier(Loop.current)) }
+        loop.perform {
+            seen.add(ObjectIdentifier(Loop.current))
+            inner.run(mode: .default, for: .zero)
+            seen.add(ObjectIdentifier(Loop.current))
+        }
+        loop.run(mode: .default, for: .zero)
+        #expect(seen.entries == [loop, inner, loop].map(ObjectIdentifier.init))
+        #expect(Loop.current !== loop)
+    }
+
+    // MARK: What add and perform answer
+
+    @Test func addSaysWhetherTheItemIsInTheMode() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let items: [Loop.Item] = [
+            Loop.Source0 {}, try Loop.PortSource { _ in }, Loop.Timer(after: .seconds(1)) { _ in },
+            Loop.Observer { _, _ in },
+        ]
+        for item in items {
+            #expect(loop.add(item, in: .default))
+            #expect(loop.add(item, in: .default), "twice changes nothing")
+            #expect(loop.contains(item, in: .default) && !loop.contains(item, in: "other"))
+            #expect(loop.add(item, in: .common))
+            #expect(loop.contains(item, in: .common))
+            loop.remove(item, in: "other")
+            loop.remove(item, in: "nowhere")
+            item.invalidate()
+            item.invalidate()
+            #expect(!item.isValid)
+            #expect(!loop.contains(item, in: .default) && !loop.contains(item, in: .common))
+            #expect(!loop.add(item, in: .default), "an invalid item is refused")
+            #expect(!loop.add(item, in: .common))
+            loop.remove(item, in: .default)
+        }
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(loop.modes == [.default])
+    }
+
+    @Test func timersAndObserversAreInOneLoopAtATimeSourcesInMany() throws {
+        let clock = VirtualClock()
+        let (one, two) = (Loop(clock: clock), Loop(clock: clock))
+        for item in [Loop.Timer(after: .seconds(1)) { _ in }, Loop.Observer { _, _ in }] as [Loop.Item] {
+            #expect(one.add(item, in: .default))
+            #expect(!two.add(item, in: .default) && !two.add(item, in: .common))
+            #expect(!two.contains(item, in: .default))
+            one.remove(item, in: .default)
+            #expect(two.add(item, in: .default))
+        }
+        let source = Loop.Source0 {}
+        let port = try Loop.PortSource { _ in }
+        for item in [source, port] as [Loop.Item] {
+            #expect(one.add(item, in: .default) && two.add(item, in: .default))
+            item.invalidate()
+            #expect(!one.contains(item, in: .default) && !two.contains(item, in: .default))
+        }
+    }
+
+    @Test func aSourceInTwoLoopsIsPerformedByTheFirstThatLooks() throws {
+        let clock = VirtualClock()
+        let (one, two) = (Loop(clock: clock), Loop(clock: clock))
+        let performed = Log<ObjectIdentifier>()
+        let source = Loop.Source0 { performed.add(ObjectIdentifier(Loop.current)) }
+        let port = try Loop.PortSource { _ in performed.add(ObjectIdentifier(Loop.current)) }
+        for loop in [one, two] {
+            loop.add(source, in: .default)
+            loop.add(port, in: .default)
+        }
+        source.signal()
+        port.send()
+        for loop in [two, one, two] { loop.run(mode: .default, for: .zero) }
+        #expect(performed.entries == [two, two].map(ObjectIdentifier.init))
+    }
+
+    @Test func aPortCountsItsSends() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let counts = Log<Int>()
+        let port = try Loop.PortSource { counts.add($0) }
+        port.send()
+        port.send()
+        loop.add(port, in: .default)
+        loop.run(mode: .default, for: .zero)
+        port.send()
+        loop.run(mode: .default, for: .zero)
+        loop.run(mode: .default, for: .zero)
+        #expect(counts.entries == [2, 1])
+        port.invalidate()
+        port.send()
+        #expect(counts.entries == [2, 1])
+    }
+
+    @Test func aBlockCanBeWithdrawnUntilItBegins() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let ran = Log<String>()
+        let first = try #require(loop.performCancellable { ran.add("first") })
+        let second = try #require(loop.performCancellable { ran.add("second") })
+        #expect(second.withdraw())
+        #expect(!second.withdraw())
+        #expect(loop.run(mode: .default, for: .zero) == .timedOut)
+        #expect(!first.withdraw())
+        #expect(ran.entries == ["first"])
+        // One that keeps a mode going keeps it no more when it is withdrawn.
+        let only = try #require(loop.performCancellable { ran.add("only") })
+        only.withdraw()
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        // And one of the drain that is going on, for this mode or another.
+        let later = LoopBound<[Loop.PendingBlock]>([], on: loop)
+        loop.perform { for handle in later.value { #expect(handle.withdraw()) } }
+        later.value = try [
+            #require(loop.performCancellable { ran.add("later") }),
+            #require(loop.performCancellable(in: "other") { ran.add("other") }),
+        ]
+    }
+
+    @Test func withdrawingInsideADrain() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let ran = Log<String>()
+        let handles = Log<Loop.PendingBlock>()
+        loop.perform { for handle in handles.entries { #expect(handle.withdraw()) } }
+        handles.add(try #require(loop.performCancellable { ran.add("later") }))
+        handles.add(try #require(loop.performCancellable(in: "other") { ran.add("other") }))
+        #expect(loop.run(mode: .default, for: .zero) == .timedOut)
+        #expect(loop.run(mode: "other", for: .seconds(1)) == .finished)
+        #expect(ran.entries == [])
+    }
+
+    @Test func aBlockIsReleasedBeforeTheNextOneRuns() {
+        let (loop, _) = Loop.inVirtualTime()
+        final class Thing: Sendable {}
+        let log = Log<Bool>()
+        weak nonisolated(unsafe) var thing: Thing?
+        do {
+            let made = Thing()
+            thing = made
+            loop.perform { log.add(withExtendedLifetime(made) { true }) }
+        }
+        loop.perform { log.add(thing == nil) }
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [true, true])
+    }
+
+    // MARK: Times at the edges
+
+    @Test(arguments: [Duration.zero, .seconds(-1), .nanoseconds(-1)])
+    func aTimeoutOfZeroOrLessNeverBlocks(_ timeout: Duration) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in Issue.record("fired") }, in: .default)
+        #expect(loop.run(mode: .default, for: timeout) == .timedOut)
+        #expect(loop.run(mode: .default, until: clock.now) == .timedOut)
+        #expect(loop.run(mode: .default, until: .distantPast) == .timedOut)
+        #expect(clock.now == seconds(0))
+        #expect(loop.counters.waits == 0)
+    }
+
+    @Test func hugeTimeoutsAreForEver() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        for huge in [Duration(secondsComponent: .max, attosecondsComponent: 0), .nanoseconds(Int64.max)] {
+            loop.add(Loop.Timer(after: .seconds(10_000_000)) { _ in Loop.current.stop() }, in: .default)
+            #expect(loop.run(mode: .default, for: huge) == .stopped)
+        }
+        loop.add(Loop.Timer(after: .seconds(10_000_000)) { _ in }, in: .default)
+        #expect(loop.run(mode: .default, until: .distantFuture) == .finished)
+        #expect(clock.now == seconds(30_000_000))
+    }
+
+    @Test func aTimerDueAtTheEndOfARunStillFires() {
+        let (loop, _) = Loop.inVirtualTime()
+        let count = Count()
+        loop.add(Loop.Timer(every: .seconds(1)) { _ in count.up() }, in: .default)
+        #expect(loop.run(mode: .default, until: seconds(3)) == .timedOut)
+        #expect(count.value == 3)
+    }
+
+    // MARK: Errors and traps
+
+    @Test func errorsNameTheCallAndTheReason() async {
+        await #expect(processExitsWith: .success) {
+            limitDescriptors(toFree: 0)
+            do throws(LoopError) {
+                _ = try Loop.PortSource { _ in }
+                preconditionFailure("made a port without a descriptor")
+            } catch {
+                precondition(error.call == "eventfd" && error.errno == 24)
+                precondition("\(error)" == "eventfd: Too many open files (EMFILE)", "\(error)")
+            }
+            // What does not run needs no descriptor.
+            let loop = Loop.current
+            loop.perform {}
+            loop.wakeUp()
+            // Preparing fails at each of its descriptors in turn, and can be tried again.
+            for (free, call) in [(0, "eventfd"), (1, "timerfd_create"), (1, "epoll_create1")] {
+                limitDescriptors(toFree: free)
+                do throws(LoopError) {
+                    try loop.prepare(.default)
+                    preconditionFailure("prepared without descriptors")
+                } catch {
+                    precondition(error.call == call, "\(error)")
+                }
+            }
+            do throws(LoopError) { _ = try LoopThread() } catch { precondition("\(error)".contains("EMFILE")) }
+            limitDescriptors(toFree: 64)
+            precondition((try? loop.prepare(.default)) != nil)
+            limitDescriptors(toFree: 0)
+            precondition(loop.run(mode: .default, for: .zero) == .timedOut)
+        }
+    }
+
+    @Test func runningWithoutDescriptorsTrapsAndSaysSo() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            limitDescriptors(toFree: 0)
+            Loop.current.perform {}
+            Loop.current.run(mode: .default, for: .zero)
+        }
+        expect(result, says: ["EMFILE", "running a loop in mode default", "Loop.prepare(_:)"])
+    }
+
+    @Test func runningALoopOnAnotherThreadTrapsAndSaysSo() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let thread = try! LoopThread()
+            thread.loop.run(mode: .default, for: .zero)
+        }
+        expect(result, says: ["Loop.run was called on a thread that the loop does not belong to", "perform(in:_:)"])
+    }
+
+    @Test func touchingALoopBoundElsewhereTrapsAndSaysSo() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let thread = try! LoopThread()
+            let box = LoopBound(1, on: thread.loop)
+            try! thread.performAndWait { box.value += 1 }
+            print(box.value)
+        }
+        expect(result, says: ["LoopBound<Int>", "other than its loop's"])
+    }
+
+    @Test func runningInCommonIsSaidOnceOnStderr() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            let loop = Loop.current
+            loop.add(Loop.Source0 {}, in: .common)
+            for _ in 0..<3 { precondition(loop.run(mode: .common, for: .seconds(1)) == .finished) }
+        }
+        let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+        #expect(text.components(separatedBy: "cannot run in the mode 'common'").count == 2)
+    }
+
+    // MARK: Description
+
+    @Test func theDescriptionShowsTheModesAndWhatIsInThem() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let source = Loop.Source0(order: 3) {}
+        let port = try Loop.PortSource { _ in }
+        port.send()
+        loop.add(source, in: .default)
+        loop.add(port, in: .default)
+        loop.add(Loop.Timer(every: .seconds(2)) { _ in }, in: .default)
+        loop.add(Loop.Observer([.entry], repeats: false, order: 1) { _, _ in }, in: .tracking)
+        source.signal()
+        loop.perform {}
+        #expect(
+            "\(loop)" == """
+                Loop: not running, 1 block posted
+                  default (common)
+                    source 0: order 3, signalled
+                    port source: 1 sends waiting
+                    timer: fires in 2.0 seconds, every 2.0 seconds
+                  tracking
+                    observer: entry, order 1, once
+                """)
+        let inside = Log<String>()
+        loop.perform { inside.add("\(Loop.current)") }
+        loop.run(mode: .default, for: .zero)
+        #expect(inside.entries[0].hasPrefix("Loop: running in default\n"))
+    }
+}
+
+/// Expects what a process wrote to stderr to contain some texts.
+func expect(_ result: ExitTest.Result?, says texts: [String], sourceLocation: SourceLocation = #_sourceLocation) {
+    let output = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+    for text in texts { #expect(output.contains(text), sourceLocation: sourceLocation) }
+}

@@ -1,0 +1,52 @@
+import RunLoopKit
+import Synchronization
+
+/// What handlers of a test write down, from whichever thread.
+final class Log<Entry: Sendable>: Sendable {
+    private let storage = Mutex<[Entry]>([])
+
+    func add(_ entry: Entry) { storage.withLock { $0.append(entry) } }
+
+    var entries: [Entry] { storage.withLock { $0 } }
+}
+
+/// Counts, from whichever thread.
+final class Count: Sendable {
+    private let count = Atomic<Int>(0)
+
+    @discardableResult
+    func up() -> Int { count.add(1, ordering: .sequentiallyConsistent).newValue }
+
+    var value: Int { count.load(ordering: .sequentiallyConsistent) }
+}
+
+/// Something that one thread waits for and another one gives.
+final class Gate: Sendable {
+    private let isOpen = Atomic<Bool>(false)
+
+    func open() { isOpen.store(true, ordering: .releasing) }
+
+    /// Waits by looking again and again: for events that are about to happen.
+    func wait() { spin(until: isOpen.load(ordering: .acquiring)) }
+}
+
+/// Waits for something that another thread is about to bring about.
+func spin(until condition: @autoclosure () -> Bool) {
+    while !condition() { yieldProcessor() }
+}
+
+extension Loop {
+    /// A loop in virtual time for the calling thread.
+    static func inVirtualTime(_ advance: VirtualClock.Advance = .automatic) -> (Loop, VirtualClock) {
+        let clock = VirtualClock(advance)
+        return (Loop(clock: clock), clock)
+    }
+}
+
+extension Loop.Instant: ExpressibleByIntegerLiteral {
+    /// In nanoseconds.
+    public init(integerLiteral value: Int64) { self.init(nanoseconds: value) }
+}
+
+/// A second on virtual clocks, which start at zero.
+func seconds(_ count: Int64) -> Loop.Instant { Loop.Instant(nanoseconds: count * 1_000_000_000) }

@@ -1,0 +1,228 @@
+import RunLoopKit
+import Synchronization
+import Testing
+
+/// Loops and many threads: posting, stopping, ending.
+@Suite struct ThreadTests {
+    @Test func signalsOfManyThreadsAreAllFollowedByAPerform() throws {
+        let thread = try LoopThread()
+        let asked = Count()
+        let answered = Atomic<Int>(0)
+        let source = Loop.Source0 { answered.store(asked.value, ordering: .sequentiallyConsistent) }
+        thread.loop.add(source, in: .default)
+        let signallers = try (0..<4).map { _ in
+            let signaller = try LoopThread()
+            signaller.perform {
+                for _ in 0..<1000 {
+                    let mine = asked.up()
+                    source.signal()
+                    // Whatever happens, my signal is answered, without any other wake-up.
+                    spin(until: answered.load(ordering: .sequentiallyConsistent) >= mine)
+                }
+            }
+            return signaller
+        }
+        for signaller in signallers {
+            signaller.stop()
+            signaller.join()
+        }
+        #expect(answered.load(ordering: .sequentiallyConsistent) == 4000)
+    }
+
+    @Test func sendsOfManyThreadsAreAllCounted() throws {
+        let thread = try LoopThread()
+        let total = Atomic<Int>(0)
+        let port = try Loop.PortSource { total.add($0, ordering: .sequentiallyConsistent) }
+        thread.loop.add(port, in: .default)
+        let senders = try (0..<4).map { _ in
+            let sender = try LoopThread()
+            sender.perform { for _ in 0..<5000 { port.send() } }
+            return sender
+        }
+        for sender in senders { sender.stop() }
+        spin(until: total.load(ordering: .sequentiallyConsistent) == 20_000)
+    }
+
+    @Test func aStopFromAnotherThreadAlwaysEndsTheRun() throws {
+        let runner = try LoopThread()
+        for _ in 0..<2000 {
+            let entered = Gate()
+            let ended = Gate()
+            runner.perform {
+                let loop = Loop.current
+                loop.perform(in: "stopped") { entered.open() }
+                let keep = Loop.Source0 {}
+                loop.add(keep, in: "stopped")
+                loop.run(mode: "stopped", until: .distantFuture)
+                keep.invalidate()
+                ended.open()
+            }
+            entered.wait()
+            // Anywhere between the first pass and deep sleep.
+            runner.loop.stop()
+            ended.wait()
+        }
+    }
+
+    @Test func itemsComeAndGoFromOtherThreadsWhileTheLoopRuns() throws {
+        let thread = try LoopThread()
+        let workers = try (0..<3).map { index in
+            let worker = try LoopThread()
+            worker.perform {
+                for round in 0..<300 {
+                    let mode: Loop.Mode = round % 3 == 0 ? .common : .default
+                    let items: [Loop.Item] = [
+                        Loop.Source0 {}, try! Loop.PortSource { _ in }, Loop.Timer(every: .microseconds(10)) { _ in },
+                        Loop.Observer { _, _ in },
+                    ]
+                    for item in items { precondition(thread.loop.add(item, in: mode)) }
+                    (items[0] as! Loop.Source0).signal()
+                    (items[1] as! Loop.PortSource).send()
+                    (items[2] as! Loop.Timer).nextFireTime = .now
+                    for item in items { index == 0 ? thread.loop.remove(item, in: mode) : item.invalidate() }
+                    for item in items { item.invalidate() }
+                }
+            }
+            return worker
+        }
+        for worker in workers {
+            worker.stop()
+            worker.join()
+        }
+        // A timer of an own mode that is moved about by everybody fires all the same.
+        try thread.performAndWait {
+            #expect("\(Loop.current)".split(separator: "\n").filter { $0.contains("timer") }.isEmpty)
+        }
+    }
+
+    @Test func aTimerReTimedByManyThreadsStillFires() throws {
+        let thread = try LoopThread()
+        let fired = Count()
+        let timer = Loop.Timer(after: .seconds(3600), repeating: .seconds(3600)) { _ in fired.up() }
+        thread.loop.add(timer, in: .default)
+        let workers = try (0..<3).map { _ in
+            let worker = try LoopThread()
+            worker.perform {
+                for _ in 0..<500 {
+                    timer.nextFireTime = Loop.Instant.now.advanced(by: .seconds(60))
+                    timer.tolerance = .seconds(1)
+                    timer.tolerance = .zero
+                }
+            }
+            return worker
+        }
+        for worker in workers {
+            worker.stop()
+            worker.join()
+        }
+        let before = fired.value
+        timer.nextFireTime = .now
+        spin(until: fired.value > before)
+    }
+
+    // MARK: The end of a thread
+
+    @Test func aThreadThatEndsTakesItsItemsOutAndCancelsItsSources() throws {
+        let cancelled = Log<String>()
+        let source = Loop.Source0(cancel: { cancelled.add("\($1) \($0 === Loop.current)") }, perform: {})
+        let port = try Loop.PortSource { _ in }
+        let timer = Loop.Timer(after: .seconds(3600)) { _ in }
+        let observer = Loop.Observer { _, _ in }
+        let items: [Loop.Item] = [source, port, timer, observer]
+        let thread = try LoopThread()
+        for item in items {
+            thread.loop.add(item, in: .common)
+            thread.loop.add(item, in: "own")
+        }
+        thread.stop()
+        thread.join()
+        #expect(cancelled.entries == ["default true", "own true"])
+        for item in items {
+            #expect(
+                item.isValid && !thread.loop.contains(item, in: .default) && !thread.loop.contains(item, in: .common))
+        }
+        // They are free for another loop.
+        let (loop, _) = Loop.inVirtualTime()
+        for item in items { #expect(loop.add(item, in: .default)) }
+    }
+
+    @Test func aLoopWhoseThreadHasEndedRefusesEverything() throws {
+        let thread = try LoopThread()
+        let loop = thread.loop
+        thread.stop()
+        thread.join()
+        #expect(!loop.perform {})
+        #expect(!loop.perform(in: ["a", "b"]) {})
+        #expect(loop.performCancellable {} == nil)
+        #expect(!loop.add(Loop.Source0 {}, in: .default))
+        #expect(!loop.add(Loop.Timer(after: .zero) { _ in }, in: .common))
+        loop.addCommonMode("late")
+        loop.stop()
+        loop.wakeUp()
+        #expect(loop.currentMode == nil && !loop.isWaiting)
+        #expect(loop.nextTimerFireTime(in: .default) == nil)
+        #expect("\(loop)".hasPrefix("Loop: ended"))
+    }
+
+    @Test func droppingTheLastReferenceToALoopEndsIt() {
+        let cancelled = Count()
+        let source = Loop.Source0(cancel: { _, _ in cancelled.up() }, perform: {})
+        weak var gone: Loop?
+        do {
+            let loop = Loop(clock: VirtualClock())
+            gone = loop
+            loop.add(source, in: .common)
+            loop.perform(in: "never") { Issue.record("ran") }
+            loop.run(mode: .default, for: .zero)
+        }
+        #expect(gone == nil && cancelled.value == 1)
+        source.signal()
+        source.invalidate()
+        #expect(cancelled.value == 1)
+    }
+
+    @Test func handlersMayDropTheLastReferenceToAnything() {
+        let (loop, _) = Loop.inVirtualTime()
+        let held = LoopBound<[AnyObject]>([], on: loop)
+        let ran = Count()
+        held.value = [
+            Loop.Timer(after: .zero) { _ in
+                held.value = []
+                ran.up()
+            },
+            Loop.Source0 {
+                held.value = []
+                ran.up()
+            },
+            Loop.Observer(.entry, repeats: false) { _, _ in
+                held.value = []
+                ran.up()
+            },
+        ]
+        for item in held.value { loop.add(item as! Loop.Item, in: .default) }
+        (held.value[1] as! Loop.Source0).signal()
+        (held.value[1] as! Loop.Source0).signal()
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(ran.value == 3)
+    }
+
+    @Test func nothingRetainsInACircle() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        final class Owner: Sendable {}
+        weak var gone: Owner?
+        do {
+            let owner = Owner()
+            gone = owner
+            let items: [Loop.Item] = [
+                Loop.Timer(every: .seconds(1)) { _ in _ = owner }, Loop.Source0 { _ = owner },
+                try Loop.PortSource { _ in _ = owner }, Loop.Observer { _, _ in _ = owner },
+            ]
+            for item in items { loop.add(item, in: .common) }
+            loop.perform { _ = owner }
+            loop.run(mode: .default, for: .seconds(3))
+            #expect(gone != nil)
+            for item in items { item.invalidate() }
+        }
+        #expect(gone == nil)
+    }
+}

@@ -1,0 +1,101 @@
+import Testing
+
+@testable import RunLoopKit
+
+@Suite struct TimerHeapTests {
+    /// What the heap has to be: a list that is searched and sorted at every turn.
+    private struct Model {
+        var entries: [(deadline: Int64, latest: Int64, turn: Int, timer: Loop.Timer)] = []
+        var lastTurn = 0
+
+        mutating func put(_ timer: Loop.Timer, _ deadline: Int64, _ latest: Int64) {
+            entries.removeAll { $0.timer === timer }
+            lastTurn += 1
+            entries.append((deadline, latest, lastTurn, timer))
+        }
+
+        func due(_ now: Int64) -> [Loop.Timer] {
+            entries.filter { $0.deadline <= now }.sorted { ($0.deadline, $0.turn) < ($1.deadline, $1.turn) }.map(
+                \.timer)
+        }
+
+        /// CF's rule, as the reference tells it.
+        var wakeUpTime: Int64? {
+            var hard = Int64.max
+            for entry in entries.sorted(by: { $0.deadline < $1.deadline }) {
+                if entry.deadline > hard { break }
+                hard = min(hard, entry.latest)
+            }
+            return hard == .max ? nil : hard
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func behavesLikeASortedList(seed: UInt64) {
+        var random = SplitMix(seed)
+        var heap = TimerHeap()
+        let owner = Owner()
+        heap.owner = ObjectIdentifier(owner)
+        var model = Model()
+        let timers = (0..<60).map { _ in Loop.Timer(after: .zero) { _ in } }
+        let hasTolerance = seed % 2 == 0
+        for _ in 0..<2000 {
+            let timer = timers[Int(random.next() % 60)]
+            let deadline = Int64(random.next() % 50)
+            let latest = deadline + (hasTolerance ? Int64(random.next() % 20) : 0)
+            let isIn = model.entries.contains { $0.timer === timer }
+            switch (random.next() % 4, isIn) {
+            case (0, true):
+                heap.remove(timer)
+                model.entries.removeAll { $0.timer === timer }
+            case (1, true):
+                heap.update(timer, deadline: TimerHeap.never, latest: TimerHeap.never)
+                model.put(timer, TimerHeap.never, TimerHeap.never)
+            case (_, true):
+                heap.update(timer, deadline: deadline, latest: latest)
+                model.put(timer, deadline, latest)
+            case (_, false):
+                heap.insert(timer, deadline: deadline, latest: latest)
+                model.put(timer, deadline, latest)
+            }
+            let now = Int64(random.next() % 60)
+            var due: [Loop.Timer] = []
+            heap.collectDue(at: now, into: &due)
+            #expect(due.map(ObjectIdentifier.init) == model.due(now).map(ObjectIdentifier.init))
+            #expect(heap.wakeUpTime() == model.wakeUpTime)
+            #expect(heap.count == model.entries.count)
+        }
+        heap.removeAll()
+        #expect(heap.isEmpty)
+        #expect(timers.allSatisfy { $0.places[heap.owner] == nil })
+    }
+
+    @Test func aTimerKeepsItsPlacesInManyHeapsApart() {
+        let owners = (0..<4).map { _ in Owner() }
+        var places = HeapPlaces()
+        for (index, owner) in owners.enumerated() { places[ObjectIdentifier(owner)] = index * 10 }
+        #expect(owners.map { places[ObjectIdentifier($0)] } == [0, 10, 20, 30])
+        places[ObjectIdentifier(owners[0])] = nil
+        places[ObjectIdentifier(owners[2])] = 7
+        #expect(owners.map { places[ObjectIdentifier($0)] } == [nil, 10, 7, 30])
+        places[ObjectIdentifier(owners[0])] = 1
+        places[ObjectIdentifier(owners[3])] = nil
+        #expect(owners.map { places[ObjectIdentifier($0)] } == [1, 10, 7, nil])
+    }
+
+    private final class Owner {}
+}
+
+/// Random numbers that are the same in every run.
+struct SplitMix: RandomNumberGenerator {
+    private var state: UInt64
+    init(_ seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

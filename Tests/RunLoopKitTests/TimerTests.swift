@@ -1,0 +1,284 @@
+import RunLoopKit
+import Testing
+
+/// Timers, in virtual time: nothing here waits, and nothing can be late.
+@Suite struct TimerTests {
+    @Test func aRepeatingTimerDoesNotDrift() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let times = Log<Loop.Instant>()
+        let timer = Loop.Timer(every: .milliseconds(10)) { firing in
+            times.add(firing.scheduledTime)
+            // A handler that takes its time, but less than a period.
+            clock.advance(by: .milliseconds(3))
+            if times.entries.count == 1000 { firing.timer.invalidate() }
+        }
+        loop.add(timer, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(100)) == .finished)
+        #expect(times.entries == (1...1000).map { Loop.Instant(nanoseconds: Int64($0) * 10_000_000) })
+    }
+
+    @Test func everyInstantOfTheGridIsACallOrCountedAsMissed() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let calls = Log<(Loop.Instant, Int)>()
+        var random = SplitMix(7)
+        let delays = (0..<50).map { _ in Duration.milliseconds(Int64(random.next() % 95)) }
+        loop.add(
+            Loop.Timer(every: .milliseconds(10)) { firing in
+                calls.add((firing.scheduledTime, firing.missed))
+                clock.advance(by: delays[calls.entries.count - 1])
+                if calls.entries.count == 50 { firing.timer.invalidate() }
+            }, in: .default)
+        loop.run()
+        var instant = 0
+        for (time, missed) in calls.entries {
+            instant += missed + 1
+            #expect(time.nanoseconds == Int64(instant) * 10_000_000)
+        }
+        #expect(calls.entries.contains { $0.1 > 3 })
+    }
+
+    @Test func aDelayCountsFromTheMomentOfAdding() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let timer = Loop.Timer(after: .seconds(1)) { _ in }
+        #expect(timer.nextFireTime == nil)
+        clock.advance(by: .seconds(5))
+        loop.add(timer, in: .default)
+        #expect(timer.nextFireTime == seconds(6))
+        // Adding it to another mode, or again, does not count anew.
+        clock.advance(by: .seconds(0.5))
+        loop.add(timer, in: "other")
+        loop.remove(timer, in: .default)
+        loop.add(timer, in: .default)
+        #expect(timer.nextFireTime == seconds(6))
+    }
+
+    @Test func aDelayInsideASlowHandlerCountsFromTheClockNotFromThePass() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let late = Loop.Timer(after: .seconds(1)) { firing in #expect(firing.scheduledTime == seconds(11)) }
+        loop.perform {
+            clock.advance(by: .seconds(10))
+            Loop.current.add(late, in: .default)
+        }
+        loop.run()
+        #expect(clock.now == seconds(11))
+    }
+
+    @Test func noTimerFiresEarlyOnTheRealClock() throws {
+        let thread = try LoopThread()
+        let lateness = Log<Duration>()
+        for _ in 0..<20 {
+            let delay = Duration.microseconds(300)
+            let before = Loop.Instant.now
+            let done = Gate()
+            thread.perform(after: delay) {
+                lateness.add(before.advanced(by: delay).duration(to: .now))
+                done.open()
+            }
+            done.wait()
+        }
+        #expect(lateness.entries.allSatisfy { $0 >= .zero })
+    }
+
+    @Test func aTimerThatWasNotAddedDoesNothing() {
+        let (loop, _) = Loop.inVirtualTime()
+        let timer = Loop.Timer(after: .zero) { _ in Issue.record("fired") }
+        let absolute = Loop.Timer(at: 0) { _ in Issue.record("fired") }
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(timer.isValid && absolute.isValid)
+    }
+
+    // MARK: Tolerance
+
+    @Test func timersWithinEachOthersToleranceShareOneWakeUp() {
+        let (loop, _) = Loop.inVirtualTime()
+        let fired = Log<(String, Loop.Instant)>()
+        func add(_ name: String, _ delay: Duration, _ tolerance: Duration) {
+            loop.add(
+                Loop.Timer(after: delay, tolerance: tolerance) { _ in fired.add((name, Loop.current.now)) },
+                in: .default)
+        }
+        add("a", .seconds(10), .seconds(5))
+        add("b", .seconds(12), .seconds(2))
+        add("c", .seconds(13), .seconds(9))
+        add("d", .seconds(16), .zero)
+        loop.run()
+        #expect(fired.entries.map(\.0) == ["a", "b", "c", "d"])
+        #expect(fired.entries.map(\.1) == [seconds(14), seconds(14), seconds(14), seconds(16)])
+        #expect(loop.counters.passes == 2)
+    }
+
+    @Test func toleranceDoesNotMoveTheGrid() {
+        let (loop, _) = Loop.inVirtualTime()
+        let times = Log<[Loop.Instant]>()
+        let timer = Loop.Timer(every: .seconds(10), tolerance: .seconds(3)) { firing in
+            times.add([firing.scheduledTime, Loop.current.now])
+            if times.entries.count == 3 { firing.timer.invalidate() }
+        }
+        loop.add(timer, in: .default)
+        loop.run()
+        #expect(
+            times.entries == [[seconds(10), seconds(13)], [seconds(20), seconds(23)], [seconds(30), seconds(33)]])
+    }
+
+    @Test func toleranceIsClampedAndCanBeChangedWhileWaiting() {
+        let (loop, _) = Loop.inVirtualTime()
+        let repeating = Loop.Timer(every: .seconds(10), tolerance: .seconds(100)) { _ in }
+        #expect(repeating.tolerance == .seconds(5))
+        repeating.tolerance = .seconds(-1)
+        #expect(repeating.tolerance == .zero)
+        let once = Loop.Timer(after: .seconds(10), tolerance: .seconds(100)) { _ in
+            #expect(Loop.current.now == seconds(11))
+        }
+        #expect(once.tolerance == .seconds(100))
+        loop.add(once, in: .default)
+        loop.perform { once.tolerance = .seconds(1) }
+        loop.run()
+        #expect(!once.isValid)
+    }
+
+    // MARK: Re-timing
+
+    @Test func settingTheFireTimeMovesTheGrid() {
+        let (loop, _) = Loop.inVirtualTime()
+        let times = Log<Loop.Instant>()
+        let timer = Loop.Timer(every: .seconds(10)) { firing in
+            times.add(firing.scheduledTime)
+            if times.entries.count == 3 { firing.timer.invalidate() }
+        }
+        loop.add(timer, in: .default)
+        timer.nextFireTime = seconds(3)
+        #expect(loop.nextTimerFireTime(in: .default) == seconds(3))
+        loop.run()
+        #expect(times.entries == [seconds(3), seconds(13), seconds(23)])
+    }
+
+    @Test func aTimeInThePastCountsAsNowAndNilStops() {
+        let (loop, clock) = Loop.inVirtualTime()
+        clock.advance(by: .seconds(5))
+        let count = Count()
+        let timer = Loop.Timer(every: .seconds(10)) { _ in count.up() }
+        loop.add(timer, in: .default)
+        timer.nextFireTime = seconds(1)
+        #expect(timer.nextFireTime == seconds(5))
+        timer.nextFireTime = nil
+        #expect(timer.nextFireTime == nil && timer.isValid)
+        #expect(loop.run(mode: .default, for: .seconds(100)) == .timedOut)
+        #expect(count.value == 0)
+        timer.nextFireTime = clock.now
+        loop.run(mode: .default, for: .zero)
+        #expect(count.value == 1)
+    }
+
+    @Test func aTimerThatIsInNoLoopTakesTheTimeItWasGiven() {
+        let (loop, _) = Loop.inVirtualTime()
+        let timer = Loop.Timer(after: .seconds(1)) { firing in #expect(firing.scheduledTime == seconds(7)) }
+        timer.nextFireTime = seconds(7)
+        loop.add(timer, in: .default)
+        loop.run()
+        #expect(!timer.isValid)
+        timer.nextFireTime = seconds(9)
+        #expect(timer.nextFireTime == nil)
+    }
+
+    @Test func anEarlierTimerAddedByAnotherThreadIsInTimeAlthoughTheLoopSleeps() throws {
+        // Really: on the real clock, without any wake-up.
+        let thread = try LoopThread()
+        thread.loop.add(Loop.Timer(after: .seconds(3600)) { _ in }, in: .default)
+        spin(until: thread.loop.isWaiting)
+        let writes = thread.loop.counters.wakeWrites
+        let fired = Gate()
+        thread.loop.add(Loop.Timer(after: .microseconds(100)) { _ in fired.open() }, in: .default)
+        fired.wait()
+        #expect(thread.loop.counters.wakeWrites == writes)
+        // And a re-timed one.
+        let again = Gate()
+        let timer = Loop.Timer(after: .seconds(7200)) { _ in again.open() }
+        thread.loop.add(timer, in: .default)
+        spin(until: thread.loop.isWaiting)
+        timer.nextFireTime = .now
+        again.wait()
+    }
+
+    // MARK: Many modes, many timers
+
+    @Test func aTimerInSeveralModesFiresInWhicheverRuns() {
+        let (loop, _) = Loop.inVirtualTime()
+        let modes: [Loop.Mode] = ["a", "b", "c", .default]
+        let fired = Log<Loop.Mode?>()
+        let timer = Loop.Timer(every: .seconds(1)) { _ in fired.add(Loop.current.currentMode) }
+        for mode in modes { loop.add(timer, in: mode) }
+        for mode in modes { loop.run(mode: mode, for: .seconds(2)) }
+        #expect(fired.entries == ["a", "a", "b", "b", "c", "c", .default, .default])
+        loop.remove(timer, in: "b")
+        #expect(modes.map { loop.contains(timer, in: $0) } == [true, false, true, true])
+        timer.invalidate()
+        #expect(modes.allSatisfy { !loop.contains(timer, in: $0) })
+    }
+
+    @Test func aHundredThousandTimersFireInOrder() {
+        let (loop, _) = Loop.inVirtualTime()
+        var random = SplitMix(3)
+        let last = LoopBound(Loop.Instant(nanoseconds: 0), on: loop)
+        let fired = LoopBound(0, on: loop)
+        for _ in 0..<100_000 {
+            let delay = Duration.microseconds(Int64(random.next() % 1_000_000))
+            loop.add(
+                Loop.Timer(after: delay) { firing in
+                    if firing.scheduledTime < last.value { Issue.record("out of order") }
+                    last.value = firing.scheduledTime
+                    fired.value += 1
+                }, in: .default)
+        }
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(fired.value == 100_000)
+    }
+
+    @Test func timersMovedToAnotherLoopWhileTheyFire() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let other = Loop(clock: clock)
+        let fired = Log<ObjectIdentifier>()
+        let timer = Loop.Timer(every: .seconds(1)) { firing in
+            fired.add(ObjectIdentifier(Loop.current))
+            if Loop.current === loop {
+                #expect(!other.add(firing.timer, in: .default))
+                loop.remove(firing.timer, in: .default)
+                #expect(other.add(firing.timer, in: .default))
+            }
+        }
+        loop.add(timer, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(5)) == .finished)
+        #expect(other.run(mode: .default, for: .seconds(3)) == .timedOut)
+        #expect(fired.entries == [loop, other, other, other].map(ObjectIdentifier.init))
+    }
+
+    // MARK: Input at the edges
+
+    @Test(arguments: [Duration.zero, .seconds(-1), .nanoseconds(-1)])
+    func anIntervalOfZeroOrLessIsOnce(_ interval: Duration) {
+        let (loop, _) = Loop.inVirtualTime()
+        let count = Count()
+        let timer = Loop.Timer(after: .zero, repeating: interval) { _ in count.up() }
+        #expect(!timer.repeats && timer.interval == .zero)
+        loop.add(timer, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(count.value == 1 && !timer.isValid)
+    }
+
+    @Test func anIntervalBelowANanosecondIsOne() {
+        let timer = Loop.Timer(every: Duration(secondsComponent: 0, attosecondsComponent: 1)) { _ in }
+        #expect(timer.interval == .nanoseconds(1) && timer.repeats)
+    }
+
+    @Test func delaysBeyondTheClockNeverCome() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let huge = Duration(secondsComponent: .max, attosecondsComponent: 999_999_999_999_999_999)
+        let never = Loop.Timer(after: huge, repeating: huge, tolerance: huge) { _ in Issue.record("fired") }
+        let past = Loop.Timer(after: .zero - huge) { _ in }
+        let ancient = Loop.Timer(at: .distantPast, repeating: huge) { _ in }
+        for timer in [never, past, ancient] { loop.add(timer, in: .default) }
+        #expect(loop.run(mode: .default, for: .seconds(1_000_000_000)) == .timedOut)
+        #expect(never.isValid && !past.isValid && ancient.isValid)
+        #expect(clock.now == seconds(1_000_000_000))
+        #expect(ancient.nextFireTime == nil)
+    }
+}

@@ -1,0 +1,164 @@
+import RunLoopKit
+import Testing
+
+@Suite struct VirtualClockTests {
+    @Test func automaticTimeJumpsToTheNextDeadline() {
+        let (loop, clock) = Loop.inVirtualTime()
+        loop.add(
+            Loop.Timer(after: .seconds(86_400)) { _ in #expect(Loop.current.now == seconds(86_400)) }, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(1_000_000)) == .finished)
+        #expect(clock.now == seconds(86_400))
+        loop.add(Loop.Source0 {}, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(100)) == .timedOut)
+        #expect(clock.now == seconds(86_500))
+        // It never had to ask the kernel to wait.
+        #expect(loop.counters.waits == 0)
+    }
+
+    @Test func timeStartsWhereItIsTold() {
+        let clock = VirtualClock(startingAt: seconds(7))
+        #expect(clock.now == seconds(7) && Loop(clock: clock).now == seconds(7))
+    }
+
+    @Test func portsAndPostsOfOtherThreadsWork() throws {
+        let clock = VirtualClock()
+        let loop = Loop(clock: clock)
+        let received = Log<String>()
+        let port = try Loop.PortSource { _ in
+            received.add("port")
+            Loop.current.stop()
+        }
+        loop.add(port, in: .default)
+        let other = try LoopThread()
+        other.perform {
+            loop.perform {
+                received.add("block")
+                port.send()
+            }
+        }
+        #expect(loop.run(mode: .default, until: .distantFuture) == .stopped)
+        #expect(received.entries == ["block", "port"])
+        #expect(clock.now == seconds(0))
+    }
+
+    @Test func aHoldStopsTheJumpingWhileAnotherThreadWorks() throws {
+        let clock = VirtualClock()
+        let loop = Loop(clock: clock)
+        let other = try LoopThread()
+        let order = Log<String>()
+        loop.add(
+            Loop.Timer(after: .seconds(1)) { _ in
+                order.add("timer")
+                Loop.current.stop()
+            }, in: .default)
+        let hold = clock.hold()
+        other.perform {
+            spin(until: loop.isWaiting)
+            loop.perform { order.add("block") }
+            hold.release()
+            hold.release()
+        }
+        loop.run()
+        #expect(order.entries == ["block", "timer"])
+        #expect(clock.now == seconds(1))
+    }
+
+    @Test func droppingAHoldReleasesIt() {
+        let (loop, clock) = Loop.inVirtualTime()
+        _ = clock.hold()
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in }, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(2)) == .finished)
+    }
+
+    @Test func manualTimeIsServedStepByStepOnTheOwnThread() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let times = Log<Loop.Instant>()
+        loop.add(Loop.Timer(every: .seconds(1)) { _ in times.add(Loop.current.now) }, in: .default)
+        clock.advance(by: .milliseconds(999))
+        #expect(times.entries == [])
+        clock.advance(by: .milliseconds(1))
+        #expect(times.entries == [seconds(1)])
+        clock.advance(by: .seconds(3))
+        #expect(times.entries == [seconds(1), seconds(2), seconds(3), seconds(4)])
+        clock.advance(by: .zero)
+        clock.advance(by: .seconds(-1))
+        #expect(clock.now == seconds(4))
+    }
+
+    @Test func manualTimeReturnsWhenTheLoopOfAnotherThreadIsIdle() throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let times = Log<Loop.Instant>()
+        thread.loop.add(
+            Loop.Timer(every: .seconds(1)) { _ in
+                // Work that begets work is done too before the time goes on.
+                Loop.current.perform { Loop.current.perform { times.add(Loop.current.now) } }
+            }, in: .default)
+        for second in 1...50 {
+            clock.advance(by: .seconds(1))
+            #expect(times.entries.count == second)
+        }
+        clock.advance(by: .seconds(50))
+        #expect(times.entries == (1...100).map { seconds($0) })
+        #expect(clock.now == seconds(100))
+    }
+
+    @Test func severalLoopsShareAClock() throws {
+        let clock = VirtualClock(.manual)
+        let threads = try (0..<3).map { try LoopThread(name: "\($0)", clock: clock) }
+        let order = Log<String>()
+        for (index, thread) in threads.enumerated() {
+            thread.loop.add(
+                Loop.Timer(after: .seconds(index + 1), repeating: .seconds(3)) { _ in
+                    order.add("\(index)@\(Loop.current.now.nanoseconds / 1_000_000_000)")
+                }, in: .default)
+        }
+        clock.advance(by: .seconds(9))
+        #expect(order.entries == ["0@1", "1@2", "2@3", "0@4", "1@5", "2@6", "0@7", "1@8", "2@9"])
+    }
+
+    @Test func loopsThatPostToEachOtherAreNotIdle() throws {
+        let clock = VirtualClock(.manual)
+        let (a, b) = (try LoopThread(clock: clock), try LoopThread(clock: clock))
+        let hops = Log<Loop.Instant>()
+        @Sendable func hop(_ count: Int) {
+            hops.add(clock.now)
+            if count > 0 { (count % 2 == 0 ? a : b).loop.perform { hop(count - 1) } }
+        }
+        a.perform(after: .seconds(1)) { hop(100) }
+        clock.advance(by: .seconds(1))
+        #expect(hops.entries == Array(repeating: seconds(1), count: 101))
+    }
+
+    @Test func advancingInsideAHandlerLetsTimePassAsIfItWereSlow() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<String>()
+        loop.add(Loop.Timer(after: .seconds(2)) { _ in log.add("b \(Loop.current.now)") }, in: .default)
+        loop.add(
+            Loop.Timer(after: .seconds(1)) { _ in
+                clock.advance(by: .seconds(5))
+                log.add("a \(Loop.current.now)")
+            }, in: .default)
+        clock.advance(by: .seconds(1))
+        #expect(log.entries == ["a \(seconds(6))"])
+        clock.advance(by: .zero)
+        #expect(log.entries == ["a \(seconds(6))", "b \(seconds(6))"])
+    }
+
+    @Test func aLoopThatEndsDoesNotHoldUpTheOthers() throws {
+        let clock = VirtualClock(.manual)
+        let stays = try LoopThread(clock: clock)
+        var goes: LoopThread? = try LoopThread(clock: clock)
+        goes?.stop()
+        goes?.join()
+        goes = nil
+        let fired = Count()
+        stays.perform(after: .seconds(1)) { fired.up() }
+        clock.advance(by: .seconds(1))
+        #expect(fired.value == 1)
+        do { _ = Loop(clock: clock) }
+        clock.advance(by: .seconds(1))
+        #expect(clock.now == seconds(2))
+    }
+}
