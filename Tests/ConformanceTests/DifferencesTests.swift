@@ -1,0 +1,124 @@
+import RunLoopKit
+import Testing
+
+/// The deliberate differences of `docs/differences.md` that show in a trace: what CFRunLoop does, and what RunLoopKit does instead.
+///
+/// CFRunLoop plays in real time, so its side is given longer moments before it is believed to behave otherwise.
+@Suite struct DifferencesTests {
+    private func expect(
+        cf: [String], kit: [String], _ location: SourceLocation = #_sourceLocation,
+        _ play: @escaping @Sendable (Stage) -> Void
+    ) {
+        let scenario = Scenario("", play)
+        #expect(Stage.trace(of: scenario, moment: 0.02) { KitSubject() } == kit, sourceLocation: location)
+        var trace: [String] = []
+        for moment in [0.02, 0.1, 0.5, 2] {
+            trace = Stage.trace(of: scenario, moment: moment) { CFSubject() }
+            if trace == cf { return }
+        }
+        #expect(trace == cf, sourceLocation: location)
+    }
+
+    @Test func aNestedRunDoesNotSwallowTheOuterRunsWakeUp() {
+        expect(
+            cf: ["run in other: timedOut", "timer t", "block b", "run in default: stopped"],
+            kit: ["run in other: timedOut", "block b", "run in default: stopped"]
+        ) { s in
+            s.loop.add(s.port("p"), "default")
+            s.loop.add(s.port("p"), "other")
+            s.loop.add(s.timer("t", after: 4 * s.moment), "default")
+            // Posted for the outer mode and woken for, while the nested run is at it.
+            s.loop.add(
+                s.loop.makeObserver(32, repeats: false, order: 0) { _, _ in
+                    s.block("b") { s.loop.stop() }
+                    s.loop.wakeUp()
+                }, "other")
+            s.loop.add(
+                s.loop.makeObserver(32, repeats: false, order: 0) { _, _ in s.run("other", s.moment) }, "default")
+            s.run("default", forever)
+        }
+    }
+
+    @Test func aTimerfdWhoseTimerHasLeftCostsNoPass() {
+        let pass = ["default beforeTimers", "default beforeSources", "default beforeWaiting", "default afterWaiting"]
+        expect(
+            cf: ["default entry"] + pass + pass + ["default exit", "run in default: timedOut"],
+            kit: ["default entry"] + pass + ["default exit", "run in default: timedOut"]
+        ) { s in
+            let t = s.timer("t", after: s.moment)
+            s.observe("default")
+            s.loop.add(s.port("p"), "default")
+            s.loop.add(t, "default")
+            s.block("remove", in: "nowhere")
+            s.loop.remove(t, "default")
+            s.run("default", 3 * s.moment)
+        }
+    }
+
+    @Test func aNestedPollInAnAfterWaitingObserverFiresTheTimerThatIsDue() {
+        expect(
+            cf: ["run in default: timedOut", "timer t", "run in default: timedOut"],
+            kit: ["timer t", "run in default: timedOut", "run in default: timedOut"]
+        ) { s in
+            s.loop.add(s.port("p"), "default")
+            s.loop.add(s.timer("t", after: s.moment), "default")
+            s.loop.add(s.loop.makeObserver(64, repeats: false, order: 0) { _, _ in s.run() }, "default")
+            s.run("default", 3 * s.moment)
+        }
+    }
+
+    @Test func anyHandledSourceCountsNotOnlyTheLastOne() {
+        // The second source has lost its mark by the time its turn comes: CF forgets that the first was handled.
+        let passes = ["default beforeTimers", "default beforeSources"]
+        let sleep = ["default beforeWaiting", "default afterWaiting"]
+        expect(
+            cf: ["default entry"] + passes + ["source0 a"] + sleep + ["default exit", "run in default: timedOut"],
+            kit: ["default entry"] + passes + ["source0 a"] + passes + sleep + ["default exit", "run in default: timedOut"]
+        ) { s in
+            let b = s.source0("b", order: 1)
+            let a = s.source0("a") { b.invalidate() }
+            s.observe("default")
+            s.loop.add(s.port("p"), "default")
+            for source in [a, b] {
+                s.loop.add(source, "default")
+                source.signal()
+            }
+            s.run("default", s.moment)
+        }
+    }
+
+    @Test func aWakeUpLinesUpBehindPorts() {
+        let pass = ["default beforeTimers", "default beforeSources"]
+        expect(
+            cf: ["default entry"] + pass + ["default beforeTimers", "default beforeSources"].map { _ in "" }.filter { $0 != "" }
+                + ["default beforeWaiting", "default afterWaiting", "default exit", "run in default: stopped"],
+            kit: ["default entry"] + pass
+                + ["default beforeWaiting", "default afterWaiting", "port p", "default exit", "run in default: stopped"]
+        ) { s in
+            let p = s.port("p")
+            s.observe("default")
+            s.loop.add(p, "default")
+            s.loop.perform(in: ["default"]) {
+                s.loop.stop()
+                p.send()
+            }
+            s.run("default", forever)
+        }
+    }
+
+    @Test func aPortTakenAwayAfterItWokeTheLoopKeepsItsSends() {
+        expect(
+            cf: ["run in default: timedOut", "run in default: timedOut"],
+            kit: ["run in default: timedOut", "port p", "run in default: timedOut"]
+        ) { s in
+            let p = s.port("p")
+            s.loop.add(p, "default")
+            s.loop.add(s.port("keep"), "default")
+            s.loop.add(s.loop.makeObserver(64, repeats: false, order: 0) { _, _ in s.loop.remove(p, "default") }, "default")
+            p.send()
+            s.run("default", s.moment)
+            s.loop.add(p, "default")
+            s.run("default", s.moment)
+        }
+    }
+}
