@@ -13,6 +13,8 @@ let package = Package(
         .target(name: "RunLoopKit", dependencies: ["CLinux"]),
         .executableTarget(name: "RunLoopDemo", dependencies: ["RunLoopKit"]),
         .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"]),
+        // Runs the demo as a program.
+        .testTarget(name: "DemoTests", dependencies: ["RunLoopDemo"]),
         // Compares with the toolchain's own CFRunLoop.
         .testTarget(name: "ConformanceTests", dependencies: ["RunLoopKit", "CLinux"]),
     ],

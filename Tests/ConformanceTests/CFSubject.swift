@@ -9,6 +9,15 @@ final class CFSubject: Subject {
     /// Keeps the contexts that CF has pointers to.
     private var items: [CFItem] = []
 
+    /// CF asks the contexts once more when the thread ends: nothing of ours may be left in the loop then.
+    deinit {
+        for item in items {
+            item.schedule = { _ in }
+            item.cancel = { _ in }
+            item.invalidate()
+        }
+    }
+
     private func mode(_ name: String) -> CFString {
         switch name {
         case "default": kCFRunLoopDefaultMode
@@ -17,7 +26,7 @@ final class CFSubject: Subject {
         }
     }
 
-    private func plain(_ mode: CFString?) -> String {
+    private static func plain(_ mode: CFString?) -> String {
         var bytes = [CChar](repeating: 0, count: 100)
         CFStringGetCString(mode, &bytes, bytes.count, 0x0800_0100)
         let name = String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
@@ -35,9 +44,11 @@ final class CFSubject: Subject {
         if modes.count == 1 {
             CFRunLoopPerformBlock(loop, mode(modes[0]), block)
         } else {
+            let names = modes.map(mode)
             let array = CFArrayCreateMutable(nil, 0, nil)!
-            for name in modes { CFArrayAppendValue(array, Unmanaged.passRetained(mode(name)).toOpaque()) }
-            CFRunLoopPerformBlock(loop, array, block)
+            for name in names { CFArrayAppendValue(array, Unmanaged.passUnretained(name).toOpaque()) }
+            // CF makes a set of its own of them.
+            withExtendedLifetime(names) { CFRunLoopPerformBlock(loop, array, block) }
         }
     }
 
@@ -45,8 +56,8 @@ final class CFSubject: Subject {
         order: Int, schedule: ((String) -> Void)?, cancel: ((String) -> Void)?, perform: @escaping () -> Void
     ) -> any Item {
         let item = CFItem(perform)
-        item.schedule = { schedule?(self.plain($0)) }
-        item.cancel = { cancel?(self.plain($0)) }
+        item.schedule = { schedule?(CFSubject.plain($0)) }
+        item.cancel = { cancel?(CFSubject.plain($0)) }
         var context = CFRunLoopSourceContext()
         context.info = Unmanaged.passUnretained(item).toOpaque()
         context.perform = { CFItem.from($0).perform() }
@@ -115,13 +126,13 @@ final class CFSubject: Subject {
 
     func addCommonMode(_ name: String) { CFRunLoopAddCommonMode(loop, mode(name)) }
 
-    var currentMode: String? { CFRunLoopCopyCurrentMode(loop).map { plain($0) } }
+    var currentMode: String? { CFRunLoopCopyCurrentMode(loop).map { CFSubject.plain($0) } }
 
     var modes: Set<String> {
         let all = CFRunLoopCopyAllModes(loop)!
         return Set(
             (0..<CFArrayGetCount(all)).map { index in
-                plain(unsafeBitCast(CFArrayGetValueAtIndex(all, index), to: CFString.self))
+                CFSubject.plain(unsafeBitCast(CFArrayGetValueAtIndex(all, index), to: CFString.self))
             })
     }
 

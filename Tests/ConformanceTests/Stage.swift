@@ -3,11 +3,14 @@ import Testing
 
 /// Where a scenario plays: a subject, and the trace of what it does.
 final class Stage {
-    let loop: any Subject
+    private(set) var loop: (any Subject)!
     private(set) var trace: [String] = []
 
     /// A time that is long enough to be told from none, and two of them from one, by CFRunLoop in real time.
     let moment: Double
+
+    /// What the scenario does in its callouts. Kept here, so that items which know each other do not keep each other.
+    private var actions: [(any Item, UInt) -> Void] = []
 
     init(_ loop: any Subject, moment: Double) {
         self.loop = loop
@@ -16,32 +19,48 @@ final class Stage {
 
     func log(_ line: String) { trace.append(line) }
 
+    /// The scenario is over: lets go of everything that knows this stage.
+    private func clear() {
+        actions = []
+        loop = nil
+    }
+
+    /// What calls the action once more, without keeping it.
+    private func reference(to action: @escaping (any Item, UInt) -> Void) -> (any Item, UInt) -> Void {
+        actions.append(action)
+        let index = actions.count - 1
+        return { self.actions[index]($0, $1) }
+    }
+
     // MARK: Items that tell the trace of their calls, and then do what the scenario wants
 
     func source0(_ label: String, order: Int = 0, tellsModes: Bool = false, then: @escaping () -> Void = {}) -> any Item
     {
-        loop.makeSource0(
+        let then = reference(to: { _, _ in then() })
+        return loop.makeSource0(
             order: order, schedule: { if tellsModes { self.log("\(label) joins \($0)") } },
             cancel: { if tellsModes { self.log("\(label) leaves \($0)") } },
             perform: {
                 self.log("source0 \(label)")
-                then()
+                then(Nobody(), 0)
             })
     }
 
     func port(_ label: String, then: @escaping () -> Void = {}) -> any Item {
-        loop.makePort {
+        let then = reference(to: { _, _ in then() })
+        return loop.makePort {
             self.log("port \(label)")
-            then()
+            then(Nobody(), 0)
         }
     }
 
     func timer(_ label: String, after: Double, every: Double = 0, then: @escaping (any Item) -> Void = { _ in })
         -> any Item
     {
-        loop.makeTimer(after: after, interval: every) {
+        let then = reference(to: { item, _ in then(item) })
+        return loop.makeTimer(after: after, interval: every) {
             self.log("timer \(label)")
-            then($0)
+            then($0, 0)
         }
     }
 
@@ -49,7 +68,8 @@ final class Stage {
         _ label: String, _ activities: UInt = 0x0FFF_FFFF, repeats: Bool = true, order: Int = 0,
         then: @escaping (any Item, UInt) -> Void = { _, _ in }
     ) -> any Item {
-        loop.makeObserver(activities, repeats: repeats, order: order) {
+        let then = reference(to: then)
+        return loop.makeObserver(activities, repeats: repeats, order: order) {
             self.log("\(label) \(name(ofActivity: $1))")
             then($0, $1)
         }
@@ -80,11 +100,21 @@ final class Stage {
             let stage = Stage(make(), moment: moment)
             scenario.play(stage)
             trace = stage.trace
+            stage.clear()
             done.signal()
         }
         done.wait()
         return trace
     }
+}
+
+/// Stands for the item where a callout does not say which.
+private final class Nobody: Item {
+    func invalidate() {}
+    var isValid: Bool { false }
+    func signal() {}
+    func send() {}
+    var secondsToFire = 0.0
 }
 
 /// A program for a run loop.

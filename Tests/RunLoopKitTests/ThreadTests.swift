@@ -210,10 +210,11 @@ import Testing
         let (loop, _) = Loop.inVirtualTime()
         final class Owner: Sendable {}
         weak var gone: Owner?
+        let items: [Loop.Item]
         do {
             let owner = Owner()
             gone = owner
-            let items: [Loop.Item] = [
+            items = [
                 Loop.Timer(every: .seconds(1)) { _ in _ = owner }, Loop.Source0 { _ = owner },
                 try Loop.PortSource { _ in _ = owner }, Loop.Observer { _, _ in _ = owner },
             ]
@@ -221,8 +222,9 @@ import Testing
             loop.perform { _ = owner }
             loop.run(mode: .default, for: .seconds(3))
             #expect(gone != nil)
-            for item in items { item.invalidate() }
         }
+        // Invalid items that somebody still holds do not hold on to what their handlers captured.
+        for item in items { item.invalidate() }
         #expect(gone == nil)
     }
 }

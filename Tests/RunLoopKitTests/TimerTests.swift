@@ -249,6 +249,7 @@ import Testing
         #expect(loop.run(mode: .default, for: .seconds(5)) == .finished)
         #expect(other.run(mode: .default, for: .seconds(3)) == .timedOut)
         #expect(fired.entries == [loop, other, other, other].map(ObjectIdentifier.init))
+        timer.invalidate()
     }
 
     // MARK: Input at the edges

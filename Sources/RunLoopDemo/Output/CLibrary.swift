@@ -8,12 +8,17 @@
     @_exported import Android
 #endif
 
-/// Calls `handler`, on whichever thread, when the signal comes. System calls that it interrupts go on.
+/// Calls `handler`, on whichever thread, when the signal comes, also if whoever started this program had it blocked. System
+/// calls that it interrupts go on.
 func handleSignal(_ signal: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = handler
     action.sa_flags = SA_RESTART
     sigaction(signal, &action, nil)
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, signal)
+    pthread_sigmask(SIG_UNBLOCK, &set, nil)
 }
 
 /// Writing to a pipe that nobody reads becomes an error of `write` instead of the end of the process.

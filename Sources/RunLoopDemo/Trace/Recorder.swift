@@ -16,7 +16,8 @@ import RunLoopKit
 final class Recorder: Sendable {
     private struct State {
         var writer: any TraceWriter
-        var depth = 0
+        var indentation = 0
+        var activeRuns = 0
         var runs = 0
         var lastResult: Loop.RunResult?
     }
@@ -43,9 +44,9 @@ final class Recorder: Sendable {
     /// Calls `body`, and writes down that a handler was called.
     func callout(_ callout: TraceRecord.Callout, _ label: String, _ body: () -> Void = {}) {
         record(.callout(callout, .begin, label: label))
-        state.value.depth += 1
+        state.value.indentation += 1
         body()
-        state.value.depth -= 1
+        state.value.indentation -= 1
         record(.callout(callout, .end, label: label))
     }
 
@@ -54,7 +55,7 @@ final class Recorder: Sendable {
         let result = loop.run(mode: mode, for: duration, returnAfterSourceHandled: returnAfterSourceHandled)
         state.value.runs += 1
         state.value.lastResult = result
-        record(.result(result), in: mode)
+        record(.result(result), in: mode, depth: state.value.activeRuns)
     }
 
     /// Ends the trace.
@@ -68,15 +69,19 @@ final class Recorder: Sendable {
     // MARK: Recording
 
     private func record(_ activity: Loop.Activity) {
-        if activity == .exit { state.value.depth -= 1 }
+        if activity == .entry { state.value.activeRuns += 1 }
+        if activity == .exit { state.value.indentation -= 1 }
         record(.activity(activity))
-        if activity == .entry { state.value.depth += 1 }
+        if activity == .entry { state.value.indentation += 1 }
+        if activity == .exit { state.value.activeRuns -= 1 }
     }
 
-    /// In the mode that the loop runs in, unless the run is over.
-    private func record(_ event: TraceRecord.Event, in mode: Loop.Mode? = nil) {
+    /// In the mode and at the depth of the innermost run, unless that is over.
+    private func record(_ event: TraceRecord.Event, in mode: Loop.Mode? = nil, depth: Int? = nil) {
         let time = start.duration(to: loop.now)
         let mode = mode ?? loop.currentMode ?? .default
-        state.value.writer.write(TraceRecord(time: time, depth: state.value.depth, mode: mode, event: event))
+        let depth = depth ?? max(0, state.value.activeRuns - 1)
+        state.value.writer.write(
+            TraceRecord(time: time, depth: depth, indentation: state.value.indentation, mode: mode, event: event))
     }
 }

@@ -86,7 +86,7 @@ struct TextTraceWriter: TraceWriter {
 
     /// A blank line before each outermost run but the first.
     private mutating func separateRuns(_ activity: Loop.Activity, _ record: TraceRecord) {
-        guard activity == .entry, record.depth == 0 else { return }
+        guard activity == .entry, record.indentation == 0 else { return }
         if hasSeenRun { StandardOutput.write("\n") }
         hasSeenRun = true
     }
@@ -100,7 +100,7 @@ struct TextTraceWriter: TraceWriter {
     private func writeLine(_ record: TraceRecord, _ text: String) {
         let time = record.time.inMilliseconds.rightAligned(to: 9)
         let mode = record.mode.name.padded(to: 8)
-        let indentation = String(repeating: "│ ", count: record.depth)
+        let indentation = String(repeating: "│ ", count: record.indentation)
         StandardOutput.write("\(time)  \(mode)  \(styled(indentation, .dim))\(text)\n")
     }
 

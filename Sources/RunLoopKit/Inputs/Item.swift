@@ -4,7 +4,7 @@ extension Loop {
     /// What can be added to a loop: a source, a timer or an observer.
     ///
     /// Items are added by `Loop.add(_:in:)` and taken out by `Loop.remove(_:in:)` or, from every mode of every loop at once,
-    /// by `invalidate()`. A loop retains the items in it; an item does not retain its loops. Dropping one's own reference to an
+    /// by `invalidate()`, which also releases its handlers. A loop retains the items in it; an item does not retain its loops. Dropping one's own reference to an
     /// item that is in no loop ends it.
     ///
     /// Everything here may be called from any thread.
@@ -22,7 +22,7 @@ extension Loop {
         /// the like.
         public final var isValid: Bool { valid.load(ordering: .acquiring) }
 
-        /// Takes the item out of every mode of every loop, at once and for good. May be called inside the item's own handler.
+        /// Takes the item out of every mode of every loop, at once and for good, and releases its handlers with what they captured. May be called inside the item's own handler.
         /// A second call does nothing. CF: `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
             let modes = itemLock.withLock { () -> [ModeState] in
@@ -32,6 +32,15 @@ extension Loop {
             // Nobody can add the item any more; whoever removes it meanwhile is simply faster.
             for mode in modes { mode.loop?.removeInvalid(self, from: mode) }
             didInvalidate()
+        }
+
+        /// Lets go of a handler, and of what it captured, which may call us: not with the lock held.
+        final func release<Handler>(_ handler: inout Handler?) {
+            itemLock.lock()
+            let released = handler
+            handler = nil
+            itemLock.unlock()
+            withExtendedLifetime(released) {}
         }
 
         // MARK: Membership, for the loop. All called with the loop's lock held.

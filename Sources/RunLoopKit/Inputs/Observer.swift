@@ -20,7 +20,8 @@ extension Loop {
         /// Observers of lower order are called earlier; those of equal order in the order in which they were added.
         public let order: Int
 
-        private let handler: @Sendable (Observer, Activity) -> Void
+        /// Nil once the observer is invalid. Guarded by the item's lock.
+        private var handler: (@Sendable (Observer, Activity) -> Void)?
 
         /// Written by the loop's thread only; an observer that is in another loop by the time its handler returns is not called there
         /// until then.
@@ -53,7 +54,7 @@ extension Loop {
         func observe(_ activity: Activity) {
             guard isValid else { return }
             firing.store(true, ordering: .relaxed)
-            handler(self, activity)
+            itemLock.withLock { handler }?(self, activity)
             if !repeats { invalidate() }
             firing.store(false, ordering: .relaxed)
         }
@@ -63,5 +64,6 @@ extension Loop {
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
+        override func didInvalidate() { release(&handler) }
     }
 }

@@ -14,7 +14,8 @@ extension Loop {
     /// Loop.current.run(mode: .default, for: .zero)  // 1 sends
     /// ```
     public final class PortSource: Item, PortBacked, @unchecked Sendable {
-        private let handler: @Sendable (Int) -> Void
+        /// Nil once the port is invalid. Guarded by the item's lock.
+        private var handler: (@Sendable (Int) -> Void)?
         private let eventFD: EventFD
 
         /// Sends that no handler has been told of. The count is here and not in the eventfd, which is never read: the
@@ -61,7 +62,7 @@ extension Loop {
             // Acquire: see send(). A send after this finds zero, and makes a new edge.
             let count = unhandled.exchange(0, ordering: .acquiring)
             guard count > 0 else { return false }
-            handler(count)
+            itemLock.withLock { handler }?(count)
             return true
         }
 
@@ -69,5 +70,6 @@ extension Loop {
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
+        override func didInvalidate() { release(&handler) }
     }
 }

@@ -16,9 +16,10 @@ extension Loop {
         /// Sources of lower order are performed earlier in a pass; those of equal order in the order of their signals.
         public let order: Int
 
-        private let performHandler: @Sendable () -> Void
-        private let scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
-        private let cancelHandler: (@Sendable (Loop, Mode) -> Void)?
+        // Nil once the source is invalid. Guarded by the item's lock.
+        private var performHandler: (@Sendable () -> Void)?
+        private var scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
+        private var cancelHandler: (@Sendable (Loop, Mode) -> Void)?
 
         /// When the source was signalled, as a turn; 0 when it is not. A signal that finds one waiting does not change its place.
         private let signalTime = Atomic<UInt64>(0)
@@ -70,14 +71,22 @@ extension Loop {
         /// Takes the mark away; false when there is none: invalidated meanwhile, or another loop was faster.
         func takeSignal() -> Bool { signalTime.exchange(0, ordering: .acquiring) != 0 && isValid }
 
-        func perform() { performHandler() }
+        func perform() { itemLock.withLock { performHandler }?() }
 
         // MARK: Item
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
-        override func didJoin(_ mode: Mode, of loop: Loop) { scheduleHandler?(loop, mode) }
-        override func didLeave(_ mode: Mode, of loop: Loop) { cancelHandler?(loop, mode) }
-        override func didInvalidate() { signalTime.store(0, ordering: .relaxed) }
+        override func didJoin(_ mode: Mode, of loop: Loop) {
+            itemLock.withLock { scheduleHandler }?(loop, mode)
+        }
+
+        override func didLeave(_ mode: Mode, of loop: Loop) { itemLock.withLock { cancelHandler }?(loop, mode) }
+        override func didInvalidate() {
+            signalTime.store(0, ordering: .relaxed)
+            release(&performHandler)
+            release(&scheduleHandler)
+            release(&cancelHandler)
+        }
     }
 }

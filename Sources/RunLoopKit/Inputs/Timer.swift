@@ -39,7 +39,8 @@ extension Loop {
             case at(Int64)
         }
 
-        private let handler: @Sendable (Firing) -> Void
+        /// Nil once the timer is invalid. Guarded by the item's lock.
+        private var handler: (@Sendable (Firing) -> Void)?
 
         /// Nanoseconds; 0 for a timer that fires once.
         private let intervalNanoseconds: Int64
@@ -216,7 +217,7 @@ extension Loop {
             return Firing(timer: self, scheduledTime: Instant(nanoseconds: scheduled), missed: missed)
         }
 
-        func fire(_ firing: Firing) { handler(firing) }
+        func fire(_ firing: Firing) { itemLock.withLock { handler }?(firing) }
 
         /// Ends a call: invalidates a timer that fires once, and moves one that repeats on along its grid.
         func endFiring(_ call: Firing, now: Int64) {
@@ -270,5 +271,6 @@ extension Loop {
         }
 
         override func remove(from mode: ModeState) { mode.timers.remove(self) }
+        override func didInvalidate() { release(&handler) }
     }
 }

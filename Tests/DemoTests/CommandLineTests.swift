@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+/// The manners of the program.
+@Suite struct CommandLineTests {
+    @Test func helpListsTheCommands() throws {
+        for arguments in ["--help", "-h", "help"] {
+            let demo = try Demo.run(arguments)
+            #expect(demo.status == 0 && demo.errors == "" && demo.output.contains("trace"))
+        }
+        let demo = try Demo.run("trace", "--help")
+        #expect(demo.status == 0 && demo.output.contains("--format"))
+    }
+
+    @Test(arguments: [["dance"], ["--loud"], ["trace", "--format"], ["trace", "--format", "xml"], ["trace", "more"]])
+    func badUsageIsOneLineAndExitCode64(_ arguments: [String]) throws {
+        let demo = try Demo.run(arguments)
+        #expect(demo.status == 64 && demo.output == "")
+        #expect(demo.errors.split(separator: "\n").count == 1)
+    }
+
+    @Test func interruptionEndsItCleanly() throws {
+        let demo = try Demo.run("trace", "--format", "json", signal: SIGINT)
+        #expect(demo.status == 130 && demo.errors == "")
+        let objects = try #require(demo.objects)
+        #expect(objects.last?["result"] as? String == "stopped")
+        #expect(try Demo.run("trace", signal: SIGTERM).status == 143)
+    }
+
+    @Test func aClosedPipeIsNoCrash() throws {
+        let demo = try Demo.runReadingOneLine("trace")
+        #expect(demo.status == 0 && demo.errors == "")
+    }
+}

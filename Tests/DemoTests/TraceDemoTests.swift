@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+@Suite struct TraceDemoTests {
+    @Test func traceIsWhatRunsWithoutArguments() throws {
+        let demo = try Demo.run()
+        #expect(demo.status == 0 && demo.errors == "")
+        for word in [
+            "entry", "beforeTimers", "timer", "source0", "port", "block", "observer", "tracking", "exit", "stopped",
+        ] {
+            #expect(demo.output.contains(word), "\(word)")
+        }
+        #expect(!demo.output.contains("\u{1B}"), "no colour where there is no terminal")
+    }
+
+    @Test func everyLineIsAnObjectInTheOrderOfTime() throws {
+        let demo = try Demo.run("trace", "--format", "json")
+        let objects = try #require(demo.objects)
+        #expect(demo.status == 0 && demo.errors == "")
+        let times = objects.compactMap { $0["t"] as? Int }
+        #expect(times.count == objects.count && times == times.sorted() && times[0] >= 0)
+        for object in objects {
+            #expect((object["depth"] as? Int ?? -1) >= 0 && object["mode"] is String)
+        }
+        #expect(Set(objects.compactMap { $0["mode"] as? String }) == ["default", "tracking"])
+        let events = Set(objects.compactMap { $0["event"] as? String })
+        #expect(events == ["activity", "timer", "source0", "port", "block", "observer", "result"])
+    }
+
+    @Test func calloutsBeginAndEndAndRunsNest() throws {
+        let objects = try #require(try Demo.run("trace", "--format", "json").objects)
+        var open: [String] = []
+        var deepest = 0
+        for object in objects {
+            let depth = try #require(object["depth"] as? Int)
+            deepest = max(deepest, depth)
+            guard let phase = object["phase"] as? String else { continue }
+            let callout = "\(object["event"]!) \(object["label"]!) \(depth)"
+            if phase == "begin" { open.append(callout) } else { #expect(open.popLast() == callout) }
+        }
+        #expect(open.isEmpty && deepest == 1)
+        let results = objects.filter { $0["event"] as? String == "result" }
+        #expect(results.map { $0["result"] as? String } == ["timedOut", "timedOut", "handledSource", "stopped"])
+        #expect(results.map { $0["depth"] as? Int } == [0, 0, 1, 0])
+    }
+
+    /// Each run goes through the activities as the reference says: entry, passes, exit.
+    @Test func theActivitiesAreThoseOfRealPasses() throws {
+        let objects = try #require(try Demo.run("trace", "--format", "json").objects)
+        for depth in 0...1 {
+            let activities = objects.filter { $0["depth"] as? Int == depth }.compactMap { $0["activity"] as? String }
+            let letters = activities.map { name in
+                [
+                    "entry": "e", "beforeTimers": "t", "beforeSources": "s", "beforeWaiting": "w", "afterWaiting": "a",
+                    "exit": "x",
+                ][
+                    name] ?? "?"
+            }
+            #expect(letters.joined().wholeMatch(of: /(e(ts(wa)?)+x)+/) != nil)
+        }
+    }
+}
