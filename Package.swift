@@ -16,7 +16,16 @@ let package = Package(
         // Runs the demo as a program.
         .testTarget(name: "DemoTests", dependencies: ["RunLoopDemo"]),
         // Compares with the toolchain's own CFRunLoop.
-        .testTarget(name: "ConformanceTests", dependencies: ["RunLoopKit", "CLinux"]),
+        .testTarget(name: "ConformanceTests", dependencies: ["ConformanceSupport", "RunLoopKit"]),
+        .target(name: "ConformanceSupport", dependencies: ["RunLoopKit", "CLinux"], path: "Tests/ConformanceSupport"),
+        // Main threads of their own, run by MainThreadTests.
+        .testTarget(name: "MainThreadTests", dependencies: ["MainQueueProgram", "PlainProgram", "AsyncMainProgram"]),
+        .executableTarget(
+            name: "MainQueueProgram", dependencies: ["ConformanceSupport", "RunLoopKit"],
+            path: "Tests/Programs/MainQueueProgram"),
+        .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
+        .executableTarget(
+            name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -19,6 +19,20 @@ extern int pthread_setname_np(pthread_t thread, const char *name);
 // The calling thread's kernel id; equal to getpid() on the initial thread only.
 static inline int clinux_thread_id(void) { return (int)syscall(SYS_gettid); }
 
+// What libdispatch exports for run loops: the main queue's eventfd, and the call that runs what is queued. Weak, and tested
+// for NULL, because a program need not have libdispatch. (dlsym finds them in dynamically linked programs only.)
+extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
+extern void _dispatch_main_queue_callback_4CF(void *ignored) __attribute__((weak));
+
+// -1 when there is no main queue.
+static inline int clinux_main_queue_descriptor(void) {
+    return _dispatch_get_main_queue_handle_4CF ? _dispatch_get_main_queue_handle_4CF() : -1;
+}
+
+static inline void clinux_drain_main_queue(void) {
+    if (_dispatch_main_queue_callback_4CF) _dispatch_main_queue_callback_4CF(0);
+}
+
 // Macros that Swift does not import.
 static const unsigned int CLINUX_EPOLLIN = EPOLLIN;
 static const unsigned int CLINUX_EPOLLET = EPOLLET;

@@ -1,3 +1,5 @@
+import ConformanceSupport
+
 extension Scenario {
     /// Posted blocks.
     static let blocks: [Scenario] = [

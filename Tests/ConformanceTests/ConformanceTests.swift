@@ -1,3 +1,4 @@
+import ConformanceSupport
 import Testing
 
 /// Every scenario, on RunLoopKit and on the toolchain's CFRunLoop: the traces are the same.
@@ -15,6 +16,10 @@ import Testing
         }
         #expect(actual == expected)
     }
+}
+
+extension Scenario: CustomTestStringConvertible {
+    public var testDescription: String { title }
 }
 
 extension Scenario {

@@ -1,3 +1,5 @@
+import ConformanceSupport
+
 extension Scenario {
     /// Modes and the common set.
     static let modes: [Scenario] = [

@@ -1,3 +1,5 @@
+import ConformanceSupport
+
 extension Scenario {
     /// Observers.
     static let observers: [Scenario] = [

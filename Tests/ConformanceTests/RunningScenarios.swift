@@ -1,3 +1,5 @@
+import ConformanceSupport
+
 extension Scenario {
     /// Runs, their results, stopping, waking, nesting.
     static let running: [Scenario] = [

@@ -1,3 +1,5 @@
+import ConformanceSupport
+
 extension Scenario {
     /// Version-0 and version-1 sources.
     static let sources: [Scenario] = [
@@ -21,6 +23,17 @@ extension Scenario {
             s.loop.spend(0.0001)
             a.signal()
             s.run()
+            s.run()
+        },
+        Scenario("a block posted by a source runs before the port of the same pass") { s in
+            let port = s.port("p")
+            let source = s.source0("a") {
+                s.block("b")
+                port.send()
+            }
+            s.loop.add(source, "default")
+            s.loop.add(port, "default")
+            source.signal()
             s.run()
         },
         Scenario("a source that signals itself is performed once a pass") { s in

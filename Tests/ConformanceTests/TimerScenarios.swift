@@ -1,3 +1,5 @@
+import ConformanceSupport
+
 extension Scenario {
     /// Timers. RunLoopKit plays them in virtual time, CFRunLoop in real time: no scenario tells apart how late it was.
     static let timers: [Scenario] = [

@@ -113,6 +113,27 @@ import Testing
         #expect(counts.entries == [2, 1])
     }
 
+    @Test func anEventOfAPortThatLeftIsNotTakenForAnother() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let served = Log<String>()
+        let late = try Loop.PortSource { _ in served.add("late") }
+        let leaves = try Loop.PortSource { _ in served.add("leaves") }
+        let first = try Loop.PortSource { _ in
+            served.add("first")
+            // Takes the place of the other in the loop's table, while the other's event waits to be served.
+            leaves.invalidate()
+            Loop.current.add(late, in: .default)
+            late.send()
+        }
+        let last = try Loop.PortSource { _ in served.add("last") }
+        for port in [first, leaves, last] {
+            loop.add(port, in: .default)
+            port.send()
+        }
+        for _ in 0..<4 { loop.run(mode: .default, for: .zero) }
+        #expect(served.entries == ["first", "last", "late"])
+    }
+
     @Test func aBlockCanBeWithdrawnUntilItBegins() throws {
         let (loop, _) = Loop.inVirtualTime()
         let ran = Log<String>()

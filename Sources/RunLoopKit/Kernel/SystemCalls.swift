@@ -222,6 +222,14 @@ enum System {
 
     static func set(_ value: UnsafeMutableRawPointer?, for key: CThreadKey) { pthread_setspecific(key, value) }
 
+    // MARK: The main dispatch queue
+
+    /// The eventfd of libdispatch's main queue, or -1 in a program without libdispatch. First called on the initial thread.
+    static func mainQueueDescriptor() -> Descriptor { clinux_main_queue_descriptor() }
+
+    /// Runs what is in the main queue. On the initial thread.
+    static func drainMainQueue() { clinux_drain_main_queue() }
+
     // MARK: Errors and output
 
     /// errno's symbolic name and text, such as `too many open files (EMFILE)`.

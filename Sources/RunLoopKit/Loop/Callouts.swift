@@ -30,6 +30,12 @@ func loopIsCallingOutToASource1(_ source: any PortBacked) -> Bool {
 }
 
 @inline(never)
+func loopIsServicingTheMainDispatchQueue() {
+    System.drainMainQueue()
+    keepFrame()
+}
+
+@inline(never)
 func loopIsCallingOutToATimer(_ firing: Loop.Timer.Firing) {
     firing.timer.fire(firing)
     keepFrame()

@@ -66,6 +66,9 @@ public final class Loop: @unchecked Sendable {
     /// Made when the loop first runs.
     var timerFD: TimerFD?
 
+    /// On the main loop only, and only in programs with libdispatch; made by the first run. Touched by the loop's thread only.
+    var mainQueue: MainQueue?
+
     /// Whether the loop's thread tells a virtual clock by itself that the loop is busy, also between runs. Set before the first run.
     var keepsClockInformed = false
 

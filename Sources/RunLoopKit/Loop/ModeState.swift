@@ -43,11 +43,12 @@ final class ModeState {
     // MARK: The epoll set
 
     /// Makes the epoll set, with the loop's own descriptors and the ports that are in the mode.
-    func open(wakeUp: Descriptor, timer: Descriptor?) throws(LoopError) {
+    func open(wakeUp: Descriptor, timer: Descriptor?, mainQueue: Descriptor?) throws(LoopError) {
         guard poller == nil else { return }
         let poller = try Poller()
         try poller.add(wakeUp, token: ReadyList.wakeUp)
         if let timer { try poller.add(timer, token: ReadyList.timers) }
+        if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
         // The kernel reports what is ready already in this order.
         for (source, token) in ports.all.sorted(by: { $0.source.readyTurn < $1.source.readyTurn }) {
             try poller.add(source.descriptor, token: token)

@@ -1,6 +1,6 @@
 extension Loop {
     /// One pass: the steps of CFRunLoop, a line for each. Returns the run's result when the run is to end.
-    func pass(_ run: Run) -> RunResult? {
+    func pass(_ run: inout Run) -> RunResult? {
         let mode = run.mode
         Tally.count(tally.passes)
         stopIgnoringWakeUps()
@@ -12,13 +12,22 @@ extension Loop {
         if hasHandledSource { performBlocks(for: mode) }  // 3.4
         let polls = hasHandledSource || run.onlyPolls
 
-        if !polls { notify(.beforeWaiting, in: mode) }  // 3.6
-        let ready = nextReady(in: run, polls: polls)  // 3.7
+        var ready = Ready.mainQueue
+        if !takeMainQueue(in: run) {  // 3.5
+            if !polls { notify(.beforeWaiting, in: mode) }  // 3.6
+            ready = nextReady(in: run, polls: polls)  // 3.7
+            ignoresWakeUps = true
+            if !polls { notify(.afterWaiting, in: mode) }  // 3.8
+        }
         ignoresWakeUps = true
-        if !polls { notify(.afterWaiting, in: mode) }  // 3.8
+        run.hasJustDrainedMainQueue = false
 
         switch ready {  // 3.9
         case .nothing, .wakeUp: break
+        case .mainQueue:
+            drainMainQueue()
+            hasHandledSource = true
+            run.hasJustDrainedMainQueue = true
         case .timers: fireTimers(of: mode)
         case .port(let token): hasHandledSource = performPort(token, of: mode) || hasHandledSource
         }

@@ -7,6 +7,8 @@ struct ReadyList {
     static let wakeUp = UInt64.max
     /// A timer may be due.
     static let timers = UInt64.max - 1
+    /// Jobs have arrived in the main dispatch queue.
+    static let mainQueue = UInt64.max - 2
 
     private var tokens: [UInt64] = []
     private var next = 0
@@ -15,7 +17,7 @@ struct ReadyList {
 
     mutating func append(_ token: UInt64) {
         // One entry for each of the loop's own: two would cost a pass for nothing.
-        if token >= ReadyList.timers, tokens[next...].contains(token) { return }
+        if token >= ReadyList.mainQueue, tokens[next...].contains(token) { return }
         tokens.append(token)
     }
 

@@ -6,6 +6,8 @@ struct Run {
     /// With a timeout of zero or less the run never sleeps, and ends after one pass.
     let onlyPolls: Bool
     let returnsAfterSourceHandled: Bool
+    /// Whether the last thing that the run served was the main queue. At first, so that a run begins with a look at everything.
+    var hasJustDrainedMainQueue = true
 }
 
 extension Loop {
@@ -77,11 +79,11 @@ extension Loop {
 
         let outer = enter(state)
         notify(.entry, in: state)  // 1
-        let run = Run(
+        var run = Run(
             mode: state, deadline: onlyPolls ? nil : deadline(clock.nanoseconds), onlyPolls: onlyPolls,
             returnsAfterSourceHandled: returnAfterSourceHandled)
         var result: RunResult? = isStopped ? .stopped : nil  // 2
-        while result == nil { result = pass(run) }  // 3
+        while result == nil { result = pass(&run) }  // 3
         notify(.exit, in: state)  // 4
         leave(for: outer)
         return result!
@@ -97,6 +99,12 @@ extension Loop {
     /// A programming error that would corrupt the loop: there is no result to give.
     func requireOwnThread(_ call: String) {
         guard !isOnOwnThread else { return }
+        if self === Loop.main {
+            fatalError(
+                "RunLoopKit: Loop.main.\(call) was called on a thread that is not the process's initial one. An async main "
+                    + "function leaves that thread at its first real suspension: run the main loop in a main function (or "
+                    + "main.swift) without 'async', and start tasks from there.")
+        }
         fatalError(
             "RunLoopKit: Loop.\(call) was called on a thread that the loop does not belong to. Run Loop.current there, or hand "
                 + "work to this loop with perform(in:_:).")
@@ -105,6 +113,7 @@ extension Loop {
     // MARK: Beginning and end of a run
 
     private func stateToRun(_ mode: Mode) -> ModeState? {
+        if mainQueue == nil, self === Loop.main { mainQueue = MainQueue() }
         guard !hasEnded, let state = existingState(for: mode), hasWork(state) else { return nil }
         do { try open(state) } catch {
             fatalError("RunLoopKit: running a loop in mode \(mode): \(error). Loop.prepare(_:) throws this instead.")
@@ -112,16 +121,12 @@ extension Loop {
         return state
     }
 
-    /// Whether the mode has anything to wait for. The lock is held.
-    func hasWork(_ state: ModeState) -> Bool {
-        !state.isEmpty || blocks.hasBlock(for: state.mode, common: commonModes)
-    }
-
     /// Makes what descriptors are missing. The lock is held.
     private func open(_ state: ModeState) throws(LoopError) {
         try waker.open()
         if timerFD == nil, !clock.isVirtual { timerFD = try TimerFD() }
-        try state.open(wakeUp: waker.descriptor, timer: timerFD?.descriptor)
+        try state.open(
+            wakeUp: waker.descriptor, timer: timerFD?.descriptor, mainQueue: mainQueue?.wakeUpDescriptor)
     }
 
     /// What a run saves of the one it is nested in, and restores.

@@ -4,6 +4,7 @@ extension Loop {
         case nothing
         case wakeUp
         case timers
+        case mainQueue
         /// A version-1 source, by its token.
         case port(UInt64)
     }
@@ -42,6 +43,8 @@ extension Loop {
             return .wakeUp
         case ReadyList.timers:
             return lock.withLock { isTimerDue(in: mode) } ? .timers : nil
+        case ReadyList.mainQueue:
+            return servesMainQueue(in: mode.mode) && mainQueue?.takeReadiness() ?? false ? .mainQueue : nil
         default:
             return lock.withLock { mode.ports.source(for: token)?.hasWork ?? false } ? .port(token) : nil
         }
@@ -57,8 +60,10 @@ extension Loop {
         let mode = run.mode
         // nil: look, but do not wait.
         let deadline = lock.withLock { polls ? lookAtTimers(of: mode) : deadlineToSleepUntil(in: run) }
+        // Its edge may have been seen where it could not be served.
+        let isMainQueueReady = servesMainQueue(in: mode.mode) && mainQueue?.isReady ?? false
         let count: Int
-        if let deadline, waker.beginWait() {
+        if let deadline, !isMainQueueReady, waker.beginWait() {
             count = sleep(until: deadline, in: mode)
         } else {
             Tally.count(tally.polls)
@@ -76,6 +81,7 @@ extension Loop {
                 mode.ready.append(token)
             }
         }
+        if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
         // Notified while awake, or by a sender that has not written yet: behind what was ready.
         if wasNotified { mode.ready.append(ReadyList.wakeUp) }
     }

@@ -1,14 +1,25 @@
 import RunLoopKit
 
-/// RunLoopKit in virtual time: scenarios with timers take no time, and cannot be late.
-final class KitSubject: Subject {
-    private let clock = VirtualClock(startingAt: Loop.Instant(nanoseconds: 1_000_000_000_000))
+/// RunLoopKit. In virtual time scenarios with timers take no time, and cannot be late.
+package final class KitSubject: Subject {
+    private let clock: VirtualClock?
     private let loop: Loop
 
     /// Keeps what handlers are given.
     private var items: [KitItem] = []
 
-    init() { loop = Loop(clock: clock) }
+    /// In virtual time.
+    package init() {
+        let clock = VirtualClock(startingAt: Loop.Instant(nanoseconds: 1_000_000_000_000))
+        self.clock = clock
+        loop = Loop(clock: clock)
+    }
+
+    /// In real time, on the calling thread's own loop.
+    package init(realTimeOn loop: Loop) {
+        clock = nil
+        self.loop = loop
+    }
 
     private func keep(_ item: KitItem, _ box: KitItem.Box) -> any Item {
         box.item = item
@@ -18,15 +29,15 @@ final class KitSubject: Subject {
 
     private func mode(_ name: String) -> Loop.Mode { Loop.Mode(name) }
 
-    func run(_ name: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32 {
+    package func run(_ name: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32 {
         loop.run(mode: mode(name), for: .seconds(seconds), returnAfterSourceHandled: returnAfterSourceHandled).rawValue
     }
 
-    func stop() { loop.stop() }
-    func wakeUp() { loop.wakeUp() }
+    package func stop() { loop.stop() }
+    package func wakeUp() { loop.wakeUp() }
 
     // Posting and signalling do not wake in CF: the one difference by default, switched off to compare.
-    func perform(in modes: [String], _ block: @escaping () -> Void) {
+    package func perform(in modes: [String], _ block: @escaping () -> Void) {
         let block = Unchecked(block)
         if modes.count == 1 {
             loop.perform(in: mode(modes[0]), wake: false) { block.value() }
@@ -35,7 +46,7 @@ final class KitSubject: Subject {
         }
     }
 
-    func makeSource0(
+    package func makeSource0(
         order: Int, schedule: ((String) -> Void)?, cancel: ((String) -> Void)?, perform: @escaping () -> Void
     ) -> any Item {
         let (schedule, cancel, perform) = (Unchecked(schedule), Unchecked(cancel), Unchecked(perform))
@@ -45,12 +56,12 @@ final class KitSubject: Subject {
                 perform: { perform.value() }))
     }
 
-    func makePort(_ perform: @escaping () -> Void) -> any Item {
+    package func makePort(_ perform: @escaping () -> Void) -> any Item {
         let perform = Unchecked(perform)
         return KitItem(try! Loop.PortSource { _ in perform.value() })
     }
 
-    func makeTimer(after seconds: Double, interval: Double, _ fire: @escaping (any Item) -> Void) -> any Item {
+    package func makeTimer(after seconds: Double, interval: Double, _ fire: @escaping (any Item) -> Void) -> any Item {
         let fire = Unchecked(fire)
         let box = Unchecked(KitItem.Box())
         let timer = Loop.Timer(at: loop.now.advanced(by: .seconds(seconds)), repeating: .seconds(interval)) { _ in
@@ -59,7 +70,7 @@ final class KitSubject: Subject {
         return keep(KitItem(timer, loop), box.value)
     }
 
-    func makeObserver(
+    package func makeObserver(
         _ activities: UInt, repeats: Bool, order: Int, _ observe: @escaping (any Item, UInt) -> Void
     ) -> any Item {
         let observe = Unchecked(observe)
@@ -70,22 +81,26 @@ final class KitSubject: Subject {
         return keep(KitItem(observer), box.value)
     }
 
-    func add(_ item: any Item, _ name: String) { loop.add((item as! KitItem).item, in: mode(name)) }
-    func remove(_ item: any Item, _ name: String) { loop.remove((item as! KitItem).item, in: mode(name)) }
-    func contains(_ item: any Item, _ name: String) -> Bool {
+    package func add(_ item: any Item, _ name: String) { loop.add((item as! KitItem).item, in: mode(name)) }
+    package func remove(_ item: any Item, _ name: String) { loop.remove((item as! KitItem).item, in: mode(name)) }
+    package func contains(_ item: any Item, _ name: String) -> Bool {
         loop.contains((item as! KitItem).item, in: mode(name))
     }
-    func addCommonMode(_ name: String) { loop.addCommonMode(mode(name)) }
+    package func addCommonMode(_ name: String) { loop.addCommonMode(mode(name)) }
 
-    var currentMode: String? { loop.currentMode?.name }
-    var modes: Set<String> { Set(loop.modes.map(\.name)) }
-    var isWaiting: Bool { loop.isWaiting }
+    package var currentMode: String? { loop.currentMode?.name }
+    package var modes: Set<String> { Set(loop.modes.map(\.name)) }
+    package var isWaiting: Bool { loop.isWaiting }
 
-    func secondsToNextTimer(in name: String) -> Double? {
+    package func secondsToNextTimer(in name: String) -> Double? {
         loop.nextTimerFireTime(in: mode(name)).map { loop.now.duration(to: $0) / .seconds(1) }
     }
 
-    func spend(_ seconds: Double) { clock.advance(by: .seconds(seconds)) }
+    package func spend(_ seconds: Double) {
+        if let clock { return clock.advance(by: .seconds(seconds)) }
+        let end = Loop.Instant.now.advanced(by: .seconds(seconds))
+        while Loop.Instant.now < end {}
+    }
 }
 
 private final class KitItem: Item {

@@ -1,23 +1,24 @@
 import Foundation
-import Testing
 
 /// Where a scenario plays: a subject, and the trace of what it does.
-final class Stage {
-    private(set) var loop: (any Subject)!
-    private(set) var trace: [String] = []
+package final class Stage {
+    package private(set) var loop: (any Subject)!
+    package private(set) var trace: [String] = []
 
     /// A time that is long enough to be told from none, and two of them from one, by CFRunLoop in real time.
-    let moment: Double
+    package let moment: Double
+
+    private var observers: [any Item] = []
 
     /// What the scenario does in its callouts. Kept here, so that items which know each other do not keep each other.
     private var actions: [(any Item, UInt) -> Void] = []
 
-    init(_ loop: any Subject, moment: Double) {
+    package init(_ loop: any Subject, moment: Double) {
         self.loop = loop
         self.moment = moment
     }
 
-    func log(_ line: String) { trace.append(line) }
+    package func log(_ line: String) { trace.append(line) }
 
     /// The scenario is over: lets go of everything that knows this stage.
     private func clear() {
@@ -34,7 +35,8 @@ final class Stage {
 
     // MARK: Items that tell the trace of their calls, and then do what the scenario wants
 
-    func source0(_ label: String, order: Int = 0, tellsModes: Bool = false, then: @escaping () -> Void = {}) -> any Item
+    package func source0(_ label: String, order: Int = 0, tellsModes: Bool = false, then: @escaping () -> Void = {})
+        -> any Item
     {
         let then = reference(to: { _, _ in then() })
         return loop.makeSource0(
@@ -46,7 +48,7 @@ final class Stage {
             })
     }
 
-    func port(_ label: String, then: @escaping () -> Void = {}) -> any Item {
+    package func port(_ label: String, then: @escaping () -> Void = {}) -> any Item {
         let then = reference(to: { _, _ in then() })
         return loop.makePort {
             self.log("port \(label)")
@@ -54,7 +56,7 @@ final class Stage {
         }
     }
 
-    func timer(_ label: String, after: Double, every: Double = 0, then: @escaping (any Item) -> Void = { _ in })
+    package func timer(_ label: String, after: Double, every: Double = 0, then: @escaping (any Item) -> Void = { _ in })
         -> any Item
     {
         let then = reference(to: { item, _ in then(item) })
@@ -64,7 +66,7 @@ final class Stage {
         }
     }
 
-    func observer(
+    package func observer(
         _ label: String, _ activities: UInt = 0x0FFF_FFFF, repeats: Bool = true, order: Int = 0,
         then: @escaping (any Item, UInt) -> Void = { _, _ in }
     ) -> any Item {
@@ -76,22 +78,30 @@ final class Stage {
     }
 
     /// Writes all activities of these modes into the trace.
-    func observe(_ modes: String...) { for mode in modes { loop.add(observer(mode), mode) } }
+    package func observe(_ modes: String...) {
+        for mode in modes {
+            observers.append(observer(mode))
+            loop.add(observers.last!, mode)
+        }
+    }
 
-    func block(_ label: String, in modes: String..., then: @escaping () -> Void = {}) {
+    /// For scenarios that follow each other in one loop.
+    package func forgetObservers() { for observer in observers { observer.invalidate() } }
+
+    package func block(_ label: String, in modes: String..., then: @escaping () -> Void = {}) {
         loop.perform(in: modes.isEmpty ? ["default"] : modes) {
             self.log("block \(label)")
             then()
         }
     }
 
-    func run(_ mode: String = "default", _ seconds: Double = 0, returnAfterSourceHandled: Bool = false) {
+    package func run(_ mode: String = "default", _ seconds: Double = 0, returnAfterSourceHandled: Bool = false) {
         let result = loop.run(mode, seconds: seconds, returnAfterSourceHandled: returnAfterSourceHandled)
         log("run in \(mode): \(name(ofResult: result))")
     }
 
     /// Runs a scenario on one side, on a thread of its own: CFRunLoop has one loop for each thread.
-    static func trace(
+    package static func trace(
         of scenario: Scenario, moment: Double, on make: @escaping @Sendable () -> any Subject
     ) -> [String] {
         let done = DispatchSemaphore(value: 0)
@@ -110,25 +120,24 @@ final class Stage {
 
 /// Stands for the item where a callout does not say which.
 private final class Nobody: Item {
-    func invalidate() {}
+    package func invalidate() {}
     var isValid: Bool { false }
-    func signal() {}
-    func send() {}
+    package func signal() {}
+    package func send() {}
     var secondsToFire = 0.0
 }
 
 /// A program for a run loop.
-struct Scenario: Sendable, CustomTestStringConvertible {
-    let title: String
-    let play: @Sendable (Stage) -> Void
+package struct Scenario: Sendable {
+    package let title: String
+    package let play: @Sendable (Stage) -> Void
 
-    init(_ title: String, _ play: @escaping @Sendable (Stage) -> Void) {
+    package init(_ title: String, _ play: @escaping @Sendable (Stage) -> Void) {
         self.title = title
         self.play = play
     }
 
-    var testDescription: String { title }
 }
 
 /// So long that it never passes: scenarios with it end for another reason.
-let forever = 1e6
+package let forever = 1e6

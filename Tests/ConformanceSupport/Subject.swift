@@ -1,7 +1,7 @@
 /// A run loop under test: RunLoopKit's or the toolchain's CFRunLoop, behind one face, so that a scenario is written once.
 ///
 /// Modes are named by strings; "default" and "common" stand for each side's own.
-protocol Subject: AnyObject {
+package protocol Subject: AnyObject {
     /// Runs, and says why it returned, as CF's raw value.
     func run(_ mode: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32
     func stop()
@@ -34,7 +34,7 @@ protocol Subject: AnyObject {
 }
 
 /// A source, timer or observer of a subject.
-protocol Item: AnyObject {
+package protocol Item: AnyObject {
     func invalidate()
     var isValid: Bool { get }
     /// Marks a version-0 source.
@@ -46,12 +46,12 @@ protocol Item: AnyObject {
 }
 
 /// The results by name.
-func name(ofResult result: Int32) -> String {
+package func name(ofResult result: Int32) -> String {
     ["?", "finished", "stopped", "timedOut", "handledSource"][Int(result)]
 }
 
 /// The activities by name.
-func name(ofActivity activity: UInt) -> String {
+package func name(ofActivity activity: UInt) -> String {
     switch activity {
     case 1: "entry"
     case 2: "beforeTimers"

@@ -3,11 +3,14 @@ import CoreFoundation
 import Foundation
 
 /// The toolchain's CFRunLoop, in real time. It is the one of the thread that makes this.
-final class CFSubject: Subject {
+package final class CFSubject: Subject {
     private let loop = CFRunLoopGetCurrent()!
 
     /// Keeps the contexts that CF has pointers to.
     private var items: [CFItem] = []
+
+    /// The calling thread's.
+    package init() {}
 
     /// CF asks the contexts once more when the thread ends: nothing of ours may be left in the loop then.
     deinit {
@@ -33,14 +36,14 @@ final class CFSubject: Subject {
         return name == "kCFRunLoopDefaultMode" ? "default" : name
     }
 
-    func run(_ name: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32 {
+    package func run(_ name: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32 {
         Int32(CFRunLoopRunInMode(mode(name), seconds, returnAfterSourceHandled).rawValue)
     }
 
-    func stop() { CFRunLoopStop(loop) }
-    func wakeUp() { CFRunLoopWakeUp(loop) }
+    package func stop() { CFRunLoopStop(loop) }
+    package func wakeUp() { CFRunLoopWakeUp(loop) }
 
-    func perform(in modes: [String], _ block: @escaping () -> Void) {
+    package func perform(in modes: [String], _ block: @escaping () -> Void) {
         if modes.count == 1 {
             CFRunLoopPerformBlock(loop, mode(modes[0]), block)
         } else {
@@ -52,7 +55,7 @@ final class CFSubject: Subject {
         }
     }
 
-    func makeSource0(
+    package func makeSource0(
         order: Int, schedule: ((String) -> Void)?, cancel: ((String) -> Void)?, perform: @escaping () -> Void
     ) -> any Item {
         let item = CFItem(perform)
@@ -68,7 +71,7 @@ final class CFSubject: Subject {
         return item
     }
 
-    func makePort(_ perform: @escaping () -> Void) -> any Item {
+    package func makePort(_ perform: @escaping () -> Void) -> any Item {
         let item = CFItem(perform)
         item.descriptor = eventfd(0, Int32(EFD_NONBLOCK))
         var context = CFRunLoopSourceContext1()
@@ -83,7 +86,7 @@ final class CFSubject: Subject {
         return item
     }
 
-    func makeTimer(after seconds: Double, interval: Double, _ fire: @escaping (any Item) -> Void) -> any Item {
+    package func makeTimer(after seconds: Double, interval: Double, _ fire: @escaping (any Item) -> Void) -> any Item {
         let item = CFItem({})
         item.timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent() + seconds, interval, 0, 0) {
             [unowned item] _ in fire(item)
@@ -92,7 +95,7 @@ final class CFSubject: Subject {
         return item
     }
 
-    func makeObserver(
+    package func makeObserver(
         _ activities: UInt, repeats: Bool, order: Int, _ observe: @escaping (any Item, UInt) -> Void
     ) -> any Item {
         let item = CFItem({})
@@ -103,32 +106,32 @@ final class CFSubject: Subject {
         return item
     }
 
-    func add(_ item: any Item, _ name: String) {
+    package func add(_ item: any Item, _ name: String) {
         let item = item as! CFItem
         if let source = item.source { CFRunLoopAddSource(loop, source, mode(name)) }
         if let timer = item.timer { CFRunLoopAddTimer(loop, timer, mode(name)) }
         if let observer = item.observer { CFRunLoopAddObserver(loop, observer, mode(name)) }
     }
 
-    func remove(_ item: any Item, _ name: String) {
+    package func remove(_ item: any Item, _ name: String) {
         let item = item as! CFItem
         if let source = item.source { CFRunLoopRemoveSource(loop, source, mode(name)) }
         if let timer = item.timer { CFRunLoopRemoveTimer(loop, timer, mode(name)) }
         if let observer = item.observer { CFRunLoopRemoveObserver(loop, observer, mode(name)) }
     }
 
-    func contains(_ item: any Item, _ name: String) -> Bool {
+    package func contains(_ item: any Item, _ name: String) -> Bool {
         let item = item as! CFItem
         if let source = item.source { return CFRunLoopContainsSource(loop, source, mode(name)) }
         if let timer = item.timer { return CFRunLoopContainsTimer(loop, timer, mode(name)) }
         return CFRunLoopContainsObserver(loop, item.observer, mode(name))
     }
 
-    func addCommonMode(_ name: String) { CFRunLoopAddCommonMode(loop, mode(name)) }
+    package func addCommonMode(_ name: String) { CFRunLoopAddCommonMode(loop, mode(name)) }
 
-    var currentMode: String? { CFRunLoopCopyCurrentMode(loop).map { CFSubject.plain($0) } }
+    package var currentMode: String? { CFRunLoopCopyCurrentMode(loop).map { CFSubject.plain($0) } }
 
-    var modes: Set<String> {
+    package var modes: Set<String> {
         let all = CFRunLoopCopyAllModes(loop)!
         return Set(
             (0..<CFArrayGetCount(all)).map { index in
@@ -136,14 +139,14 @@ final class CFSubject: Subject {
             })
     }
 
-    var isWaiting: Bool { CFRunLoopIsWaiting(loop) }
+    package var isWaiting: Bool { CFRunLoopIsWaiting(loop) }
 
-    func secondsToNextTimer(in name: String) -> Double? {
+    package func secondsToNextTimer(in name: String) -> Double? {
         let time = CFRunLoopGetNextTimerFireDate(loop, mode(name))
         return time == 0 ? nil : time - CFAbsoluteTimeGetCurrent()
     }
 
-    func spend(_ seconds: Double) {
+    package func spend(_ seconds: Double) {
         let end = CFAbsoluteTimeGetCurrent() + seconds
         while CFAbsoluteTimeGetCurrent() < end {}
     }

@@ -1,0 +1,63 @@
+/// The main dispatch queue, which on Linux is the main actor's too: `Loop.main` drains it in its common modes.
+///
+/// libdispatch writes to an eventfd when jobs arrive. That eventfd is in the epoll set of every mode of the main loop, for the edges that wake
+/// it; but what counts is its level, since several modes see the same edge and some may not serve it. It is read when the queue is about to be
+/// drained, as CF does: then no other mode drains it once more for nothing.
+struct MainQueue {
+    private let descriptor: Descriptor
+
+    /// A drain must not be re-entered: jobs would overtake the one that is running.
+    private(set) var isDraining = false
+
+    /// Nil in a program without libdispatch. To be called on the initial thread.
+    init?() {
+        descriptor = System.mainQueueDescriptor()
+        if descriptor < 0 { return nil }
+    }
+
+    /// For the pollers.
+    var wakeUpDescriptor: Descriptor { descriptor }
+
+    /// Whether jobs have arrived since the last drain.
+    var isReady: Bool { System.isReadable(descriptor) }
+
+    /// The same, once: true only for the one who is to drain now.
+    func takeReadiness() -> Bool { System.drain(eventFD: descriptor) > 0 }
+
+    mutating func beginDraining() { isDraining = true }
+    mutating func endDraining() { isDraining = false }
+}
+
+extension Loop {
+    /// Whether runs in `mode` drain the main queue: on the main loop, in common modes, and not inside a drain. The lock is held.
+    private func servesMainQueueWhileLocked(in mode: Mode) -> Bool {
+        guard let mainQueue else { return false }
+        return !mainQueue.isDraining && commonModes.contains(mode)
+    }
+
+    /// The same, for callers without the lock.
+    func servesMainQueue(in mode: Mode) -> Bool {
+        guard mainQueue != nil else { return false }
+        return lock.withLock { servesMainQueueWhileLocked(in: mode) }
+    }
+
+    /// Whether the mode has anything to wait for: an item, a block, or the main queue, from which a job may come at any time. The lock is held.
+    func hasWork(_ state: ModeState) -> Bool {
+        !state.isEmpty || blocks.hasBlock(for: state.mode, common: commonModes)
+            || servesMainQueueWhileLocked(in: state.mode)
+    }
+
+    /// Step 3.5: whether the queue is to be drained now, before the loop thinks of sleeping. Not twice in a row, or a job that posts another would
+    /// keep everything else waiting.
+    func takeMainQueue(in run: Run) -> Bool {
+        guard let mainQueue, !run.hasJustDrainedMainQueue, servesMainQueue(in: run.mode.mode) else { return false }
+        return mainQueue.takeReadiness()
+    }
+
+    /// Step 3.9, for the main queue.
+    func drainMainQueue() {
+        mainQueue?.beginDraining()
+        loopIsServicingTheMainDispatchQueue()
+        mainQueue?.endDraining()
+    }
+}

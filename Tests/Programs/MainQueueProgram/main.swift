@@ -1,0 +1,66 @@
+// Scenarios with the main dispatch queue, on RunLoopKit ("kit") or the toolchain's CFRunLoop ("cf"): prints the traces.
+// With "stay": has nothing in it but Loop.main.run(), and a thread that ends it through the queue.
+import ConformanceSupport
+import Dispatch
+import Foundation
+import RunLoopKit
+
+/// All of this happens on the main thread; the compiler cannot know.
+struct OnMainThread<Value>: @unchecked Sendable {
+    let value: Value
+}
+
+/// Posts to the main queue, and tells the trace.
+func queue(_ s: Stage, _ label: String, then: @escaping () -> Void = {}) {
+    let job = OnMainThread(value: {
+        s.log("queue \(label)" + (Thread.isMainThread ? "" : " on the wrong thread"))
+        then()
+    })
+    DispatchQueue.main.async { job.value() }
+}
+
+/// Posts to the main queue without a word.
+func queueQuietly(_ body: @escaping () -> Void) {
+    let job = OnMainThread(value: body)
+    DispatchQueue.main.async { job.value() }
+}
+
+/// How long the scenarios' moments are, in seconds.
+let moment = CommandLine.arguments.dropFirst(2).first.flatMap(Double.init) ?? 0.05
+
+func play(_ subject: any Subject) -> [String] {
+    var trace: [String] = []
+    for scenario in scenarios {
+        let s = Stage(subject, moment: moment)
+        s.log("-- \(scenario.title)")
+        scenario.play(s)
+        trace += s.trace
+        s.forgetObservers()
+    }
+    return trace
+}
+
+switch CommandLine.arguments.dropFirst().first {
+case "kit":
+    print(play(KitSubject(realTimeOn: .main)).joined(separator: "\n"))
+case "cf":
+    print(play(CFSubject()).joined(separator: "\n"))
+case "stay":
+    let thread = try LoopThread(name: "elsewhere")
+    thread.perform {
+        // Posted when the main loop has had time to think that it has nothing to do.
+        while !Loop.main.isWaiting { sched_yield() }
+        DispatchQueue.main.sync { print("sync on main: \(Thread.isMainThread)") }
+        Task { @MainActor in
+            print("main actor: \(Thread.isMainThread)")
+            await Task.yield()
+            print("main actor again: \(Thread.isMainThread)")
+            DispatchQueue.main.async { Loop.main.stop() }
+        }
+    }
+    Loop.main.run()
+    print("stopped")
+default:
+    print("usage: MainQueueProgram kit [MOMENT]|cf [MOMENT]|stay")
+    exit(64)
+}
