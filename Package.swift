@@ -12,6 +12,9 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .target(name: "RunLoopKit", dependencies: ["CLinux"]),
         .executableTarget(name: "RunLoopDemo", dependencies: ["RunLoopKit"]),
+        // Compares with the bare system calls and with what the toolchain has: CFRunLoop, Dispatch, Swift concurrency.
+        .executableTarget(
+            name: "RunLoopBenchmarks", dependencies: ["RunLoopKit", "CLinux"], path: "Benchmarks/RunLoopBenchmarks"),
         .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"]),
         // Runs the demo as a program.
         .testTarget(name: "DemoTests", dependencies: ["RunLoopDemo"]),

@@ -1,0 +1,76 @@
+/// What was asked for on the command line.
+struct CommandLineOptions {
+    enum Action {
+        case help
+        case list
+        /// These scenarios; all of them when none is named.
+        case measure([String])
+    }
+
+    enum Format: String, CaseIterable { case text, json }
+
+    private(set) var action = Action.measure([])
+    private(set) var format = Format.text
+    private(set) var effort = Effort.full
+
+    init(_ words: [String], scenarios: [String]) throws(UsageError) {
+        var names: [String] = []
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            switch word {
+            case "--help", "-h":
+                // Who asks for help gets it, whatever comes after.
+                action = .help
+                return
+            case "--list": action = .list
+            case "--quick": effort = .quick
+            case "--format": format = try CommandLineOptions.format(rest.popFirst())
+            case _ where word.hasPrefix("--format="): format = try CommandLineOptions.format(String(word.dropFirst(9)))
+            case _ where scenarios.contains(word): names.append(word)
+            case _ where word.hasPrefix("-"): throw UsageError("unknown option \(word.debugDescription)")
+            default: throw UsageError("unknown scenario \(word.debugDescription)")
+            }
+        }
+        if case .measure = action { action = .measure(names) }
+    }
+
+    private static func format(_ word: String?) throws(UsageError) -> Format {
+        guard let word else { throw UsageError("--format needs a value") }
+        guard let format = Format(rawValue: word) else {
+            let known = Format.allCases.map(\.rawValue).joined(separator: ", ")
+            throw UsageError("--format cannot be \(word.debugDescription), only one of: \(known)")
+        }
+        return format
+    }
+
+    static func help(_ scenarios: [any Scenario]) -> String {
+        let width = scenarios.map(\.name.count).max() ?? 0
+        let list = scenarios.map { "  \($0.name.padded(to: width))  \($0.summary)" }.joined(separator: "\n")
+        return """
+            Measures RunLoopKit beside bare system calls, CFRunLoop, Dispatch, Swift concurrency and threads.
+
+            Usage: \(RunLoopBenchmarks.name) [<scenario>...] [--format text|json] [--quick]
+
+            Scenarios, all of which are run when none is named:
+            \(list)
+
+            Options:
+              --format <text|json>  A table and a histogram, or one JSON object a line. Default: text.
+              --quick               A few operations each, to see that everything works. The figures mean little.
+              --list                The scenarios' names.
+              --help                This text.
+
+            Ratios are what to read: the subjects take turns in one run, so that whatever else the machine
+            does hits all of them. Run it twice, once as 'taskset -c 0 ...', which keeps out what it costs
+            to wake another CPU. docs/benchmarks.md says more.
+
+            """
+    }
+}
+
+/// The command line makes no sense. The message is one line: what it quotes is quoted with `debugDescription`.
+struct UsageError: Error {
+    let message: String
+
+    init(_ message: String) { self.message = message }
+}

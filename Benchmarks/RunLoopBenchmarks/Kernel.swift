@@ -1,0 +1,177 @@
+import CLinux
+import Foundation
+
+/// CLOCK_MONOTONIC in nanoseconds.
+func monotonicNow() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
+/// The result of a call that returns -1 on failure. A benchmark has no better answer to one than to end.
+@discardableResult
+func check<Result: SignedInteger>(_ call: String, _ result: Result) -> Result {
+    guard result >= 0 else { fatalError("\(call): \(String(cString: strerror(errno)))") }
+    return result
+}
+
+/// A thread, and nothing else. (Unchecked: its handle is a number or a pointer, by platform.)
+struct PlainThread: @unchecked Sendable {
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    private let handle: pthread_t
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        #if canImport(Glibc)
+            var thread = pthread_t()
+        #else
+            var thread: pthread_t! = nil
+        #endif
+        let code = pthread_create(&thread, nil, { PlainThread.run($0) }, Unmanaged.passRetained(Body(body)).toOpaque())
+        check("pthread_create", -code)
+        handle = thread
+    }
+
+    func join() { pthread_join(handle, nil) }
+
+    private static func run(_ body: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        Unmanaged<Body>.fromOpaque(body!).takeRetainedValue().run()
+        return nil
+    }
+}
+
+/// Where one thread waits for another. Signals do not add up: each is waited for before the next one is made.
+protocol Signal: AnyObject, Sendable {
+    init()
+    func send()
+    func wait()
+}
+
+/// An eventfd in an epoll set, edge-triggered and never read: two system calls from a signal to who waits for it. There is no cheaper
+/// way to wake a thread that waits for descriptors.
+final class EdgeSignal: Signal {
+    private let event = check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
+    private let poll = check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
+
+    init() { watch(event, by: poll, CLINUX_EPOLLIN | CLINUX_EPOLLET) }
+
+    deinit {
+        close(poll)
+        close(event)
+    }
+
+    func send() { add(to: event) }
+    func wait() { waitForOne(poll) }
+}
+
+/// The same as most programs do it: level-triggered, so it has to be read each time.
+final class LevelSignal: Signal {
+    private let event = check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
+    private let poll = check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
+
+    init() { watch(event, by: poll, CLINUX_EPOLLIN) }
+
+    deinit {
+        close(poll)
+        close(event)
+    }
+
+    func send() { add(to: event) }
+
+    func wait() {
+        waitForOne(poll)
+        var count: UInt64 = 0
+        check("read", read(event, &count, 8))
+    }
+}
+
+/// A mutex and a condition variable: threads that wait for nothing but each other.
+final class ConditionSignal: Signal, @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var isSent = false
+
+    init() {
+        mutex.initialize(to: pthread_mutex_t())
+        condition.initialize(to: pthread_cond_t())
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    func send() {
+        pthread_mutex_lock(mutex)
+        isSent = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
+    func wait() {
+        pthread_mutex_lock(mutex)
+        while !isSent { pthread_cond_wait(condition, mutex) }
+        isSent = false
+        pthread_mutex_unlock(mutex)
+    }
+}
+
+/// Puts a descriptor into an epoll set.
+func watch(_ descriptor: Int32, by poll: Int32, _ events: UInt32) {
+    var event = epoll_event()
+    event.events = events
+    check("epoll_ctl", epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event))
+}
+
+private func add(to eventFD: Int32) {
+    var one: UInt64 = 1
+    check("write", write(eventFD, &one, 8))
+}
+
+/// Returns when something in an epoll set is ready.
+func waitForOne(_ poll: Int32) {
+    var event = epoll_event()
+    while epoll_wait(poll, &event, 1, -1) < 1 { precondition(errno == EINTR) }
+}
+
+/// A thread that waits for a signal, does something, and signals back: again and again, until it is dropped.
+final class Responder<Channel: Signal> {
+    private final class State: @unchecked Sendable {
+        let request = Channel()
+        let response = Channel()
+        var isOver = false
+    }
+
+    private let state = State()
+    private let thread: PlainThread
+
+    init(_ job: @escaping @Sendable () -> Void = {}) {
+        thread = PlainThread { [state] in
+            while true {
+                state.request.wait()
+                if state.isOver { return }
+                job()
+                state.response.send()
+            }
+        }
+    }
+
+    deinit {
+        state.isOver = true
+        state.request.send()
+        thread.join()
+    }
+
+    /// Returns when the thread has answered.
+    func ask() {
+        state.request.send()
+        state.response.wait()
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+
+/// Measures RunLoopKit beside what else there is to build on: bare system calls, CFRunLoop, Dispatch, Swift concurrency, threads.
+///
+/// Each scenario is a file named after what it measures. To add one, write it and put it into `scenarios`.
+@main
+struct RunLoopBenchmarks {
+    static let name = "RunLoopBenchmarks"
+
+    static let scenarios: [any Scenario] = [TimerAccuracy(), WakeRoundTrip(), KeepaliveJob()]
+
+    // Not async: the initial thread is one of the two that play in some scenarios.
+    static func main() {
+        do {
+            try run(try CommandLineOptions(Array(CommandLine.arguments.dropFirst()), scenarios: scenarios.map(\.name)))
+        } catch let error as UsageError {
+            fail("\(error.message) (try '\(name) --help')", code: 64)
+        } catch {
+            fail("\(error)", code: 1)
+        }
+    }
+
+    private static func run(_ options: CommandLineOptions) throws {
+        switch options.action {
+        case .help: write(CommandLineOptions.help(scenarios))
+        case .list: write(scenarios.map { "\($0.name)\n" }.joined())
+        case .measure(let names):
+            warnOfDebugBuild()
+            for scenario in scenarios where names.isEmpty || names.contains(scenario.name) {
+                let outcome = try scenario.run(options.effort)
+                Progress.clear()
+                write(options.format == .json ? JSONReport.text(outcome) : TextReport.text(outcome))
+            }
+        }
+    }
+
+    private static func warnOfDebugBuild() {
+        // The condition of an assertion is evaluated in debug builds only.
+        assert(
+            {
+                writeError("\(name): built without optimisation, the figures mean little: use 'swift run -c release'\n")
+                return true
+            }())
+    }
+
+    private static func fail(_ message: String, code: Int32) -> Never {
+        writeError("\(name): \(message)\n")
+        exit(code)
+    }
+
+    private static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
+    private static func writeError(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+}

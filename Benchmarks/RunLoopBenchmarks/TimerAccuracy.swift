@@ -1,0 +1,265 @@
+import CLinux
+import CoreFoundation
+import Foundation
+import RunLoopKit
+
+/// A repeating timer of 1 ms: how late its calls come, and whether it keeps to its grid.
+struct TimerAccuracy: Scenario {
+    let name = "timer-accuracy"
+    let summary = "How late the calls of a 1 ms timer come, and whether it drifts."
+
+    private static let period: Int64 = 1_000_000
+
+    func run(_ effort: Effort) throws -> Outcome {
+        let kit = KitTimer()
+        let subjects: [any TimerSubject] = [
+            BareTimer(), PeriodicTimer(), kit, CFTimer(), DispatchTimer(),
+            SleepTimer("Task.sleep, continuous", ContinuousClock()),
+            SleepTimer("Task.sleep, suspending", SuspendingClock()),
+        ]
+        var logs = subjects.map { _ in [TickLog]() }
+        subjects.takingTurns(rounds: effort.timerRounds, name) { index, subject in
+            // Time enough to have everything in place when the first tick is due.
+            let start = monotonicNow() + 5 * TimerAccuracy.period
+            let log = TickLog(start: start, period: TimerAccuracy.period, count: effort.periodsPerRound)
+            subject.tick(into: log)
+            logs[index].append(log)
+        }
+        let results = zip(subjects, logs).map { ($0.name, Samples($1.flatMap(\.lateness)), $1) }
+        return Outcome(
+            scenario: name,
+            title: "\(effort.timerRounds) rounds of \(effort.periodsPerRound) periods of 1 ms",
+            rows: results.map { row($0, $1, $2) }, bare: "timerfd",
+            extras: [Row(kit.name, [.time("grid-error", kit.gridError)])],
+            notes: [
+                "Lateness; the last column of the histogram holds all that is later still.",
+                "Drift: how much later the end of a round came than its beginning, in the middle of the rounds.",
+                "RunLoopKit: the scheduled times are off the grid by \(kit.gridError) ns at most.",
+            ],
+            distributions: results.map { ($0.0, $0.1) })
+    }
+
+    private func row(_ subject: String, _ lateness: Samples, _ logs: [TickLog]) -> Row {
+        Row(
+            subject,
+            [
+                .time("p50", lateness.median), .time("p90", lateness.percentile(90)),
+                .time("p99", lateness.percentile(99)), .time("max", lateness.max),
+                .time("drift", Samples(logs.map(\.drift)).median), .count("missed", logs.reduce(0) { $0 + $1.missed }),
+            ])
+    }
+}
+
+/// A way to be called at every instant of a grid.
+private protocol TimerSubject: Subject {
+    /// Records a call for each tick, or for the first of several that are overdue. Returns when the last tick is past.
+    func tick(into log: TickLog)
+}
+
+/// The calls of one round: for which tick they were, and how late. One thread at a time uses it.
+private final class TickLog: @unchecked Sendable {
+    /// When tick 0 is due.
+    let start: Int64
+    let period: Int64
+    private let count: Int
+    private(set) var lateness: [Int64] = []
+    private(set) var isComplete = false
+
+    init(start: Int64, period: Int64, count: Int) {
+        self.start = start
+        self.period = period
+        self.count = count
+        // Nothing is allocated while the time is taken.
+        lateness.reserveCapacity(count)
+    }
+
+    func record(tick: Int, at now: Int64) {
+        if tick < count { lateness.append(now - time(of: tick)) }
+        if tick >= count - 1 { isComplete = true }
+    }
+
+    func time(of tick: Int) -> Int64 { start + Int64(tick) * period }
+
+    /// The first tick that is not due yet: the one that a timer which serves several overdue ticks by one call serves next.
+    func tick(after now: Int64) -> Int { now < start ? 0 : Int((now - start) / period) + 1 }
+
+    /// Ticks that an earlier call was for as well, since it came so late.
+    var missed: Int { count - lateness.count }
+
+    /// How much later the last calls came than the first ones, in the middle.
+    var drift: Int64 {
+        let width = max(1, min(100, lateness.count / 4))
+        return Samples(lateness.suffix(width)).median - Samples(lateness.prefix(width)).median
+    }
+}
+
+// MARK: Bare
+
+/// The least that it takes: a thread that waits for a timerfd, and arms it for the next tick when it has taken the time. Edge-triggered
+/// and never read.
+private final class BareTimer: TimerSubject {
+    let name = "timerfd"
+
+    func tick(into log: TickLog) {
+        PlainThread {
+            let poll = check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
+            let timer = check("timerfd_create", timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC)))
+            defer {
+                close(timer)
+                close(poll)
+            }
+            watch(timer, by: poll, CLINUX_EPOLLIN | CLINUX_EPOLLET)
+            var tick = 0
+            while !log.isComplete {
+                arm(timer, at: log.time(of: tick))
+                waitForOne(poll)
+                let now = monotonicNow()
+                log.record(tick: tick, at: now)
+                tick = log.tick(after: now)
+            }
+        }.join()
+    }
+}
+
+/// A thread that does nothing but read a timerfd that the kernel repeats. Later than the other one: the kernel arms the timer for the
+/// next tick before it returns from the read.
+private final class PeriodicTimer: TimerSubject {
+    let name = "timerfd, periodic"
+
+    func tick(into log: TickLog) {
+        PlainThread {
+            let timer = check("timerfd_create", timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC)))
+            defer { close(timer) }
+            arm(timer, at: log.start, every: log.period)
+            var tick = 0
+            while !log.isComplete {
+                var expired: UInt64 = 0
+                check("read", read(timer, &expired, 8))
+                log.record(tick: tick, at: monotonicNow())
+                tick += Int(expired)
+            }
+        }.join()
+    }
+}
+
+private func arm(_ timer: Int32, at time: Int64, every interval: Int64 = 0) {
+    var setting = itimerspec(it_interval: timespec(nanoseconds: interval), it_value: timespec(nanoseconds: time))
+    check("timerfd_settime", timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &setting, nil))
+}
+
+extension timespec {
+    fileprivate init(nanoseconds: Int64) {
+        self.init(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+    }
+}
+
+// MARK: Loops
+
+/// A timer on a thread's own loop.
+private final class KitTimer: TimerSubject, @unchecked Sendable {
+    let name = Outcome.kit
+
+    /// How far a scheduled time ever was from the grid.
+    private(set) var gridError: Int64 = 0
+
+    func tick(into log: TickLog) {
+        PlainThread { [self] in
+            let loop = Loop.current
+            let start = Loop.Instant(nanoseconds: log.start)
+            let timer = Loop.Timer(at: start, repeating: .nanoseconds(log.period)) { [self] firing in
+                let now = monotonicNow()
+                let offset = firing.scheduledTime.nanoseconds - log.start
+                let tick = Int(offset / log.period)
+                gridError = max(gridError, abs(firing.scheduledTime.nanoseconds - log.time(of: tick)))
+                log.record(tick: tick, at: now)
+                if log.isComplete { firing.timer.invalidate() }
+            }
+            loop.add(timer, in: .default)
+            // Without its only timer the loop has nothing to wait for, and returns.
+            loop.run()
+        }.join()
+    }
+}
+
+private final class CFTimer: TimerSubject {
+    let name = "CFRunLoop"
+
+    func tick(into log: TickLog) {
+        PlainThread {
+            let first = CFTimer.absoluteTime(atMonotonic: log.start)
+            nonisolated(unsafe) var tick = 0
+            let timer = CFRunLoopTimerCreateWithHandler(nil, first, Double(log.period) / 1e9, 0, 0) { timer in
+                let now = monotonicNow()
+                log.record(tick: tick, at: now)
+                tick = log.tick(after: now)
+                if log.isComplete { CFRunLoopTimerInvalidate(timer) }
+            }
+            CFRunLoopAddTimer(CFRunLoopGetCurrent(), timer, kCFRunLoopDefaultMode)
+            CFRunLoopRun()
+        }.join()
+    }
+
+    /// CF counts in seconds of the wall clock, which it reads in whole microseconds: so this reads it when it has just changed.
+    private static func absoluteTime(atMonotonic time: Int64) -> CFAbsoluteTime {
+        let before = CFAbsoluteTimeGetCurrent()
+        var now = before
+        while now == before { now = CFAbsoluteTimeGetCurrent() }
+        return now + Double(time - monotonicNow()) / 1e9
+    }
+}
+
+// MARK: Thread pools
+
+private final class DispatchTimer: TimerSubject {
+    let name = "Dispatch"
+
+    func tick(into log: TickLog) {
+        let isOver = DispatchSemaphore(value: 0)
+        let source = DispatchSource.makeTimerSource(flags: .strict, queue: DispatchQueue(label: "timer"))
+        nonisolated(unsafe) let timer = source
+        nonisolated(unsafe) var tick = 0
+        source.setEventHandler {
+            let now = monotonicNow()
+            guard !log.isComplete else { return }
+            log.record(tick: tick, at: now)
+            tick += Int(timer.data)
+            if log.isComplete { timer.cancel() }
+        }
+        source.setCancelHandler { isOver.signal() }
+        source.schedule(
+            deadline: DispatchTime(uptimeNanoseconds: UInt64(log.start)), repeating: .nanoseconds(Int(log.period)),
+            leeway: .nanoseconds(0))
+        source.activate()
+        isOver.wait()
+        // The handler refers to the source.
+        source.setEventHandler(handler: nil)
+    }
+}
+
+/// A task that sleeps until each tick's instant.
+private final class SleepTimer<C: Clock>: TimerSubject where C.Duration == Duration {
+    let name: String
+    private let clock: C
+
+    init(_ name: String, _ clock: C) {
+        self.name = name
+        self.clock = clock
+    }
+
+    func tick(into log: TickLog) {
+        let isOver = DispatchSemaphore(value: 0)
+        Task.detached { [clock] in
+            let start = clock.now.advanced(by: .nanoseconds(log.start - monotonicNow()))
+            var tick = 0
+            while !log.isComplete {
+                let time = start.advanced(by: .nanoseconds(log.time(of: tick) - log.start))
+                try await Task.sleep(until: time, tolerance: .zero, clock: clock)
+                let now = monotonicNow()
+                log.record(tick: tick, at: now)
+                tick = log.tick(after: now)
+            }
+            isOver.signal()
+        }
+        isOver.wait()
+    }
+}
