@@ -7,6 +7,7 @@ import Testing
         for arguments in ["--help", "-h", "help"] {
             let demo = try Demo.run(arguments)
             #expect(demo.status == 0 && demo.errors == "" && demo.output.contains("trace"))
+            #expect(demo.output.contains("keepalive"))
         }
         let demo = try Demo.run("trace", "--help")
         #expect(demo.status == 0 && demo.output.contains("--format"))

@@ -26,8 +26,10 @@ struct Demo {
             errors: String(decoding: complaints, as: UTF8.self))
     }
 
+    static func runReadingOneLine(_ arguments: String...) throws -> Demo { try runReadingOneLine(arguments) }
+
     /// Reads the first line only and then closes the pipe; returns how the program ended.
-    static func runReadingOneLine(_ arguments: String...) throws -> Demo {
+    static func runReadingOneLine(_ arguments: [String]) throws -> Demo {
         let process = try start(arguments)
         let (output, errors) = (process.standardOutput as! Pipe, process.standardError as! Pipe)
         let head = output.fileHandleForReading.readData(ofLength: 1)

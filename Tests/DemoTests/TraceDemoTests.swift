@@ -6,7 +6,8 @@ import Testing
         let demo = try Demo.run()
         #expect(demo.status == 0 && demo.errors == "")
         for word in [
-            "entry", "beforeTimers", "timer", "source0", "port", "block", "observer", "tracking", "exit", "stopped",
+            "entry", "beforeTimers", "timer", "source0", "port", "block", "observer", "mainQueue", "tracking", "exit",
+            "stopped",
         ] {
             #expect(demo.output.contains(word), "\(word)")
         }
@@ -24,7 +25,7 @@ import Testing
         }
         #expect(Set(objects.compactMap { $0["mode"] as? String }) == ["default", "tracking"])
         let events = Set(objects.compactMap { $0["event"] as? String })
-        #expect(events == ["activity", "timer", "source0", "port", "block", "observer", "result"])
+        #expect(events == ["activity", "timer", "source0", "port", "block", "observer", "mainQueue", "result"])
     }
 
     @Test func calloutsBeginAndEndAndRunsNest() throws {
@@ -42,6 +43,15 @@ import Testing
         let results = objects.filter { $0["event"] as? String == "result" }
         #expect(results.map { $0["result"] as? String } == ["timedOut", "timedOut", "handledSource", "stopped"])
         #expect(results.map { $0["depth"] as? Int } == [0, 0, 1, 0])
+    }
+
+    /// The main loop drains the main dispatch queue, and with it the main actor's, in all common modes.
+    @Test func theMainQueueIsServedInBothModes() throws {
+        let objects = try #require(try Demo.run("trace", "--format", "json").objects)
+        let callouts = objects.filter { $0["event"] as? String == "mainQueue" && $0["phase"] as? String == "begin" }
+        #expect(callouts.map { $0["mode"] as? String } == ["default", "tracking"])
+        let labels = callouts.compactMap { $0["label"] as? String }
+        #expect(labels.count == 2 && labels[0].contains("DispatchQueue.main") && labels[1].contains("@MainActor"))
     }
 
     /// Each run goes through the activities as the reference says: entry, passes, exit.

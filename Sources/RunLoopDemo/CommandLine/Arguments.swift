@@ -43,6 +43,17 @@ struct Arguments {
         return choice
     }
 
+    /// The value of an option that is a whole number within bounds.
+    func number(_ name: String, default defaultNumber: Int, in bounds: ClosedRange<Int>) throws(UsageError) -> Int {
+        guard let value = values[name] else { return defaultNumber }
+        guard let number = Int(value), bounds.contains(number) else {
+            throw UsageError(
+                "--\(name) cannot be \(value.debugDescription), only a number from \(bounds.lowerBound) to "
+                    + "\(bounds.upperBound)")
+        }
+        return number
+    }
+
     // MARK: Reading
 
     private mutating func readOption(

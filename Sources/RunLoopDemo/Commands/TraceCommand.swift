@@ -10,7 +10,8 @@ struct TraceCommand: Command {
     let summary = "Shows what a run loop does, line by line: its activities and the handlers it calls."
     let discussion = """
         For about half a second a loop on the main thread has to do with timers, a source that another thread signals,
-        a port that another thread sends to, blocks, a switch of modes and a nested run; then another thread stops it.
+        a port that another thread sends to, blocks, the main dispatch queue, which is the main actor's too, a switch of
+        modes and a nested run; then another thread stops it.
         What is shown is what an observer and the handlers see.
 
         With '--format json' each line is an object: "t" (nanoseconds since the start), "depth" (in how many runs and

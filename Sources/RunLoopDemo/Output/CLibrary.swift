@@ -32,6 +32,18 @@ func environmentVariable(_ name: String) -> String? {
     return String(cString: value)
 }
 
+/// Waits by sleeping and looking again until `condition` holds, but not longer than `limit`; returns whether it holds.
+/// For what nobody announces: not for what a loop can wait for.
+func poll(for limit: Duration, until condition: () throws -> Bool) rethrows -> Bool {
+    let clock = SuspendingClock()
+    let end = clock.now.advanced(by: limit)
+    while try !condition() {
+        guard clock.now < end else { return false }
+        usleep(200)
+    }
+    return true
+}
+
 func leave(with code: ExitCode) -> Never {
     exit(code.rawValue)
 }

@@ -4,6 +4,10 @@ struct JSONLine {
 
     mutating func add(_ key: String, _ number: Int64) { members.append("\(quoted(key)):\(number)") }
 
+    mutating func add(_ key: String, _ truth: Bool) { members.append("\(quoted(key)):\(truth)") }
+
+    mutating func addNull(_ key: String) { members.append("\(quoted(key)):null") }
+
     mutating func add(_ key: String, _ string: String) { members.append("\(quoted(key)):\(quoted(string))") }
 
     /// The object, with the line's end.

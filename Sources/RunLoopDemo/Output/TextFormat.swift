@@ -9,6 +9,17 @@ extension String {
 }
 
 extension Int {
+    /// The digits in groups of three, such as `1 234 567`.
+    var grouped: String {
+        var digits = String(magnitude)
+        var groups: [String] = []
+        while digits.count > 3 {
+            groups.insert(String(digits.suffix(3)), at: 0)
+            digits.removeLast(3)
+        }
+        return (self < 0 ? "-" : "") + ([digits] + groups).joined(separator: " ")
+    }
+
     /// The number and what is counted, such as `1 run` and `2 runs`.
     func counted(_ noun: String, _ plural: String? = nil) -> String {
         "\(self) \(self == 1 ? noun : plural ?? noun + "s")"

@@ -67,7 +67,7 @@ struct TextTraceWriter: TraceWriter {
 
     private func writeCallout(_ record: TraceRecord, _ marker: String) {
         guard case .callout(let callout, _, let label) = record.event else { return }
-        let kind = styled("\(marker) \(callout.rawValue.padded(to: 8))", callout.style)
+        let kind = styled("\(marker) \(callout.rawValue.padded(to: 9))", callout.style)
         writeLine(record, "\(kind) \(label)")
     }
 

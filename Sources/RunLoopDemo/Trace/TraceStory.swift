@@ -1,3 +1,4 @@
+import Dispatch
 import RunLoopKit
 
 /// The life of a loop, in three runs: in the default mode, in `tracking`, and in the default mode again.
@@ -69,12 +70,22 @@ struct TraceStory {
                 for _ in 1...3 { port.send() }
             }
         }
+        post("asks thread 'signaller' to use the main dispatch queue in 125 ms") { [signaller, recorder] in
+            signaller.perform(after: .milliseconds(125)) {
+                DispatchQueue.main.async {
+                    recorder.callout(.mainQueue, "DispatchQueue.main.async of thread 'signaller'")
+                }
+            }
+        }
         recorder.run(mode: .default, for: .milliseconds(250))
     }
 
     /// A user drags something: the program runs the loop in `tracking` meanwhile. What is in the default mode alone
-    /// waits.
+    /// waits. The main queue, which is the main actor's too, does not: it belongs to all common modes.
     private func track() {
+        signaller.perform(after: .milliseconds(105)) { [recorder] in
+            Task { @MainActor in recorder.callout(.mainQueue, "a @MainActor task of thread 'signaller'") }
+        }
         recorder.run(mode: .tracking, for: .milliseconds(200))
     }
 

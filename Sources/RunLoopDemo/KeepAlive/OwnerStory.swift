@@ -1,0 +1,114 @@
+import RunLoopKit
+
+/// A thread goes with the object that owns it: nobody has to stop it.
+struct OwnerStory {
+    private static let ticks = 3
+
+    /// How long what has to come may take. It is a matter of milliseconds unless there are very many jobs.
+    private static let patience = Duration.seconds(30)
+
+    let jobs: Int
+    let stage: Stage
+    let log: StoryLog
+
+    /// - Throws: When threads or descriptors cannot be had, or counted.
+    func tell() throws -> OwnerReport {
+        log.begin("A thread goes with its owner, after it has done what it had accepted.")
+        let before = try KernelCounts.now()
+        log.say("before", "\(before) in this process")
+
+        let jobLog = JobLog()
+        let (isGone, loop) = try live(jobLog)
+        // There is nobody left to ask for the thread's end, but the kernel knows.
+        let hasEnded = try poll(for: OwnerStory.patience) { try KernelCounts.now().threads <= before.threads }
+        let after = try KernelCounts.settled(expecting: before)
+        log.say("after", after == before ? "\(after), as before" : "\(after)")
+        let isRefused = !loop.perform {}
+        log.say("loop", isRefused ? "refuses more work" : "still accepts work, by mistake")
+        // Only a thread that has ended has left the jobs' log alone.
+        let done = hasEnded && isRefused ? jobLog.done : 0
+        log.say("jobs", "\(done) of \(jobs.counted("job")) done\(done == jobs ? ": what is accepted is not lost" : "")")
+        return OwnerReport(
+            isOwnerGone: isGone, hasThreadEnded: hasEnded && isRefused, jobs: jobs, done: done, before: before,
+            after: after)
+    }
+
+    /// The owner's life. Returns whether nothing of it is left, and its thread's loop.
+    private func live(_ jobLog: JobLog) throws -> (isGone: Bool, Loop) {
+        var owner: Owner? = try Owner(log)
+        weak let gone = owner
+        let loop = owner!.thread.loop
+        owner!.tick(times: OwnerStory.ticks) { [stage] in stage.proceed() }
+        stage.wait()
+        owner!.work(jobs, jobLog)
+        log.say("dropped", "the last reference to the owner; nobody calls stop()")
+        owner = nil
+        // A tick that is just happening holds the owner until it is over.
+        let isGone = poll(for: OwnerStory.patience) { gone == nil }
+        log.say("owner gone", isGone ? "a weak reference to it is nil" : "a weak reference to it still finds it")
+        return (isGone, loop)
+    }
+}
+
+/// An object with a thread of its own, as an app would have for its database or its device.
+private final class Owner: Sendable {
+    let thread: LoopThread
+    private let log: StoryLog
+
+    init(_ log: StoryLog) throws {
+        self.log = log
+        thread = try LoopThread(name: "owned")
+        log.say("owner made", "and its thread started: \(try KernelCounts.now())")
+        thread.perform { log.say("first job", "on thread \(KernelThread.current)") }
+        // Whatever is in the thread's loop leaves it when the thread ends.
+        let witness = Loop.Source0(
+            cancel: { _, _ in log.say("thread stops", "sources, timers and observers leave its loop") }, perform: {})
+        thread.loop.add(witness, in: .default)
+    }
+
+    deinit { log.say("deinit", "the owner goes, and with it the last reference to its LoopThread") }
+
+    /// Calls `enough` after some ticks of a timer, which goes on.
+    func tick(times: Int, enough: @escaping @Sendable () -> Void) {
+        let count = LoopBound(0, on: thread.loop)
+        // Weakly, or the timer, which its loop retains, would keep the owner alive, which keeps the loop's thread
+        // alive.
+        let timer = Loop.Timer(every: .milliseconds(20)) { [weak self] _ in
+            count.value += 1
+            self?.log.say("tick", "\(count.value), by a timer that refers to the owner weakly")
+            if count.value == times { enough() }
+        }
+        thread.loop.add(timer, in: .default)
+    }
+
+    /// Hands over jobs that do not need the owner.
+    func work(_ jobs: Int, _ jobLog: JobLog) {
+        for number in 0..<jobs where !Interruption.isRequested {
+            thread.perform { jobLog.note(number) }
+        }
+        log.say("posted", "\(jobs.counted("job")), which do not need the owner")
+    }
+}
+
+/// What came out of an `OwnerStory`.
+struct OwnerReport {
+    /// Whether nothing refers to the owner any more, so that it was freed.
+    let isOwnerGone: Bool
+
+    /// Whether the kernel has the thread no more, and its loop refuses work.
+    let hasThreadEnded: Bool
+    let jobs: Int
+    let done: Int
+    let before: KernelCounts
+    let after: KernelCounts
+
+    var json: String {
+        var line = JSONLine()
+        line.add("ownerGone", isOwnerGone)
+        line.add("threadEnded", hasThreadEnded)
+        line.add("jobs", Int64(jobs))
+        line.add("done", Int64(done))
+        line.add(before, after)
+        return line.text
+    }
+}

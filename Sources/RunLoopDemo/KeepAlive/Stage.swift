@@ -1,0 +1,35 @@
+import RunLoopKit
+
+/// The main thread of a story: waits in its run loop, so that an interruption ends every wait.
+struct Stage: Sendable {
+    private let loop = Loop.current
+
+    /// Makes the calling thread, the main one, the stage. After that the process has what it gets only once: what a
+    /// main loop opens when it is first run, and what comes with the first thread.
+    init() throws {
+        Interruption.heed(in: [.default])
+        try loop.prepare(.default)
+        // A loop with nothing in it does not wait. This one owns no descriptor.
+        loop.add(Loop.Source0 {}, in: .default)
+        // ThreadSanitizer, for one, starts a thread of its own with the first one.
+        try KernelThread.run {}
+        pause(.milliseconds(1))
+    }
+
+    /// Waits for `duration`; not at all after an interruption.
+    func pause(_ duration: Duration) {
+        let end = loop.now.advanced(by: duration)
+        repeat {
+            loop.run(mode: .default, until: end)
+        } while loop.now < end && !Interruption.isRequested
+    }
+
+    /// Waits until `proceed()` or an interruption.
+    func wait() { loop.run(mode: .default, until: .distantFuture) }
+
+    /// Ends `wait()`, also one that has not begun. From any thread.
+    func proceed() {
+        // In a block, because a stop between two runs would be lost; a block waits for the next run.
+        loop.perform { [loop] in loop.stop() }
+    }
+}
