@@ -34,6 +34,12 @@ enum Kernel {
     static var descriptors: Int { entries(of: "/proc/self/fd") - 1 }  // One is for looking.
     static var threads: Int { entries(of: "/proc/self/task") }
 
+    /// What the kernel calls the calling thread.
+    static var threadName: String {
+        let text = (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) ?? "?"
+        return String(text.dropLast())  // the line's end
+    }
+
     /// The memory that this process has in use, in bytes.
     static var residentBytes: Int {
         let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []

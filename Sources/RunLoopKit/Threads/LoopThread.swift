@@ -20,6 +20,9 @@ public final class LoopThread: Sendable {
         /// The thread's name.
         public let thread: String
 
+        /// For tests of what callers do about it.
+        public init(thread: String) { self.thread = thread }
+
         /// Which thread, and what that means for the work.
         public var description: String { "the LoopThread \"\(thread)\" has been stopped: the work was not run" }
     }
@@ -88,6 +91,7 @@ public final class LoopThread: Sendable {
     /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because the thread has been stopped.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
+    @discardableResult
     public func performAndWait<Value>(in mode: Loop.Mode = .common, _ block: () throws -> Value) throws -> Value {
         if isCurrent { return try block() }
         // The closure does not escape, in fact: this frame waits until it has run or can never run.
@@ -104,6 +108,7 @@ public final class LoopThread: Sendable {
     /// Cancelling the task before the block has begun takes it back.
     ///
     /// - Throws: What the block throws; `Stopped` as `performAndWait(in:_:)` does; `CancellationError`.
+    @discardableResult
     public func run<Value: Sendable>(
         in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {

@@ -1,0 +1,319 @@
+import RunLoopKit
+import Synchronization
+import Testing
+
+@Suite struct LoopThreadTests {
+    private struct Failure: Error, Equatable {}
+
+    // MARK: Work
+
+    @Test func blocksRunOnTheThreadInOrder() throws {
+        let thread = try LoopThread(name: "worker")
+        let order = LoopBound<[Int]>([], on: thread.loop)
+        for number in 0..<1000 { #expect(thread.perform { order.value.append(number) }) }
+        #expect(try thread.performAndWait { order.value } == Array(0..<1000))
+        #expect(!thread.isCurrent)
+        #expect(try thread.performAndWait { thread.isCurrent })
+    }
+
+    @Test func performAndWaitReturnsAndThrowsWhatTheBlockDoes() throws {
+        let thread = try LoopThread()
+        var local = 1
+        #expect(try thread.performAndWait { local + 41 } == 42)
+        try thread.performAndWait { local += 1 }
+        #expect(local == 2)
+        #expect(throws: Failure.self) { try thread.performAndWait { throw Failure() } }
+    }
+
+    @Test func performAndWaitOnItsOwnThreadJustRuns() throws {
+        let thread = try LoopThread()
+        #expect(try thread.performAndWait { try thread.performAndWait { try thread.performAndWait { 7 } } } == 7)
+    }
+
+    @Test func runSuspendsUntilTheBlockIsDone() async throws {
+        let thread = try LoopThread()
+        #expect(try await thread.run { thread.isCurrent })
+        await #expect(throws: Failure.self) { try await thread.run { throw Failure() } }
+        let sum = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 1...100 { group.addTask { try await thread.run { number } } }
+            return try await group.reduce(0, +)
+        }
+        #expect(sum == 5050)
+    }
+
+    @Test func cancellingTheTaskTakesBackABlockThatHasNotBegun() async throws {
+        let thread = try LoopThread()
+        let (began, go) = (Gate(), Gate())
+        thread.perform {
+            began.open()
+            go.wait()
+        }
+        began.wait()
+        let ran = Count()
+        let task = Task { try await thread.run { ran.up() } }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await thread.run { ran.up() }
+        }
+        await #expect(throws: CancellationError.self) { try await late.value }
+        go.open()
+        try thread.performAndWait {}
+        #expect(ran.value == 0)
+    }
+
+    @Test func delayedBlocksRunAfterTheirDelayUnlessCancelled() throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let ran = Log<String>()
+        thread.perform(after: .seconds(2)) { ran.add("two") }
+        let cancelled = try #require(thread.perform(after: .seconds(1)) { ran.add("one") })
+        thread.perform(after: .seconds(-1)) { ran.add("now") }
+        clock.advance(by: .zero)
+        #expect(ran.entries == ["now"])
+        cancelled.invalidate()
+        clock.advance(by: .seconds(2))
+        #expect(ran.entries == ["now", "two"])
+    }
+
+    @Test func blocksWaitForTheirMode() throws {
+        let thread = try LoopThread()
+        let ran = Log<String>()
+        thread.perform(in: "modal") { ran.add("modal") }
+        try thread.performAndWait { ran.add("default") }
+        #expect(ran.entries == ["default"])
+        try thread.performAndWait { _ = Loop.current.run(mode: "modal", for: .zero) }
+        #expect(ran.entries == ["default", "modal"])
+    }
+
+    @Test func aHandlerThatStopsTheLoopDoesNotEndTheThread() throws {
+        let thread = try LoopThread()
+        for _ in 0..<10 { try thread.performAndWait { Loop.current.stop() } }
+        #expect(try thread.performAndWait { true })
+    }
+
+    // MARK: The end
+
+    @Test func aCleanStopRunsWhatWasAccepted() throws {
+        let thread = try LoopThread()
+        let (began, go) = (Gate(), Gate())
+        let ran = Log<String>()
+        thread.perform {
+            began.open()
+            go.wait()
+        }
+        began.wait()
+        for number in 0..<10 { thread.perform { ran.add("\(number)") } }
+        // Also those for a mode that nobody runs.
+        thread.loop.perform(in: "never run") { ran.add("other mode") }
+        thread.stop()
+        #expect(!thread.perform { ran.add("late") })
+        #expect(!thread.loop.perform { ran.add("late") })
+        #expect(thread.perform(after: .zero) { ran.add("late") } == nil)
+        go.open()
+        thread.join()
+        #expect(ran.entries == (0..<10).map { "\($0)" } + ["other mode"])
+    }
+
+    @Test func aDiscardingStopDropsWhatHasNotBegunAndTellsThoseWhoWait() async throws {
+        let thread = try LoopThread(name: "brief")
+        let (began, go) = (Gate(), Gate())
+        let ran = Count()
+        thread.perform {
+            began.open()
+            go.wait()
+        }
+        began.wait()
+        for _ in 0..<10 { thread.perform { ran.up() } }
+        let waiting = Task { try await thread.run { ran.up() } }
+        let other = try LoopThread()
+        let answer = Task {
+            try await other.run { () -> LoopThread.Stopped? in
+                do throws(any Error) { try thread.performAndWait { ran.up() } } catch { return error as? LoopThread.Stopped }
+                return nil
+            }
+        }
+        // Both have been handed over: ten and two.
+        spin(until: "\(thread.loop)".contains("12 blocks posted"))
+        thread.stop(discardingPending: true)
+        await #expect(throws: LoopThread.Stopped(thread: "brief")) { try await waiting.value }
+        #expect(try await answer.value == LoopThread.Stopped(thread: "brief"))
+        go.open()
+        thread.join()
+        #expect(ran.value == 0)
+    }
+
+    @Test func blocksThatAPassHasTakenOutAreDiscardedToo() throws {
+        let thread = try LoopThread()
+        let ran = Count()
+        let go = Gate()
+        try thread.performAndWait {
+            // One drain has both: the first waits until the stop has come.
+            Loop.current.perform { go.wait() }
+            Loop.current.perform { ran.up() }
+        }
+        thread.stop(discardingPending: true)
+        go.open()
+        thread.join()
+        #expect(ran.value == 0)
+    }
+
+    @Test func workOfferedAfterTheEndIsRefused() async throws {
+        let thread = try LoopThread(name: "gone")
+        thread.stop()
+        thread.stop()
+        thread.join()
+        thread.join()
+        #expect(!thread.perform {})
+        #expect(thread.perform(after: .zero) {} == nil)
+        #expect(throws: LoopThread.Stopped(thread: "gone")) { try thread.performAndWait {} }
+        await #expect(throws: LoopThread.Stopped(thread: "gone")) { try await thread.run {} }
+        #expect("\(LoopThread.Stopped(thread: "gone"))".contains("\"gone\" has been stopped"))
+        thread.stop(discardingPending: true)
+    }
+
+    @Test func aStopAtOnceIsNotLost() throws {
+        for _ in 0..<300 {
+            let thread = try LoopThread()
+            thread.stop()
+            thread.join()
+        }
+    }
+
+    @Test func stopsFromManyThreadsAndJoinsFromMany() throws {
+        for _ in 0..<50 {
+            let thread = try LoopThread()
+            let helpers = try (0..<3).map { _ in
+                let helper = try LoopThread()
+                helper.perform {
+                    thread.stop()
+                    thread.join()
+                }
+                return helper
+            }
+            for helper in helpers {
+                helper.stop()
+                helper.join()
+            }
+            #expect(!thread.perform {})
+        }
+    }
+
+    @Test func aStopInsideANestedRunEndsAllRuns() throws {
+        let thread = try LoopThread()
+        let inside = Gate()
+        thread.perform {
+            Loop.current.perform {
+                inside.open()
+                Loop.current.run(mode: .default, until: .distantFuture)
+            }
+            Loop.current.run(mode: .default, until: .distantFuture)
+        }
+        inside.wait()
+        thread.stop()
+        thread.join()
+    }
+
+    @Test func aThreadCanStopItself() throws {
+        let thread = try LoopThread()
+        thread.perform { thread.stop() }
+        thread.join()
+    }
+
+    @Test func joiningOneselfTrapsAndSaysSo() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let thread = try! LoopThread(name: "me")
+            try! thread.performAndWait { thread.join() }
+        }
+        expect(result, says: ["LoopThread.join() was called on the thread \"me\" itself"])
+    }
+
+    // MARK: Lifetime
+
+    @Test func droppingTheLastReferenceStopsTheThread() throws {
+        weak var loop: Loop?
+        let ended = Count()
+        let ran = Count()
+        do {
+            let thread = try LoopThread()
+            loop = thread.loop
+            thread.loop.add(Loop.Source0(cancel: { _, _ in ended.up() }, perform: {}), in: .default)
+            thread.perform { ran.up() }
+        }
+        spin(until: loop == nil)
+        #expect(ended.value == 1 && ran.value == 1)
+    }
+
+    @Test func theLastReferenceMayGoOnTheThreadItself() throws {
+        weak var loop: Loop?
+        let thread = Mutex<LoopThread?>(try LoopThread())
+        loop = thread.withLock { $0?.loop }
+        let taken = thread.withLock { $0 }
+        taken?.perform { thread.withLock { $0 = nil } }
+        do { _ = consume taken }
+        spin(until: loop == nil)
+    }
+
+    @Test func anOwnerThatStartsWorkOnItsThreadGoesAway() throws {
+        final class Owner: Sendable {
+            let thread: LoopThread
+            let ticks = Count()
+            init() throws { thread = try LoopThread() }
+            func start() {
+                thread.loop.add(
+                    Loop.Timer(every: .microseconds(100)) { [weak self] _ in self?.ticks.up() }, in: .default)
+                thread.perform { [weak self] in self?.ticks.up() }
+            }
+        }
+        weak var gone: Owner?
+        weak var loop: Loop?
+        do {
+            let owner = try Owner()
+            gone = owner
+            loop = owner.thread.loop
+            owner.start()
+            spin(until: owner.ticks.value > 3)
+        }
+        spin(until: gone == nil && loop == nil)
+    }
+
+    // MARK: Making one
+
+    @Test func stackSizesAreHonouredOrRefused() throws {
+        let thread = try LoopThread(name: "small", stackSize: 64 * 1024)
+        #expect(try thread.performAndWait { 1 } == 1)
+        #expect(throws: LoopError.self) { try LoopThread(stackSize: 1) }
+        #expect(throws: LoopError.self) { try LoopThread(stackSize: -1) }
+        do throws(LoopError) { _ = try LoopThread(stackSize: 17) } catch {
+            #expect("\(error)".hasPrefix("pthread_attr_setstacksize(17): ") && "\(error)".hasSuffix("(EINVAL)"))
+        }
+    }
+
+    @Test(arguments: ["", "short", "a name that is longer than the kernel keeps", "zwölf Boxkämpfer jagen", "日本語のスレッド名"])
+    func anyNameWill(_ name: String) throws {
+        let thread = try LoopThread(name: name)
+        #expect(thread.name == name)
+        #expect(name.hasPrefix(try thread.performAndWait { Kernel.threadName }))
+    }
+
+    @Test func tenThousandThreadsComeAndGoWithoutATrace() async {
+        await #expect(processExitsWith: .success) {
+            func comeAndGo(_ count: Int) throws {
+                for _ in 0..<count {
+                    let thread = try LoopThread()
+                    try thread.performAndWait {}
+                    thread.stop()
+                    thread.join()
+                }
+            }
+            try! comeAndGo(500)
+            let (descriptors, threads, bytes) = (Kernel.descriptors, Kernel.threads, Kernel.residentBytes)
+            try! comeAndGo(10_000)
+            precondition(Kernel.descriptors == descriptors, "\(Kernel.descriptors) \(descriptors)")
+            precondition(Kernel.threads == threads, "\(Kernel.threads) \(threads)")
+            // A leak of a single small object for each thread would be more than this.
+            precondition(Kernel.residentBytes - bytes < 10_000 * 64, "\(Kernel.residentBytes - bytes) bytes more")
+        }
+    }
+}
