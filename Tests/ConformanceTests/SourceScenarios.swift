@@ -117,6 +117,29 @@ extension Scenario {
             s.run()
             s.run()
         },
+        Scenario("of two signalled sources, the second is performed by a run nested in the first") { s in
+            let a = s.source0("a") {
+                s.run("default", s.moment)
+                s.log("a ends")
+            }
+            let b = s.source0("b", order: 1)
+            for source in [a, b] {
+                s.loop.add(source, "default")
+                source.signal()
+            }
+            s.run("default", 4 * s.moment)
+        },
+        Scenario("the same, nested until a source is handled") { s in
+            let a = s.source0("a") { s.run("default", forever, returnAfterSourceHandled: true) }
+            let b = s.source0("b", order: 1)
+            let c = s.source0("c", order: 2)
+            for source in [a, b, c] {
+                s.loop.add(source, "default")
+                source.signal()
+            }
+            s.run("default", forever, returnAfterSourceHandled: true)
+            s.run("default", s.moment)
+        },
         Scenario("schedule and cancel callouts: joining and leaving modes") { s in
             let a = s.source0("a", tellsModes: true)
             s.loop.add(a, "default")

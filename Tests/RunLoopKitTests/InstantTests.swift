@@ -14,6 +14,8 @@ import Testing
     @Test func arithmeticSaturates() {
         let huge = Duration(secondsComponent: .max, attosecondsComponent: 0)
         #expect(Loop.Instant.now.advanced(by: huge) == .distantFuture)
+        #expect(Loop.Instant.now.advanced(by: huge * 10) == .distantFuture)
+        #expect(Loop.Instant.distantFuture.advanced(by: huge * -10) == .distantPast)
         #expect(Loop.Instant.now.advanced(by: .zero - huge) < Loop.Instant.now)
         #expect(Loop.Instant.distantFuture.advanced(by: .nanoseconds(1)) == .distantFuture)
         #expect(Loop.Instant.distantPast.advanced(by: .nanoseconds(-1)) == .distantPast)

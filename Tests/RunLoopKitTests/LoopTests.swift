@@ -134,6 +134,33 @@ import Testing
         #expect(served.entries == ["first", "last", "late"])
     }
 
+    /// A nested run that serves a port when the wake-up for the outer run's work comes must not keep it to itself.
+    @Test func aWakeUpDuringANestedRunsCalloutReachesTheOuterRun() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let times = Log<Loop.Instant>()
+        let port = try Loop.PortSource { _ in Loop.current.perform { times.add(Loop.current.now) } }
+        loop.add(port, in: "modal")
+        loop.add(Loop.Source0 {}, in: .default)
+        loop.perform {
+            port.send()
+            Loop.current.run(mode: "modal", for: .seconds(1))
+        }
+        loop.run(mode: .default, for: .seconds(100))
+        #expect(times.entries == [seconds(1)] && clock.now == seconds(100))
+        // The same from a beforeWaiting observer, for a source.
+        let source = Loop.Source0 { times.add(Loop.current.now) }
+        let signaller = try Loop.PortSource { _ in source.signal() }
+        loop.add(source, in: .default)
+        loop.add(signaller, in: "modal")
+        loop.add(
+            Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+                signaller.send()
+                Loop.current.run(mode: "modal", for: .seconds(1))
+            }, in: .default)
+        loop.run(mode: .default, for: .seconds(100))
+        #expect(times.entries == [seconds(1), seconds(101)])
+    }
+
     @Test func aBlockCanBeWithdrawnUntilItBegins() throws {
         let (loop, _) = Loop.inVirtualTime()
         let ran = Log<String>()
@@ -144,17 +171,15 @@ import Testing
         #expect(loop.run(mode: .default, for: .zero) == .timedOut)
         #expect(!first.withdraw())
         #expect(ran.entries == ["first"])
+        // One that was dropped with its loop cannot be withdrawn any more.
+        let ended = Loop(clock: VirtualClock())
+        let dropped = try #require(ended.performCancellable {})
+        ended.end()
+        #expect(!dropped.withdraw())
         // One that keeps a mode going keeps it no more when it is withdrawn.
         let only = try #require(loop.performCancellable { ran.add("only") })
         only.withdraw()
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
-        // And one of the drain that is going on, for this mode or another.
-        let later = LoopBound<[Loop.PendingBlock]>([], on: loop)
-        loop.perform { for handle in later.value { #expect(handle.withdraw()) } }
-        later.value = try [
-            #require(loop.performCancellable { ran.add("later") }),
-            #require(loop.performCancellable(in: "other") { ran.add("other") }),
-        ]
     }
 
     @Test func withdrawingInsideADrain() throws {

@@ -83,7 +83,13 @@ import Testing
         thread.perform(in: "modal") { ran.add("modal") }
         try thread.performAndWait { ran.add("default") }
         #expect(ran.entries == ["default"])
-        try thread.performAndWait { _ = Loop.current.run(mode: "modal", for: .zero) }
+        // Not by a block: what a drain has taken out is invisible to runs inside it.
+        let done = Gate()
+        thread.perform(after: .zero) {
+            Loop.current.run(mode: "modal", for: .zero)
+            done.open()
+        }
+        done.wait()
         #expect(ran.entries == ["default", "modal"])
     }
 
@@ -130,7 +136,9 @@ import Testing
         let other = try LoopThread()
         let answer = Task {
             try await other.run { () -> LoopThread.Stopped? in
-                do throws(any Error) { try thread.performAndWait { ran.up() } } catch { return error as? LoopThread.Stopped }
+                do throws(any Error) { try thread.performAndWait { ran.up() } } catch {
+                    return error as? LoopThread.Stopped
+                }
                 return nil
             }
         }
@@ -215,6 +223,46 @@ import Testing
         thread.join()
     }
 
+    @Test func aStopEndsANestedRunInAModeOfItsOwnToo() throws {
+        let thread = try LoopThread()
+        let inside = Gate()
+        let keep = Loop.Source0 {}
+        thread.loop.add(keep, in: "modal")
+        thread.perform {
+            Loop.current.perform(in: "modal") { inside.open() }
+            Loop.current.run(mode: "modal", until: .distantFuture)
+        }
+        inside.wait()
+        thread.stop()
+        thread.join()
+    }
+
+    @Test func acceptedBlocksRunAlthoughTheirModeCannot() throws {
+        let thread = try LoopThread()
+        let ran = Count()
+        thread.loop.add(Loop.Observer(.entry) { _, _ in Loop.current.stop() }, in: "stubborn")
+        thread.perform(in: "stubborn") { ran.up() }
+        thread.stop()
+        thread.join()
+        #expect(ran.value == 1)
+    }
+
+    @Test func joiningGivesBackAllDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let before = Kernel.descriptors
+            let threads = (0..<100).map { _ in
+                let thread = try! LoopThread()
+                try! thread.performAndWait {}
+                thread.stop()
+                thread.join()
+                return thread
+            }
+            // Some room for what the runtime opens for itself: a descriptor left by each would be a hundred.
+            precondition(Kernel.descriptors < before + 20, "\(Kernel.descriptors) \(before)")
+            withExtendedLifetime(threads) {}
+        }
+    }
+
     @Test func aThreadCanStopItself() throws {
         let thread = try LoopThread()
         thread.perform { thread.stop() }
@@ -290,7 +338,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["", "short", "a name that is longer than the kernel keeps", "zwölf Boxkämpfer jagen", "日本語のスレッド名"])
+    @Test(arguments: [
+        "", "short", "a name that is longer than the kernel keeps", "zwölf Boxkämpfer jagen", "日本語のスレッド名",
+    ])
     func anyNameWill(_ name: String) throws {
         let thread = try LoopThread(name: name)
         #expect(thread.name == name)
@@ -310,8 +360,9 @@ import Testing
             try! comeAndGo(500)
             let (descriptors, threads, bytes) = (Kernel.descriptors, Kernel.threads, Kernel.residentBytes)
             try! comeAndGo(10_000)
-            precondition(Kernel.descriptors == descriptors, "\(Kernel.descriptors) \(descriptors)")
-            precondition(Kernel.threads == threads, "\(Kernel.threads) \(threads)")
+            // Some room for what the runtime opens and starts for itself, now or later.
+            precondition(Kernel.descriptors < descriptors + 20, "\(Kernel.descriptors) \(descriptors)")
+            precondition(Kernel.threads < threads + 20, "\(Kernel.threads) \(threads)")
             // A leak of a single small object for each thread would be more than this.
             precondition(Kernel.residentBytes - bytes < 10_000 * 64, "\(Kernel.residentBytes - bytes) bytes more")
         }

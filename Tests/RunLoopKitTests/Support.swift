@@ -17,6 +17,8 @@ final class Count: Sendable {
     @discardableResult
     func up() -> Int { count.add(1, ordering: .sequentiallyConsistent).newValue }
 
+    func upBy(_ step: Int) { count.add(step, ordering: .sequentiallyConsistent) }
+
     var value: Int { count.load(ordering: .sequentiallyConsistent) }
 }
 

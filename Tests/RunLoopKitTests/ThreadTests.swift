@@ -120,6 +120,82 @@ import Testing
         spin(until: fired.value > before)
     }
 
+    @Test func aStopRightAfterAWakeUpIsNotForgottenWithIt() throws {
+        let runner = try LoopThread()
+        for round in 0..<3000 {
+            let (entered, ended) = (Gate(), Gate())
+            let keep = Loop.Source0 {}
+            runner.loop.add(keep, in: "stopped")
+            runner.perform {
+                Loop.current.perform(in: "stopped") { entered.open() }
+                Loop.current.run(mode: "stopped", until: .distantFuture)
+                ended.open()
+            }
+            entered.wait()
+            spin(until: runner.loop.isWaiting)
+            runner.loop.wakeUp()
+            // At every distance from the wake-up.
+            for _ in 0..<(round % 400) { _ = runner.loop.isWaiting }
+            runner.loop.stop()
+            ended.wait()
+            keep.invalidate()
+        }
+    }
+
+    @Test func aTimerThatTwoThreadsPutIntoTwoLoops() throws {
+        let clock = VirtualClock()
+        let loops = [Loop(clock: clock), Loop(clock: clock)]
+        let timer = Loop.Timer(every: .seconds(1)) { _ in }
+        let workers = try loops.map { loop in
+            let worker = try LoopThread()
+            worker.perform {
+                for _ in 0..<20_000 {
+                    loop.add(timer, in: .common)
+                    loop.add(timer, in: "other")
+                    timer.nextFireTime = seconds(5)
+                    loop.remove(timer, in: "other")
+                    loop.remove(timer, in: .common)
+                }
+            }
+            return worker
+        }
+        for worker in workers {
+            worker.stop()
+            worker.join()
+        }
+        for loop in loops {
+            #expect(!loop.contains(timer, in: .default) && !loop.contains(timer, in: "other"))
+            #expect(loop.nextTimerFireTime(in: .default) == nil)
+        }
+        #expect(loops[0].add(timer, in: .default))
+    }
+
+    @Test func aTimerThatFiresWhileAnotherThreadMovesItAbout() throws {
+        let (one, two) = (try LoopThread(), try LoopThread())
+        let fired = Count()
+        let timer = Loop.Timer(every: .microseconds(1)) { _ in fired.up() }
+        for _ in 0..<3000 {
+            for thread in [one, two] {
+                thread.loop.add(timer, in: .default)
+                timer.nextFireTime = .now
+                thread.loop.remove(timer, in: .default)
+            }
+        }
+        one.loop.add(timer, in: .default)
+        let before = fired.value
+        spin(until: fired.value > before)
+    }
+
+    @Test func aSourceThatIsSignalledAlreadyWakesTheLoopThatGetsIt() throws {
+        let thread = try LoopThread()
+        let performed = Gate()
+        let source = Loop.Source0 { performed.open() }
+        source.signal()
+        spin(until: thread.loop.isWaiting)
+        thread.loop.add(source, in: .default)
+        performed.wait()
+    }
+
     // MARK: The end of a thread
 
     @Test func aThreadThatEndsTakesItsItemsOutAndCancelsItsSources() throws {
@@ -175,10 +251,47 @@ import Testing
             loop.perform(in: "never") { Issue.record("ran") }
             loop.run(mode: .default, for: .zero)
         }
-        #expect(gone == nil && cancelled.value == 1)
+        // There is no loop any more that a cancel handler could be told of.
+        #expect(gone == nil && cancelled.value == 0)
         source.signal()
         source.invalidate()
-        #expect(cancelled.value == 1)
+        #expect(cancelled.value == 0)
+    }
+
+    @Test func endingALoopMadeByHand() async {
+        let (loop, _) = Loop.inVirtualTime()
+        let told = Log<ObjectIdentifier>()
+        let kept = Log<Loop>()
+        let source = Loop.Source0(
+            cancel: { loop, _ in
+                told.add(ObjectIdentifier(loop))
+                kept.add(loop)
+            }, perform: {})
+        loop.add(source, in: .default)
+        loop.perform(in: "never") { Issue.record("ran") }
+        let box = LoopBound(1, on: loop)
+        loop.add(Loop.Source0(cancel: { _, _ in box.value += 1 }, perform: {}), in: .default)
+        loop.run(mode: .default, for: .zero)
+        loop.end()
+        loop.end()
+        #expect(told.entries == [ObjectIdentifier(loop)] && box.value == 2)
+        #expect(!loop.perform {} && loop.run(mode: .default, for: .seconds(1)) == .finished)
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            Loop.current.end()
+        }
+        expect(result, says: ["Loop.end() was called on a loop that runs, or that belongs to a thread"])
+    }
+
+    @Test func aHandlerThatCapturesItsLoopKeepsNothingOnceTheLoopHasEnded() {
+        weak var gone: Loop?
+        do {
+            let loop = Loop(clock: VirtualClock())
+            gone = loop
+            loop.add(Loop.Timer(every: .seconds(1)) { _ in loop.stop() }, in: .default)
+            loop.run()
+            loop.end()
+        }
+        #expect(gone == nil)
     }
 
     @Test func handlersMayDropTheLastReferenceToAnything() {

@@ -104,6 +104,127 @@ import Testing
         #expect(clock.now == seconds(100))
     }
 
+    @Test func aSendBeforeAnAdvanceIsServedWhenItReturns() throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let served = Count()
+        let port = try Loop.PortSource { served.upBy($0) }
+        thread.loop.add(port, in: .default)
+        for sent in 1...3000 {
+            port.send()
+            clock.advance(by: .zero)
+            #expect(served.value == sent)
+        }
+    }
+
+    @Test func aSendUnderAHoldIsServedBeforeTheTimeJumps() throws {
+        let clock = VirtualClock()
+        let thread = try LoopThread(clock: clock)
+        let times = Log<Loop.Instant>()
+        let port = try Loop.PortSource { _ in times.add(Loop.current.now) }
+        thread.loop.add(port, in: .default)
+        for round in 1...1000 {
+            let hold = clock.hold()
+            let before = clock.now
+            thread.perform(after: .seconds(1)) {}
+            port.send()
+            hold.release()
+            spin(until: times.entries.count == round)
+            #expect(times.entries.last == before)
+            spin(until: clock.now > before)
+        }
+    }
+
+    @Test func advancingAtOnceMissesNothing() throws {
+        for _ in 0..<100 {
+            let clock = VirtualClock(.manual)
+            let thread = try LoopThread(clock: clock)
+            let count = Count()
+            thread.loop.add(
+                Loop.Timer(every: .seconds(1)) { _ in
+                    count.up()
+                    // Between two runs of the thread too the time stands still.
+                    Loop.current.stop()
+                }, in: .default)
+            clock.advance(by: .seconds(5))
+            #expect(count.value == 5)
+        }
+    }
+
+    @Test func advancingOnTheOwnThreadServesEverythingThatIsDue() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let done = Log<String>()
+        loop.add(
+            Loop.Timer(after: .seconds(1)) { _ in
+                done.add("first")
+                Loop.current.add(Loop.Timer(after: .zero) { _ in done.add("second") }, in: .default)
+            }, in: .default)
+        clock.advance(by: .seconds(1))
+        #expect(done.entries == ["first", "second"])
+        for name in ["p", "q"] {
+            let port = try Loop.PortSource { _ in done.add(name) }
+            loop.add(port, in: .default)
+            port.send()
+        }
+        clock.advance(by: .zero)
+        #expect(done.entries == ["first", "second", "p", "q"])
+    }
+
+    @Test func aLoopRunInsideAHandlerOfAnotherOnTheSameClock() {
+        let clock = VirtualClock()
+        let (outer, inner) = (Loop(clock: clock), Loop(clock: clock))
+        let seen = Log<String>()
+        inner.add(Loop.Timer(after: .seconds(2)) { _ in seen.add("inner \(Loop.current === inner)") }, in: .default)
+        outer.add(
+            Loop.Timer(after: .seconds(1)) { _ in
+                inner.run()
+                seen.add("outer \(Loop.current === outer) \(Loop.current.now)")
+            }, in: .default)
+        outer.run()
+        #expect(seen.entries == ["inner true", "outer true \(seconds(2))"])
+    }
+
+    @Test func theTimeDoesNotJumpToATimerThatHasGone() throws {
+        let clock = VirtualClock()
+        let thread = try LoopThread(clock: clock)
+        let (gone, moved) = (Loop.Timer(after: .seconds(100)) { _ in }, Loop.Timer(after: .seconds(100)) { _ in })
+        let hold = clock.hold()
+        thread.loop.add(gone, in: .default)
+        thread.loop.add(moved, in: .default)
+        spin(until: thread.loop.isWaiting)
+        gone.invalidate()
+        moved.nextFireTime = seconds(7)
+        hold.release()
+        spin(until: !moved.isValid)
+        #expect(clock.now == seconds(7))
+    }
+
+    @Test func theEndOfTimeIsNeverReached() throws {
+        let clock = VirtualClock()
+        let thread = try LoopThread(clock: clock)
+        clock.advance(by: .seconds(Int64.max))
+        clock.advance(by: .seconds(Int64.max))
+        #expect(clock.now < .distantFuture)
+        #expect(try thread.performAndWait { true })
+        thread.stop()
+        thread.join()
+        let (loop, manual) = Loop.inVirtualTime(.manual)
+        loop.add(Loop.Source0 {}, in: .default)
+        manual.advance(by: .seconds(Int64.max))
+        #expect(manual.now < .distantFuture)
+        // A grid from the beginning of time to its end.
+        let all = VirtualClock(startingAt: .distantPast)
+        let long = Loop(clock: all)
+        let calls = Count()
+        let timer = Loop.Timer(every: .seconds(1)) { _ in
+            calls.up()
+            for _ in 0..<3 { all.advance(by: .seconds(Int64.max)) }
+        }
+        long.add(timer, in: .default)
+        #expect(long.run(mode: .default, for: .seconds(2)) == .timedOut)
+        #expect(calls.value == 1)
+    }
+
     @Test func severalLoopsShareAClock() throws {
         let clock = VirtualClock(.manual)
         let threads = try (0..<3).map { try LoopThread(name: "\($0)", clock: clock) }
@@ -141,8 +262,7 @@ import Testing
                 log.add("a \(Loop.current.now)")
             }, in: .default)
         clock.advance(by: .seconds(1))
-        #expect(log.entries == ["a \(seconds(6))"])
-        clock.advance(by: .zero)
+        // The second timer has become due meanwhile, and late.
         #expect(log.entries == ["a \(seconds(6))", "b \(seconds(6))"])
     }
 

@@ -25,10 +25,11 @@ extension Loop {
         /// Takes the item out of every mode of every loop, at once and for good, and releases its handlers with what they captured. May be called inside the item's own handler.
         /// A second call does nothing. CF: `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
-            let modes = itemLock.withLock { () -> [ModeState] in
-                guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return [] }
+            let found = itemLock.withLock { () -> [ModeState]? in
+                guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return nil }
                 return memberships
             }
+            guard let modes = found else { return }
             // Nobody can add the item any more; whoever removes it meanwhile is simply faster.
             for mode in modes { mode.loop?.removeInvalid(self, from: mode) }
             didInvalidate()

@@ -33,6 +33,7 @@ extension Loop {
             self.handler = handler
             self.eventFD = try EventFD()
             super.init()
+            _ = Turn.next()  // Made when first used, which must not be in a signal handler.
         }
 
         /// Makes the port ready in every loop that has it, and wakes them.

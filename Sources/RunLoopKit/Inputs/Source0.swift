@@ -24,6 +24,9 @@ extension Loop {
         /// When the source was signalled, as a turn; 0 when it is not. A signal that finds one waiting does not change its place.
         private let signalTime = Atomic<UInt64>(0)
 
+        /// Whether the signal that waits was to wake loops. Guarded by the item's lock.
+        private var wakes = false
+
         /// Makes a source.
         ///
         /// - Parameters:
@@ -56,6 +59,7 @@ extension Loop {
                 // Release: the performing thread sees what the caller did before.
                 _ = signalTime.compareExchange(
                     expected: 0, desired: Turn.next(), successOrdering: .releasing, failureOrdering: .relaxed)
+                wakes = wake
                 for mode in modesWhileLocked {
                     mode.mayHaveSignal.store(true, ordering: .releasing)
                     if wake { mode.waker.wake() }
@@ -67,6 +71,9 @@ extension Loop {
 
         /// The time of the signal that waits, or 0.
         var pendingSignal: UInt64 { signalTime.load(ordering: .relaxed) }
+
+        /// Whether a loop that gets the source now has to be woken.
+        var wantsToWake: Bool { itemLock.withLock { wakes } && isSignalled }
 
         /// Takes the mark away; false when there is none: invalidated meanwhile, or another loop was faster.
         func takeSignal() -> Bool { signalTime.exchange(0, ordering: .acquiring) != 0 && isValid }

@@ -205,11 +205,12 @@ extension Loop {
 
         /// Begins a call, unless the timer is not due any more, is firing already, or has left `loop`. The loop's lock is held.
         func beginFiring(on loop: Loop, at now: Int64) -> Firing? {
+            let modes = currentModes
+            // First of all: the times are the loop's to read only while the timer is in it.
+            guard modes.contains(where: { $0.waker === loop.waker && $0.mode != .common }) else { return nil }
             guard isValid, !firing.load(ordering: .relaxed), case .at(let scheduled) = fireTime, scheduled <= now else {
                 return nil
             }
-            let modes = currentModes
-            guard modes.contains(where: { $0.waker === loop.waker && $0.mode != .common }) else { return nil }
             firing.store(true, ordering: .relaxed)
             // A firing timer is parked at the end of the heaps, or a nested run would see it due for ever.
             for mode in modes { mode.timers.update(self, deadline: TimerHeap.never, latest: TimerHeap.never) }
@@ -231,7 +232,8 @@ extension Loop {
                 timer.firing.store(false, ordering: .relaxed)
                 // A time set by the handler counts if it is later than the one being served.
                 if case .at(let time) = timer.fireTime, time <= scheduled {
-                    let periods = max(0, now - scheduled) / timer.intervalNanoseconds
+                    let late = now.subtractingReportingOverflow(scheduled)
+                    let periods = (late.overflow ? Int64.max : max(0, late.partialValue)) / timer.intervalNanoseconds
                     timer.missed = Int(periods)
                     timer.fireTime = .at(
                         scheduled.addingSaturating(periods * timer.intervalNanoseconds)
@@ -270,7 +272,12 @@ extension Loop {
             loop.timersChanged(in: mode)
         }
 
-        override func remove(from mode: ModeState) { mode.timers.remove(self) }
+        override func remove(from mode: ModeState) {
+            mode.timers.remove(self)
+            // Sleeping too long is nobody's harm; but virtual time would go where nothing is any more.
+            if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
+        }
+
         override func didInvalidate() { release(&handler) }
     }
 }

@@ -115,6 +115,12 @@ enum System {
         return poll(&request, 1, 0) > 0
     }
 
+    /// Waits until a descriptor is readable, without consuming anything; returns early when a Unix signal interrupts.
+    static func waitUntilReadable(_ descriptor: Descriptor) {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&request, 1, -1)
+    }
+
     // MARK: Time
 
     /// CLOCK_MONOTONIC in nanoseconds: it does not count time in suspend, and nobody sets it.

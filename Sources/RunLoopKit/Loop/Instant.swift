@@ -24,7 +24,7 @@ extension Loop {
 
         /// This instant moved by `duration`, rounded up to a whole nanosecond, saturating.
         public func advanced(by duration: Duration) -> Instant {
-            Instant(nanoseconds: nanoseconds.addingSaturating(duration.wholeNanoseconds))
+            Instant(nanoseconds: Int64(clamping: Int128(nanoseconds) + duration.exactNanoseconds))
         }
 
         /// How far it is from this instant to `other`; negative if `other` is earlier.
@@ -41,15 +41,14 @@ extension Loop {
 }
 
 extension Duration {
-    /// Nanoseconds, rounded up so that a wait is never cut short, and saturating.
-    var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        // Division truncates towards zero, which is up for negative values.
-        let fraction = attoseconds > 0 ? (attoseconds + 999_999_999) / 1_000_000_000 : attoseconds / 1_000_000_000
-        return product.addingSaturating(fraction)
+    /// Nanoseconds, rounded up so that a wait is never cut short.
+    fileprivate var exactNanoseconds: Int128 {
+        let (quotient, remainder) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return remainder > 0 ? quotient + 1 : quotient
     }
+
+    /// The same, saturating.
+    var wholeNanoseconds: Int64 { Int64(clamping: exactNanoseconds) }
 }
 
 extension Int64 {

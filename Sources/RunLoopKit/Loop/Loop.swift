@@ -46,6 +46,9 @@ public final class Loop: @unchecked Sendable {
     /// the lock for nothing. Relaxed: the wake word orders it.
     let hasBlocks = Atomic<Bool>(false)
 
+    /// Set by `close`: every run ends, and no other begins.
+    let isClosing = Atomic<Bool>(false)
+
     /// Whether blocks that a pass has already taken out are to be dropped. Relaxed: it comes as soon as it comes.
     let discardsBlocks = Atomic<Bool>(false)
 
@@ -83,7 +86,8 @@ public final class Loop: @unchecked Sendable {
 
     /// Makes a loop that runs in virtual time, for the calling thread. See `VirtualClock`.
     ///
-    /// It exists beside the thread's own loop: inside its handlers `Loop.current` is this one. It ends when the last reference to it goes.
+    /// It exists beside the thread's own loop: inside its handlers `Loop.current` is this one. It ends by `end()`, or when the last reference to it goes;
+    /// a handler that captures the loop it is in keeps both alive until it is invalidated or the loop ended.
     public convenience init(clock: VirtualClock) {
         self.init(clock: .virtual(clock), owner: ThreadLoops.current.id)
     }
@@ -95,7 +99,7 @@ public final class Loop: @unchecked Sendable {
         if case .virtual(let clock) = clock { clock.attach(self) }
     }
 
-    deinit { end() }
+    deinit { end(tellingSources: false) }
 
     /// The calling thread's loop, made on first use. Inside a handler: the loop that called it. CF: `CFRunLoopGetCurrent`.
     ///
@@ -241,9 +245,10 @@ public final class Loop: @unchecked Sendable {
     }
 
     private func leave(_ item: Item, _ state: ModeState) -> Bool {
-        guard item.leave(state) else { return false }
+        guard item.isIn(state) else { return false }
+        // In this order: once it has left, another loop may take it, under another lock.
         item.remove(from: state)
-        return true
+        return item.leave(state)
     }
 
     func existingState(for mode: Mode) -> ModeState? { modeStates.first { $0.mode == mode } }
@@ -266,29 +271,26 @@ public final class Loop: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Refuses items and blocks from now on. Blocks accepted before still run, or are dropped when `discardingBlocks`.
-    func close(discardingBlocks: Bool) {
-        let dropped = lock.withLock { () -> [BlockQueue.Block?] in
-            refusesWork = true
-            guard discardingBlocks else { return [] }
-            discardsBlocks.store(true, ordering: .relaxed)
-            hasBlocks.store(false, ordering: .relaxed)
-            return blocks.takeAll()
+    /// Ends a loop that was made with `Loop(clock:)`, as the end of its thread does with others: items leave it, cancel handlers run, blocks that never
+    /// ran are dropped, its descriptors are closed, and from now on it refuses everything. A second call does nothing.
+    ///
+    /// When the last reference goes the loop ends too, but without calling cancel handlers: there is no loop any more that they could
+    /// be told of.
+    ///
+    /// - Precondition: Called on the loop's own thread, outside its runs, for a loop that was made with `Loop(clock:)`; traps otherwise.
+    public func end() {
+        requireOwnThread("end()")
+        guard currentMode == nil, clock.isVirtual else {
+            fatalError(
+                "RunLoopKit: Loop.end() was called on a loop that runs, or that belongs to a thread. A thread's loop ends with its thread; "
+                    + "to end a run, call stop().")
         }
-        _ = consume dropped  // What they captured may call us: not with the lock held.
-    }
-
-    /// Runs every mode for which a block is left, without waiting. The loop is closed, so there is an end to it.
-    func runAcceptedBlocks() {
-        while let mode = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) }?.mode }
-        ) {
-            run(mode: mode, for: .zero)
-        }
+        end(tellingSources: true)
     }
 
     /// Ends the loop: called by its thread when that ends, or when the last reference goes.
-    func end() {
-        if case .virtual(let clock) = clock { clock.detach(self) }
+    func end(tellingSources: Bool) {
+        if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
         let (members, dropped) = lock.withLock { () -> ([(ModeState, [Item])], [BlockQueue.Block?]) in
             guard !hasEnded else { return ([], []) }
             hasEnded = true
@@ -299,12 +301,42 @@ public final class Loop: @unchecked Sendable {
             hasBlocks.store(false, ordering: .relaxed)
             return (members, blocks.takeAll())
         }
+        drop(dropped)
         for (state, items) in members {
-            for item in items { item.didLeave(state.mode, of: self) }
+            if tellingSources { for item in items { item.didLeave(state.mode, of: self) } }
             state.close()
         }
-        _ = consume dropped
         timerFD = nil
         waker.close()
+    }
+
+    /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in `runAcceptedBlocks()`, or are dropped.
+    func close(discardingBlocks: Bool) {
+        let dropped = lock.withLock { () -> [BlockQueue.Block?] in
+            refusesWork = true
+            guard discardingBlocks else { return [] }
+            discardsBlocks.store(true, ordering: .relaxed)
+            hasBlocks.store(false, ordering: .relaxed)
+            return blocks.takeAll()
+        }
+        drop(dropped)
+        // Release: see isStopped.
+        isClosing.store(true, ordering: .releasing)
+        waker.wake()
+    }
+
+    /// Runs the blocks that are left, in whichever mode, without waiting and without observers. The loop is closed, so there is an end to it.
+    func runAcceptedBlocks() {
+        while let state = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) } }) {
+            let outer = enter(state)
+            performBlocks(for: state)
+            leave(for: outer)
+        }
+    }
+
+    /// Lets go of blocks that will never run. What they captured may call us: not with the lock held.
+    private func drop(_ blocks: [BlockQueue.Block?]) {
+        // Their handles cannot withdraw them any more.
+        for block in blocks { _ = block?.handle?.take() }
     }
 }

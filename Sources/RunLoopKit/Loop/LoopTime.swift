@@ -11,6 +11,13 @@ enum LoopTime: Sendable {
         }
     }
 
+    func isSame(as other: LoopTime) -> Bool {
+        switch (self, other) {
+        case (.virtual(let own), .virtual(let other)): own === other
+        default: false
+        }
+    }
+
     var isVirtual: Bool {
         if case .virtual = self { true } else { false }
     }

@@ -9,6 +9,7 @@ final class ModeState {
 
     /// The loop's, kept here so that a source can wake its loops without asking for them.
     let waker: Waker
+    let isVirtual: Bool
 
     private(set) var source0s: [Loop.Source0] = []
     private(set) var observers: [Loop.Observer] = []
@@ -33,6 +34,7 @@ final class ModeState {
         self.mode = mode
         self.loop = loop
         self.waker = loop.waker
+        self.isVirtual = loop.clock.isVirtual
         self.timers = TimerHeap()
         self.timers.owner = ObjectIdentifier(self)
     }
@@ -64,6 +66,7 @@ final class ModeState {
         source0s.append(source)
         // It may have been signalled before it came.
         mayHaveSignal.store(true, ordering: .releasing)
+        if source.wantsToWake { waker.wake() }
     }
 
     func remove(_ source: Loop.Source0) { source0s.removeAll { $0 === source } }

@@ -55,7 +55,7 @@ extension Loop {
     // MARK: Blocks
 
     /// Runs the blocks posted for this mode that are there now. What they post waits; blocks for other modes stay.
-    private func performBlocks(for mode: ModeState) {
+    func performBlocks(for mode: ModeState) {
         guard hasBlocks.load(ordering: .relaxed) else { return }
         var (taken, common) = lock.withLock { () -> ([BlockQueue.Block?], [Mode]) in
             hasBlocks.store(false, ordering: .relaxed)
@@ -65,13 +65,14 @@ extension Loop {
             guard let block = taken[index], block.modes.admits(mode.mode, common: common) else { continue }
             // What the block captured goes before the next one runs.
             taken[index] = nil
-            guard !discardsBlocks.load(ordering: .relaxed) else { continue }
-            if block.handle?.take() ?? true { loopIsCallingOutToABlock(block.body) }
+            let isWanted = block.handle?.take() ?? true
+            if isWanted, !discardsBlocks.load(ordering: .relaxed) { loopIsCallingOutToABlock(block.body) }
         }
-        lock.withLock {
-            blocks.giveBack(taken)
-            if !blocks.isEmpty { hasBlocks.store(true, ordering: .relaxed) }
+        let withdrawn = lock.withLock { () -> [BlockQueue.Block] in
+            defer { if !blocks.isEmpty { hasBlocks.store(true, ordering: .relaxed) } }
+            return blocks.giveBack(&taken)
         }
+        _ = consume withdrawn  // What they captured may call us: not with the lock held.
     }
 
     // MARK: Version-0 sources
@@ -89,15 +90,13 @@ extension Loop {
             let keyed = signalled.map { ($0.order, $0.pendingSignal, $0) }
             signalled = keyed.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
         }
+        // The others keep their marks until their turn comes: a run nested in a handler may perform them first.
+        if signalled.count > 1 { mode.mayHaveSignal.store(true, ordering: .relaxed) }
         var hasHandled = false
         for source in signalled where source.takeSignal() {
             loopIsCallingOutToASource0(source)
             hasHandled = true
-            if run.returnsAfterSourceHandled {
-                // The others keep their marks.
-                mode.mayHaveSignal.store(true, ordering: .relaxed)
-                break
-            }
+            if run.returnsAfterSourceHandled { break }
         }
         return hasHandled
     }

@@ -90,7 +90,7 @@ extension Loop {
     }
 
     /// Acquire: what the thread that stopped us did before is seen.
-    var isStopped: Bool { stopFlag.load(ordering: .acquiring) == .stopped }
+    var isStopped: Bool { stopFlag.load(ordering: .acquiring) == .stopped || isClosing.load(ordering: .acquiring) }
 
     private static let complaintAboutCommon: Void = System.complain(
         "RunLoopKit: a loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run in one of "
@@ -130,26 +130,31 @@ extension Loop {
     }
 
     /// What a run saves of the one it is nested in, and restores.
-    private struct Outer {
+    struct Outer {
         let state: ModeState?
         let stopFlag: RunState
         let ignoredWakeUps: Bool
         let runningLoop: Loop?
+        let informsClock: Bool
         let wasWoken: Bool
     }
 
-    private func enter(_ state: ModeState) -> Outer {
+    func enter(_ state: ModeState) -> Outer {
         let outerState = lock.withLock {
             let outer = currentState
             currentState = state
             return outer
         }
         let thread = ThreadLoops.current
-        if outerState == nil, case .virtual(let clock) = clock, !keepsClockInformed { clock.beginRun() }
+        // A thread counts once: a run inside a handler of another loop on this clock takes that loop's place.
+        let informsClock =
+            outerState == nil && !keepsClockInformed && !(thread.runningLoop?.clock.isSame(as: clock) ?? false)
+        if informsClock, case .virtual(let clock) = clock { clock.beginRun() }
         defer { thread.runningLoop = self }
         let outer = Outer(
             state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring),
-            ignoredWakeUps: ignoresWakeUps, runningLoop: thread.runningLoop, wasWoken: wasWoken)
+            ignoredWakeUps: ignoresWakeUps, runningLoop: thread.runningLoop,
+            informsClock: informsClock, wasWoken: wasWoken)
         stopIgnoringWakeUps()
         wasWoken = false
         return outer
@@ -158,11 +163,14 @@ extension Loop {
     /// Forgets the wake-ups of the time in which they were ignored.
     func stopIgnoringWakeUps() {
         guard ignoresWakeUps else { return }
-        waker.forget()
+        // An outer run may need to know: see leave(for:).
+        if waker.forget() { wasWoken = true }
         ignoresWakeUps = false
+        // A stop that came since the last look at it has had its wake-up forgotten with the others.
+        if isStopped { waker.wake() }
     }
 
-    private func leave(for outer: Outer) {
+    func leave(for outer: Outer) {
         stopFlag.store(outer.stopFlag, ordering: .releasing)
         let outerHasWork = lock.withLock {
             currentState = outer.state
@@ -170,12 +178,12 @@ extension Loop {
             return blocks.hasBlock(for: state.mode, common: commonModes)
                 || state.source0s.contains { $0.pendingSignal != 0 }
         }
-        // Somebody woke the loop while the inner run had it, for work that only the outer run can do. That wake-up is
-        // spent; the outer run needs one.
-        if outerHasWork { waker.wake() }
+        // Somebody woke the loop while the inner run had it, for work that only the outer run can do, or to stop that too.
+        // The wake-up is spent; the outer run needs one.
+        if outerHasWork || isStopped { waker.wake() }
         wasWoken = wasWoken || outer.wasWoken
         ignoresWakeUps = outer.ignoredWakeUps
         ThreadLoops.current.runningLoop = outer.runningLoop
-        if outer.state == nil, case .virtual(let clock) = clock, !keepsClockInformed { clock.endRun() }
+        if outer.informsClock, case .virtual(let clock) = clock { clock.endRun() }
     }
 }

@@ -33,7 +33,7 @@ final class ThreadLoops {
         System.set(pointer, for: ThreadLoops.key)
         let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
         withExtendedLifetime(loops) {
-            loops.ownLoop?.end()
+            loops.ownLoop?.end(tellingSources: true)
             System.set(nil, for: ThreadLoops.key)
         }
     }

@@ -55,8 +55,8 @@ public final class VirtualClock: @unchecked Sendable {
     ///   - start: The first instant; zero unless you say otherwise.
     public init(_ advance: Advance = .automatic, startingAt start: Loop.Instant = Loop.Instant(nanoseconds: 0)) {
         self.advance = advance
-        self.time = start.nanoseconds
-        self.limit = advance == .automatic ? .max : start.nanoseconds
+        self.time = min(start.nanoseconds, TimerHeap.never - 1)
+        self.limit = advance == .automatic ? .max : time
     }
 
     /// The virtual time.
@@ -114,10 +114,10 @@ public final class VirtualClock: @unchecked Sendable {
         guard advance == .manual else { return pass(nanoseconds) }
         // Loops are looked at, and perhaps released, without the lock: one that ends comes back here.
         let owners = lock.withLock { attached }
-        let ownLoop = owners.lazy.compactMap { $0.owner() }.first { $0.isOnOwnThread }
-        if let ownLoop, ownLoop.currentMode != nil { return pass(nanoseconds) }
+        let ownLoops = owners.compactMap { $0.owner() }.filter { $0.isOnOwnThread }
+        if ownLoops.contains(where: { $0.currentMode != nil }) { return pass(nanoseconds) }
         let target = lock.withLock { raiseLimit(by: nanoseconds) }
-        if let ownLoop { ownLoop.run(mode: .default, until: Loop.Instant(nanoseconds: target)) }
+        for loop in ownLoops { loop.run(until: target) }
         lock.withLock {
             jumpIfIdle()
             while time < target || !isIdle { changed.wait(with: lock) }
@@ -127,16 +127,21 @@ public final class VirtualClock: @unchecked Sendable {
     /// Moves the time without serving anything.
     private func pass(_ nanoseconds: Int64) {
         lock.withLock {
-            time = time.addingSaturating(nanoseconds)
+            time = time(after: nanoseconds)
             limit = max(limit, time)
             wakeTheDue()
         }
     }
 
     private func raiseLimit(by nanoseconds: Int64) -> Int64 {
-        let target = time.addingSaturating(nanoseconds)
+        let target = time(after: nanoseconds)
         limit = max(limit, target)
         return target
+    }
+
+    /// The end of time is never reached: what is due then never comes.
+    private func time(after nanoseconds: Int64) -> Int64 {
+        min(time.addingSaturating(nanoseconds), TimerHeap.never - 1)
     }
 
     // MARK: For loops
@@ -145,8 +150,7 @@ public final class VirtualClock: @unchecked Sendable {
         lock.withLock { attached.append((ObjectIdentifier(loop), { [weak loop] in loop })) }
     }
 
-    func detach(_ loop: Loop) {
-        let id = ObjectIdentifier(loop)
+    func detach(_ id: ObjectIdentifier) {
         lock.withLock { attached.removeAll { $0.id == id } }
     }
 
@@ -202,5 +206,23 @@ public final class VirtualClock: @unchecked Sendable {
             sleeper.waker.wakeSilently()
         }
         sleepers.removeAll { $0.deadline <= time }
+    }
+}
+
+extension Loop {
+    /// Runs the default mode until a time on a manual clock, and then for as long as there is something to do without time passing.
+    fileprivate func run(until target: Int64) {
+        run(mode: .default, until: Instant(nanoseconds: target))
+        while hasWorkNow(in: .default) { run(mode: .default, for: .zero) }
+    }
+
+    /// Whether a pass in `mode` would find something to do at once.
+    private func hasWorkNow(in mode: Mode) -> Bool {
+        lock.withLock {
+            guard let state = existingState(for: mode), !hasEnded else { return false }
+            return blocks.hasBlock(for: mode, common: commonModes) || state.source0s.contains { $0.isSignalled }
+                || (state.timers.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds || !state.ready.isEmpty
+                || state.poller.map { System.isReadable($0.descriptor) } ?? false
+        }
     }
 }

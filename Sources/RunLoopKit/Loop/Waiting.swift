@@ -112,15 +112,18 @@ extension Loop {
     }
 
     private func sleep(until deadline: Int64, in mode: ModeState) -> Int {
-        if case .virtual(let clock) = clock {
-            let mustWait = clock.sleep(self, until: deadline, on: mode.poller!.descriptor)
-            defer { clock.awake(self) }
-            if !mustWait { return 0 }
+        let poller = mode.poller!
+        guard case .virtual(let clock) = clock else {
             Tally.count(tally.waits)
-            return mode.poller!.wait(blocking: true)
+            return poller.wait(blocking: true)
         }
-        Tally.count(tally.waits)
-        return mode.poller!.wait(blocking: true)
+        if clock.sleep(self, until: deadline, on: poller.descriptor) {
+            Tally.count(tally.waits)
+            // What woke us stays in the epoll set until the clock knows that we are awake: or it would look idle for a moment.
+            System.waitUntilReadable(poller.descriptor)
+        }
+        clock.awake(self)
+        return poller.wait(blocking: false)
     }
 
     /// Makes the kernel wake the loop at `deadline`. The lock is held.
@@ -130,12 +133,12 @@ extension Loop {
 
     /// To be called when a mode's timers changed: a loop that sleeps in this mode must not sleep too long. The lock is held.
     func timersChanged(in mode: ModeState) {
-        guard let sleeping, sleeping.mode === mode, let wakeUp = mode.timers.wakeUpTime(), wakeUp < sleeping.deadline
-        else {
-            return
-        }
+        guard let sleeping, sleeping.mode === mode else { return }
+        // A virtual clock must not jump to a deadline that has gone either: the loop looks once more.
+        guard !clock.isVirtual else { return waker.wakeSilently() }
+        guard let wakeUp = mode.timers.wakeUpTime(), wakeUp < sleeping.deadline else { return }
         self.sleeping = (mode, wakeUp)
         // Arming the timerfd from here spares waking the loop's thread only to make it do that.
-        if clock.isVirtual { waker.wakeSilently() } else { arm(at: wakeUp) }
+        arm(at: wakeUp)
     }
 }

@@ -73,8 +73,8 @@ final class Waker: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
-    /// Forgets wake-ups: whoever begins a pass looks at everything. Acquire: see above.
-    func forget() { _ = word.exchange(Waker.running, ordering: .acquiring) }
+    /// Forgets wake-ups: whoever begins a pass looks at everything. Says whether there was one. Acquire: see above.
+    func forget() -> Bool { word.exchange(Waker.running, ordering: .acquiring) == Waker.notified }
 
     /// Marks the loop asleep; false, and no mark, when it has been notified.
     ///

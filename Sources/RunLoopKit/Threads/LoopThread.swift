@@ -162,12 +162,8 @@ private final class Worker: @unchecked Sendable {
     private let lock = Lock()
     private let changed = Condition()
 
-    /// Release and acquire: who sees it sees what the stopping thread did before.
-    private let mustStop = Atomic<Bool>(false)
-
     // Guarded by `lock`.
     private var startResult: Result<Loop, LoopError>?
-    private var keepAlive: Loop.PortSource?
     private var handle = Handle.none
 
     init(clock: LoopTime) { self.clock = clock }
@@ -195,23 +191,18 @@ private final class Worker: @unchecked Sendable {
         defer { if case .virtual(let clock) = clock { clock.endRun() } }
         do throws(LoopError) {
             try loop.prepare(.default)
-            // A send stays until a run serves it: a stop is never lost. It is sent again for each run that it ends, since they may be nested.
-            let keepAlive = try Loop.PortSource { [unowned loop, unowned self] _ in
-                loop.stop()
-                self.wakeToStop()
-            }
+            // With a port in it the loop always has something to wait for.
+            let keepAlive = try Loop.PortSource { _ in }
             loop.add(keepAlive, in: .common)
-            lock.withLock { self.keepAlive = keepAlive }
         } catch {
-            loop.end()
+            loop.end(tellingSources: true)
             return report(.failure(error))
         }
         report(.success(loop))
         // A stop of the loop itself, by a handler, ends a run but not the thread.
-        while !mustStop.load(ordering: .acquiring) { loop.run() }
+        while !loop.isClosing.load(ordering: .acquiring) { loop.run() }
         loop.runAcceptedBlocks()
-        lock.withLock { self.keepAlive }?.invalidate()
-        loop.end()
+        loop.end(tellingSources: true)
     }
 
     private func report(_ result: Result<Loop, LoopError>) {
@@ -225,12 +216,9 @@ private final class Worker: @unchecked Sendable {
 
     func stop(discarding: Bool) {
         guard let loop = lock.withLock({ try? startResult?.get() }) else { return }
+        // The stop flag: it ends every run of the loop, and no other begins, so it is not lost when it comes before the first.
         loop.close(discardingBlocks: discarding)
-        mustStop.store(true, ordering: .releasing)
-        wakeToStop()
     }
-
-    private func wakeToStop() { lock.withLock { keepAlive }?.send() }
 
     func join() {
         let thread = lock.withLock { () -> CThread? in

@@ -29,7 +29,11 @@ final class Reply<Value>: @unchecked Sendable {
     /// The block to post. It alone keeps this object alive.
     func makeBlock() -> @Sendable () -> Void { { self.run() } }
 
-    func cancel() { if claim() { answer(.failure(CancellationError())) } }
+    func cancel() {
+        guard claim() else { return }
+        work = nil
+        answer(.failure(CancellationError()))
+    }
 
     private func run() { if claim() { answer(doWork()) } }
 
