@@ -19,6 +19,7 @@ import Testing
 }
 
 extension Scenario: CustomTestStringConvertible {
+    /// The title.
     public var testDescription: String { title }
 }
 

@@ -40,8 +40,9 @@ import Testing
         #expect(actual.output.split(separator: "\n") == expected.output.split(separator: "\n"))
     }
 
-    @Test func aProgramWithOnlyTheMainLoopStaysAliveForTheQueue() throws {
-        let outcome = try run("MainQueueProgram", "stay")
+    @Test(arguments: ["stay", "prepared"])
+    func aProgramWithOnlyTheMainLoopStaysAliveForTheQueue(_ argument: String) throws {
+        let outcome = try run("MainQueueProgram", argument)
         #expect(outcome.status == 0)
         #expect(outcome.output == "sync on main: true\nmain actor: true\nmain actor again: true\nstopped\n")
     }

@@ -233,6 +233,15 @@ import Testing
         #expect(clock.now == seconds(30_000_000))
     }
 
+    @Test func anOuterRunTimesOutAlthoughANestedOneSleptOverItsDeadline() {
+        let (loop, clock) = Loop.inVirtualTime()
+        loop.add(Loop.Source0 {}, in: .default)
+        loop.add(Loop.Source0 {}, in: "nested")
+        loop.perform { Loop.current.run(mode: "nested", for: .seconds(10)) }
+        #expect(loop.run(mode: .default, for: .seconds(5)) == .timedOut)
+        #expect(clock.now == seconds(10))
+    }
+
     @Test func aTimerDueAtTheEndOfARunStillFires() {
         let (loop, _) = Loop.inVirtualTime()
         let count = Count()

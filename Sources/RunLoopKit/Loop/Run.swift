@@ -62,6 +62,7 @@ extension Loop {
         requireOwnThread("prepare(_:)")
         try lock.withLock { () throws(LoopError) in
             guard !hasEnded, mode != .common else { return }
+            findMainQueue()
             try open(state(for: mode))
         }
     }
@@ -113,13 +114,15 @@ extension Loop {
     // MARK: Beginning and end of a run
 
     private func stateToRun(_ mode: Mode) -> ModeState? {
-        if mainQueue == nil, self === Loop.main { mainQueue = MainQueue() }
+        findMainQueue()
         guard !hasEnded, let state = existingState(for: mode), hasWork(state) else { return nil }
         do { try open(state) } catch {
             fatalError("RunLoopKit: running a loop in mode \(mode): \(error). Loop.prepare(_:) throws this instead.")
         }
         return state
     }
+
+    private func findMainQueue() { if mainQueue == nil, self === Loop.main { mainQueue = MainQueue() } }
 
     /// Makes what descriptors are missing. The lock is held.
     private func open(_ state: ModeState) throws(LoopError) {

@@ -1,5 +1,5 @@
 // Scenarios with the main dispatch queue, on RunLoopKit ("kit") or the toolchain's CFRunLoop ("cf"): prints the traces.
-// With "stay": has nothing in it but Loop.main.run(), and a thread that ends it through the queue.
+// With "stay" or "prepared": has nothing in it but Loop.main.run(), and a thread that ends it through the queue.
 import ConformanceSupport
 import Dispatch
 import Foundation
@@ -45,7 +45,8 @@ case "kit":
     print(play(KitSubject(realTimeOn: .main)).joined(separator: "\n"))
 case "cf":
     print(play(CFSubject()).joined(separator: "\n"))
-case "stay":
+case "stay", "prepared":
+    if CommandLine.arguments[1] == "prepared" { try Loop.main.prepare(.default) }
     let thread = try LoopThread(name: "elsewhere")
     thread.perform {
         // Posted when the main loop has had time to think that it has nothing to do.
@@ -61,6 +62,6 @@ case "stay":
     Loop.main.run()
     print("stopped")
 default:
-    print("usage: MainQueueProgram kit [MOMENT]|cf [MOMENT]|stay")
+    print("usage: MainQueueProgram kit [MOMENT]|cf [MOMENT]|stay|prepared")
     exit(64)
 }
