@@ -77,17 +77,16 @@ import Testing
 
     @Test func modesThatNeverRunOwnNoDescriptors() async {
         await #expect(processExitsWith: .success) {
+            // Some room for what the runtime opens for itself.
             let before = Kernel.descriptors
             let loop = Loop.current
             for index in 0..<100 { loop.add(Loop.Source0 {}, in: Loop.Mode("\(index)")) }
             loop.perform {}
             loop.wakeUp()
-            precondition(Kernel.descriptors == before)
-            loop.run(mode: "7", for: .zero)
-            // The wake-up eventfd, the timerfd and this mode's epoll set.
-            precondition(Kernel.descriptors == before + 3)
-            loop.run(mode: "8", for: .zero)
-            precondition(Kernel.descriptors == before + 4)
+            precondition(Kernel.descriptors < before + 20, "\(Kernel.descriptors) \(before)")
+            // An epoll set for each.
+            for index in 0..<100 { loop.run(mode: Loop.Mode("\(index)"), for: .zero) }
+            precondition(Kernel.descriptors >= before + 100, "\(Kernel.descriptors) \(before)")
         }
     }
 }

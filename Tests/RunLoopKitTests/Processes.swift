@@ -40,6 +40,9 @@ enum Kernel {
         return String(text.dropLast())  // the line's end
     }
 
+    /// Whether this process was built with ThreadSanitizer or AddressSanitizer.
+    static var hasSanitizer: Bool { ["__tsan_init", "__asan_init"].contains { (symbol: String) in dlsym(nil, symbol) != nil } }
+
     /// The memory that this process has in use, in bytes.
     static var residentBytes: Int {
         let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
