@@ -17,12 +17,15 @@ let package = Package(
             name: "RunLoopBenchmarks", dependencies: ["RunLoopKit", "CLinux"], path: "Benchmarks/RunLoopBenchmarks"),
         .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"]),
         // Runs the demo as a program.
-        .testTarget(name: "DemoTests", dependencies: ["RunLoopDemo"]),
+        .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo"]),
+        .target(name: "ProgramSupport", path: "Tests/ProgramSupport"),
         // Compares with the toolchain's own CFRunLoop.
         .testTarget(name: "ConformanceTests", dependencies: ["ConformanceSupport", "RunLoopKit"]),
         .target(name: "ConformanceSupport", dependencies: ["RunLoopKit", "CLinux"], path: "Tests/ConformanceSupport"),
         // Main threads of their own, run by MainThreadTests.
-        .testTarget(name: "MainThreadTests", dependencies: ["MainQueueProgram", "PlainProgram", "AsyncMainProgram"]),
+        .testTarget(
+            name: "MainThreadTests",
+            dependencies: ["ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram"]),
         .executableTarget(
             name: "MainQueueProgram", dependencies: ["ConformanceSupport", "RunLoopKit"],
             path: "Tests/Programs/MainQueueProgram"),

@@ -21,7 +21,7 @@ package final class Stage {
     package func log(_ line: String) { trace.append(line) }
 
     /// The scenario is over: lets go of everything that knows this stage.
-    private func clear() {
+    package func clear() {
         actions = []
         loop = nil
     }

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramSupport
 import Testing
 
 /// The manners of the program.
@@ -29,7 +30,7 @@ import Testing
     }
 
     @Test func aClosedPipeIsNoCrash() throws {
-        let demo = try Demo.runReadingOneLine("trace")
+        let demo = try Demo.runReadingOneLine(["trace"])
         #expect(demo.status == 0 && demo.errors == "")
     }
 }

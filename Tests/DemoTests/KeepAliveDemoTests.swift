@@ -1,4 +1,5 @@
 import Foundation
+import ProgramSupport
 import Testing
 
 @Suite struct KeepAliveDemoTests {
@@ -119,7 +120,7 @@ import Testing
     }
 }
 
-extension Demo {
+extension Program {
     /// The output, if it is one JSON object on one line and nothing else.
     fileprivate var onlyObject: [String: Any]? {
         guard let objects, objects.count == 1, output.hasSuffix("}\n") else { return nil }

@@ -41,7 +41,9 @@ enum Kernel {
     }
 
     /// Whether this process was built with ThreadSanitizer or AddressSanitizer.
-    static var hasSanitizer: Bool { ["__tsan_init", "__asan_init"].contains { (symbol: String) in dlsym(nil, symbol) != nil } }
+    static var hasSanitizer: Bool {
+        ["__tsan_init", "__asan_init"].contains { (symbol: String) in dlsym(nil, symbol) != nil }
+    }
 
     /// The memory that this process has in use, in bytes.
     static var residentBytes: Int {

@@ -56,10 +56,9 @@ final class Waiter<Value>: @unchecked Sendable {
     private var result: Result<Value, any Error>?
 
     func fulfil(_ result: Result<Value, any Error>) {
-        lock.withLock {
-            self.result = result
-            changed.broadcast()
-        }
+        lock.withLock { self.result = result }
+        // Without the lock, or the waiter would wake only to wait for it.
+        changed.broadcast()
     }
 
     func wait() throws -> Value {

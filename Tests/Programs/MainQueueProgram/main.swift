@@ -36,6 +36,7 @@ func play(_ subject: any Subject) -> [String] {
         scenario.play(s)
         trace += s.trace
         s.forgetObservers()
+        s.clear()
     }
     return trace
 }
