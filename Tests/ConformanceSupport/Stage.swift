@@ -23,6 +23,7 @@ package final class Stage {
     /// The scenario is over: lets go of everything that knows this stage.
     package func clear() {
         actions = []
+        observers = []
         loop = nil
     }
 

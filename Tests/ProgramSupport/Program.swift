@@ -53,7 +53,7 @@ package struct Program {
         return Program(
             status: process.terminationReason == .exit ? process.terminationStatus : -1,
             output: String(decoding: text, as: UTF8.self),
-            errors: String(decoding: try Data(contentsOf: complaints), as: UTF8.self))
+            errors: String(decoding: try FileHandle(forReadingFrom: complaints).readDataToEndOfFile(), as: UTF8.self))
     }
 
     package var lines: [String] { output.split(separator: "\n").map(String.init) }
