@@ -15,6 +15,9 @@ struct MainQueue {
         if descriptor < 0 { return nil }
     }
 
+    /// Whether an edge was seen where the queue could not be drained: in a mode that is not common, or inside a drain. It does not come again.
+    var hasBeenPassedOver = false
+
     /// For the pollers.
     var wakeUpDescriptor: Descriptor { descriptor }
 
@@ -52,6 +55,20 @@ extension Loop {
     func takeMainQueue(in run: Run) -> Bool {
         guard let mainQueue, !run.hasJustDrainedMainQueue, servesMainQueue(in: run.mode.mode) else { return false }
         return mainQueue.takeReadiness()
+    }
+
+    /// An edge of the queue's eventfd: whether it is to be drained now.
+    func takeMainQueue(in mode: Mode) -> Bool {
+        if servesMainQueue(in: mode) { return mainQueue?.takeReadiness() ?? false }
+        mainQueue?.hasBeenPassedOver = true
+        return false
+    }
+
+    /// Whether the queue waits for a drain that an earlier edge has asked for in vain.
+    func mainQueueWaits(in mode: Mode) -> Bool {
+        guard let mainQueue, mainQueue.hasBeenPassedOver, servesMainQueue(in: mode) else { return false }
+        self.mainQueue?.hasBeenPassedOver = false
+        return mainQueue.isReady
     }
 
     /// Step 3.9, for the main queue.

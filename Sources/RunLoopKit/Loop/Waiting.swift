@@ -44,7 +44,7 @@ extension Loop {
         case ReadyList.timers:
             return lock.withLock { isTimerDue(in: mode) } ? .timers : nil
         case ReadyList.mainQueue:
-            return servesMainQueue(in: mode.mode) && mainQueue?.takeReadiness() ?? false ? .mainQueue : nil
+            return takeMainQueue(in: mode.mode) ? .mainQueue : nil
         default:
             return lock.withLock { mode.ports.source(for: token)?.hasWork ?? false } ? .port(token) : nil
         }
@@ -60,8 +60,7 @@ extension Loop {
         let mode = run.mode
         // nil: look, but do not wait.
         let deadline = lock.withLock { polls ? lookAtTimers(of: mode) : deadlineToSleepUntil(in: run) }
-        // Its edge may have been seen where it could not be served.
-        let isMainQueueReady = servesMainQueue(in: mode.mode) && mainQueue?.isReady ?? false
+        let isMainQueueReady = mainQueueWaits(in: mode.mode)
         let count: Int
         if let deadline, !isMainQueueReady, waker.beginWait() {
             count = sleep(until: deadline, in: mode)
