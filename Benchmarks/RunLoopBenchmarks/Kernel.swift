@@ -50,8 +50,8 @@ protocol Signal: AnyObject, Sendable {
     func wait()
 }
 
-/// An eventfd in an epoll set, edge-triggered and never read: two system calls from a signal to who waits for it. There is no cheaper
-/// way to wake a thread that waits for descriptors.
+/// An eventfd in an epoll set, edge-triggered and never read: two system calls from a signal to who waits for it. There
+/// is no cheaper way to wake a thread that waits for descriptors.
 final class EdgeSignal: Signal {
     private let event = check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
     private let poll = check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))

@@ -11,7 +11,8 @@ protocol Scenario: Sendable {
 
 /// One way to do what a scenario measures.
 protocol Subject: AnyObject {
-    /// How the subject is called in tables and in JSON. The same from release to release, so that figures can be compared.
+    /// How the subject is called in tables and in JSON. The same from release to release, so that figures can be
+    /// compared.
     var name: String { get }
 }
 
@@ -21,15 +22,16 @@ protocol OperationSubject: Subject {
     func measure(_ count: Int) -> Int64
 }
 
-/// How much to do. In rounds: in each round every subject has its turn, each time another one being the first, so that a machine that
-/// is slow for a while is slow for all of them.
+/// How much to do. In rounds: in each round every subject has its turn, each time another one being the first, so that
+/// a machine that is slow for a while is slow for all of them.
 struct Effort {
     let timerRounds: Int
     let periodsPerRound: Int
     let operationRounds: Int
     let operationsPerRound: Int
 
-    // Many short rounds: if others take the machine for a moment, that is a few rounds, and the median does not see them.
+    // Many short rounds: if others take the machine for a moment, that is a few rounds, and the median does not see
+    // them.
     static let full = Effort(timerRounds: 6, periodsPerRound: 500, operationRounds: 60, operationsPerRound: 500)
     static let quick = Effort(timerRounds: 2, periodsPerRound: 100, operationRounds: 5, operationsPerRound: 100)
 }

@@ -11,7 +11,8 @@ enum TextReport {
         return parts.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n\n"
     }
 
-    /// What the process may use, which `taskset` restricts: the bits of a mask, which Foundation's count of processors ignores.
+    /// What the process may use, which `taskset` restricts: the bits of a mask, which Foundation's count of processors
+    /// ignores.
     private static var cpus: String {
         let key = "Cpus_allowed:"
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
@@ -80,7 +81,8 @@ private enum Histogram {
         }
     }
 
-    /// A line with a mark at 1, 2 and 5 times each power of ten, and the line of their names; of two that would touch the first one.
+    /// A line with a mark at 1, 2 and 5 times each power of ten, and the line of their names; of two that would touch
+    /// the first one.
     private static func axis(_ scale: LogScale) -> [String] {
         var line = [Character](repeating: "─", count: bucketCount)
         var names = ""

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Measures RunLoopKit beside what else there is to build on: bare system calls, CFRunLoop, Dispatch, Swift concurrency, threads.
+/// Measures RunLoopKit beside what else there is to build on: bare system calls, CFRunLoop, Dispatch, Swift
+/// concurrency, threads.
 ///
 /// Each scenario is a file named after what it measures. To add one, write it and put it into `scenarios`.
 @main

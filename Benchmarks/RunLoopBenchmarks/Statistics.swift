@@ -14,21 +14,24 @@ struct Samples {
     var max: Int64 { sorted[sorted.count - 1] }
     var median: Int64 { percentile(50) }
 
-    /// The smallest value that at least `percent` of all values do not exceed: one that was measured, never one in between.
+    /// The smallest value that at least `percent` of all values do not exceed: one that was measured, never one in
+    /// between.
     func percentile(_ percent: Int) -> Int64 {
         let rank = (sorted.count * percent + 99) / 100
         return sorted[Swift.max(rank, 1) - 1]
     }
 }
 
-/// Buckets that grow by a constant factor, so that what is fast and what is a thousand times slower can be seen side by side.
+/// Buckets that grow by a constant factor, so that what is fast and what is a thousand times slower can be seen side by
+/// side.
 struct LogScale {
     let bucketCount: Int
     private let low: Double
     private let bucketsPerFactorOfE: Double
 
-    /// A scale from the least of `values` to the greatest, but at most ten times the greatest median. What is beyond is in the last
-    /// bucket: a single value of a thousand times the others must not crowd them into a few. Values below 1 are in the first.
+    /// A scale from the least of `values` to the greatest, but at most ten times the greatest median. What is beyond is
+    /// in the last bucket: a single value of a thousand times the others must not crowd them into a few. Values below 1
+    /// are in the first.
     init(of values: [Samples], bucketCount: Int) {
         let least = Double(Swift.max(values.map(\.min).min() ?? 1, 1))
         let greatest = Double(values.map { Swift.min($0.max, 10 * $0.median) }.max() ?? 1)

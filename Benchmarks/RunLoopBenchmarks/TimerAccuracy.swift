@@ -80,7 +80,8 @@ private final class TickLog: @unchecked Sendable {
 
     func time(of tick: Int) -> Int64 { start + Int64(tick) * period }
 
-    /// The first tick that is not due yet: the one that a timer which serves several overdue ticks by one call serves next.
+    /// The first tick that is not due yet: the one that a timer which serves several overdue ticks by one call serves
+    /// next.
     func tick(after now: Int64) -> Int { now < start ? 0 : Int((now - start) / period) + 1 }
 
     /// Ticks that an earlier call was for as well, since it came so late.
@@ -95,8 +96,8 @@ private final class TickLog: @unchecked Sendable {
 
 // MARK: Bare
 
-/// The least that it takes: a thread that waits for a timerfd, and arms it for the next tick when it has taken the time. Edge-triggered
-/// and never read.
+/// The least that it takes: a thread that waits for a timerfd, and arms it for the next tick when it has taken the
+/// time. Edge-triggered and never read.
 private final class BareTimer: TimerSubject {
     let name = "timerfd"
 
@@ -121,8 +122,8 @@ private final class BareTimer: TimerSubject {
     }
 }
 
-/// A thread that does nothing but read a timerfd that the kernel repeats. Later than the other one: the kernel arms the timer for the
-/// next tick before it returns from the read.
+/// A thread that does nothing but read a timerfd that the kernel repeats. Later than the other one: the kernel arms the
+/// timer for the next tick before it returns from the read.
 private final class PeriodicTimer: TimerSubject {
     let name = "timerfd, periodic"
 
@@ -199,7 +200,8 @@ private final class CFTimer: TimerSubject {
         }.join()
     }
 
-    /// CF counts in seconds of the wall clock, which it reads in whole microseconds: so this reads it when it has just changed.
+    /// CF counts in seconds of the wall clock, which it reads in whole microseconds: so this reads it when it has just
+    /// changed.
     private static func absoluteTime(atMonotonic time: Int64) -> CFAbsoluteTime {
         let before = CFAbsoluteTimeGetCurrent()
         var now = before

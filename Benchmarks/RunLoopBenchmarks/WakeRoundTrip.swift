@@ -5,8 +5,8 @@ import RunLoopKit
 
 /// Two threads wake each other in turn: what it costs to get from one to the other and back.
 ///
-/// Each wakes the other and goes to sleep, so every round trip is two wake-ups of a sleeping thread. With several CPUs, waking
-/// one that is idle takes longer than everything else together; on one CPU the differences show.
+/// Each wakes the other and goes to sleep, so every round trip is two wake-ups of a sleeping thread. With several CPUs,
+/// waking one that is idle takes longer than everything else together; on one CPU the differences show.
 struct WakeRoundTrip: Scenario {
     let name = "wake-round-trip"
     let summary = "Two sleeping threads wake each other in turn."

@@ -1,4 +1,5 @@
-/// A run loop under test: RunLoopKit's or the toolchain's CFRunLoop, behind one face, so that a scenario is written once.
+/// A run loop under test: RunLoopKit's or the toolchain's CFRunLoop, behind one face, so that a scenario is written
+/// once.
 ///
 /// Modes are named by strings; "default" and "common" stand for each side's own.
 package protocol Subject: AnyObject {

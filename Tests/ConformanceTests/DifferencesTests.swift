@@ -2,7 +2,8 @@ import ConformanceSupport
 import RunLoopKit
 import Testing
 
-/// The deliberate differences of `docs/differences.md` that show in a trace: what CFRunLoop does, and what RunLoopKit does instead.
+/// The deliberate differences of `docs/differences.md` that show in a trace: what CFRunLoop does, and what RunLoopKit
+/// does instead.
 ///
 /// CFRunLoop plays in real time, so its side is given longer moments before it is believed to behave otherwise.
 @Suite struct DifferencesTests {

@@ -363,7 +363,8 @@ import Testing
             // Some room for what the runtime opens and starts for itself, now or later.
             precondition(Kernel.descriptors < descriptors + 20, "\(Kernel.descriptors) \(descriptors)")
             precondition(Kernel.threads < threads + 20, "\(Kernel.threads) \(threads)")
-            // A leak of a single small object for each thread would be more than this. Sanitizers keep books of their own in memory.
+            // A leak of a single small object for each thread would be more than this. Sanitizers keep books of their
+            // own in memory.
             let growth = Kernel.residentBytes - bytes
             precondition(Kernel.hasSanitizer || growth < 10_000 * 64, "\(growth) bytes more")
         }

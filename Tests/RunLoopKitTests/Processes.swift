@@ -11,7 +11,8 @@ import Foundation
 /// Gives another thread a chance to run.
 func yieldProcessor() { sched_yield() }
 
-/// How many more descriptors this process may open, for tests of what happens without any. Only in processes of their own.
+/// How many more descriptors this process may open, for tests of what happens without any. Only in processes of their
+/// own.
 func limitDescriptors(toFree count: Int) {
     #if canImport(Glibc)
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

@@ -5,8 +5,8 @@ import Testing
 
 /// The protocol of `Waker`, step by step, in every interleaving of a loop and two senders.
 ///
-/// Each side is a little program of atomic steps. The explorer takes every path through them and looks for a state in which the loop sleeps for
-/// ever although work waits, and counts needless writes.
+/// Each side is a little program of atomic steps. The explorer takes every path through them and looks for a state in
+/// which the loop sleeps for ever although work waits, and counts needless writes.
 private struct WakeModel: Hashable {
     enum Word: Hashable { case running, asleep, notified }
 

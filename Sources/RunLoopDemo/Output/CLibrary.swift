@@ -8,8 +8,8 @@
     @_exported import Android
 #endif
 
-/// Calls `handler`, on whichever thread, when the signal comes, also if whoever started this program had it blocked. System
-/// calls that it interrupts go on.
+/// Calls `handler`, on whichever thread, when the signal comes, also if whoever started this program had it blocked.
+/// System calls that it interrupts go on.
 func handleSignal(_ signal: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = handler

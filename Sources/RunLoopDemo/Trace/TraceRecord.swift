@@ -8,8 +8,8 @@ struct TraceRecord {
     /// In how many other runs the run is nested that this belongs to.
     let depth: Int
 
-    /// In how many runs and callouts this happened, for the eye. A run's `entry` and `exit`, and the two ends of a callout,
-    /// count as outside of it.
+    /// In how many runs and callouts this happened, for the eye. A run's `entry` and `exit`, and the two ends of a
+    /// callout, count as outside of it.
     let indentation: Int
 
     let mode: Loop.Mode

@@ -3,14 +3,14 @@ import Synchronization
 extension Loop {
     /// What can be added to a loop: a source, a timer or an observer.
     ///
-    /// Items are added by `Loop.add(_:in:)` and taken out by `Loop.remove(_:in:)` or, from every mode of every loop at once,
-    /// by `invalidate()`, which also releases its handlers. A loop retains the items in it; an item does not retain its loops. Dropping one's own reference to an
-    /// item that is in no loop ends it.
+    /// Items are added by `Loop.add(_:in:)` and taken out by `Loop.remove(_:in:)` or, from every mode of every loop at
+    /// once, by `invalidate()`, which also releases its handlers. A loop retains the items in it; an item does not
+    /// retain its loops. Dropping one's own reference to an item that is in no loop ends it.
     ///
     /// Everything here may be called from any thread.
     public class Item: @unchecked Sendable {
-        // For the maintainer. The list of memberships is changed only with both the item's lock and the lock of
-        // the loop concerned held, so it may be read under either: under the loop's lock for that loop's modes, under the
+        // For the maintainer. The list of memberships is changed only with both the item's lock and the lock of the
+        // loop concerned held, so it may be read under either: under the loop's lock for that loop's modes, under the
         // item's lock for all. Order: a loop's lock first, the item's (a leaf) second.
         let itemLock = Lock()
         private var memberships: [ModeState] = []
@@ -18,12 +18,13 @@ extension Loop {
 
         init() {}
 
-        /// Whether the item can still be added and called. False for ever after `invalidate()`. CF: `CFRunLoopSourceIsValid` and
-        /// the like.
+        /// Whether the item can still be added and called. False for ever after `invalidate()`. CF:
+        /// `CFRunLoopSourceIsValid` and the like.
         public final var isValid: Bool { valid.load(ordering: .acquiring) }
 
-        /// Takes the item out of every mode of every loop, at once and for good, and releases its handlers with what they captured. May be called inside the item's own handler.
-        /// A second call does nothing. CF: `CFRunLoopSourceInvalidate` and the like.
+        /// Takes the item out of every mode of every loop, at once and for good, and releases its handlers with what
+        /// they captured. May be called inside the item's own handler. A second call does nothing. CF:
+        /// `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
             let found = itemLock.withLock { () -> [ModeState]? in
                 guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return nil }

@@ -23,8 +23,8 @@ extension Loop {
         /// Nil once the observer is invalid. Guarded by the item's lock.
         private var handler: (@Sendable (Observer, Activity) -> Void)?
 
-        /// Written by the loop's thread only; an observer that is in another loop by the time its handler returns is not called there
-        /// until then.
+        /// Written by the loop's thread only; an observer that is in another loop by the time its handler returns is
+        /// not called there until then.
         private let firing = Atomic<Bool>(false)
 
         /// Makes an observer.
@@ -33,8 +33,8 @@ extension Loop {
         ///   - activities: When to be called.
         ///   - repeats: `false` invalidates the observer after its first call.
         ///   - order: Its place among the observers of one activity: lower is earlier.
-        ///   - handler: Called on the loop's thread with the observer itself and the one activity that it is called for. Not called again
-        ///     while it runs, for instance by a nested run.
+        ///   - handler: Called on the loop's thread with the observer itself and the one activity that it is called
+        ///     for. Not called again while it runs, for instance by a nested run.
         public init(
             _ activities: Activity = .all, repeats: Bool = true, order: Int = 0,
             handler: @escaping @Sendable (_ observer: Observer, _ activity: Activity) -> Void

@@ -3,9 +3,10 @@ import Synchronization
 extension Loop {
     /// A version-1 source: a port backed by an eventfd, which wakes the loop by itself.
     ///
-    /// Having one in its mode keeps a loop alive: `run()` waits for the port instead of finishing. Sends are counted: any number
-    /// of them before the loop gets to the port make one call of the handler, which is told how many there were. A port can be in
-    /// several modes and several loops; each send is handled once. CF: `CFRunLoopSource` of version 1.
+    /// Having one in its mode keeps a loop alive: `run()` waits for the port instead of finishing. Sends are counted:
+    /// any number of them before the loop gets to the port make one call of the handler, which is told how many there
+    /// were. A port can be in several modes and several loops; each send is handled once. CF: `CFRunLoopSource` of
+    /// version 1.
     ///
     /// ```swift
     /// let port = try Loop.PortSource { count in print("\(count) sends") }
@@ -22,7 +23,8 @@ extension Loop {
         /// eventfd only makes edges, one for each time that the count leaves zero.
         private let unhandled = Atomic<Int>(0)
 
-        /// When the count left zero. Only for the order of ports that are ready before their mode first runs; relaxed, since it guards nothing.
+        /// When the count left zero. Only for the order of ports that are ready before their mode first runs; relaxed,
+        /// since it guards nothing.
         private let turn = Atomic<UInt64>(0)
 
         /// Makes a port.
@@ -38,12 +40,12 @@ extension Loop {
 
         /// Makes the port ready in every loop that has it, and wakes them.
         ///
-        /// From any thread, also from a Unix signal handler: no lock, no allocation, errno kept. Sends to a port that is in no loop are
-        /// kept for the first one that gets it. Sends to an invalid port do nothing.
+        /// From any thread, also from a Unix signal handler: no lock, no allocation, errno kept. Sends to a port that
+        /// is in no loop are kept for the first one that gets it. Sends to an invalid port do nothing.
         public func send() {
             guard isValid else { return }
-            // Release: the handler sees what the caller did before. While the count is not zero an edge is on its way to
-            // every loop already, and a write would be needless.
+            // Release: the handler sees what the caller did before. While the count is not zero an edge is on its way
+            // to every loop already, and a write would be needless.
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
             turn.store(Turn.next(), ordering: .relaxed)
             eventFD.signal()

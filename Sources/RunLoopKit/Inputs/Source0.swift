@@ -3,8 +3,8 @@ import Synchronization
 extension Loop {
     /// A version-0 source: work that is signalled by hand and performed by the next pass of a loop.
     ///
-    /// Any number of signals before that pass make one call. A source can be in several modes and several loops: the first loop
-    /// that looks performs it. CF: `CFRunLoopSource` with a `CFRunLoopSourceContext` of version 0.
+    /// Any number of signals before that pass make one call. A source can be in several modes and several loops: the
+    /// first loop that looks performs it. CF: `CFRunLoopSource` with a `CFRunLoopSourceContext` of version 0.
     ///
     /// ```swift
     /// let source = Loop.Source0 { print("performed") }
@@ -21,7 +21,8 @@ extension Loop {
         private var scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
         private var cancelHandler: (@Sendable (Loop, Mode) -> Void)?
 
-        /// When the source was signalled, as a turn; 0 when it is not. A signal that finds one waiting does not change its place.
+        /// When the source was signalled, as a turn; 0 when it is not. A signal that finds one waiting does not change
+        /// its place.
         private let signalTime = Atomic<UInt64>(0)
 
         /// Whether the signal that waits was to wake loops. Guarded by the item's lock.
@@ -32,7 +33,8 @@ extension Loop {
         /// - Parameters:
         ///   - order: Its place among the sources performed in one pass: lower is earlier.
         ///   - schedule: Called whenever the source joins a mode, on the thread that adds it.
-        ///   - cancel: Called whenever the source leaves a mode, on the thread that removes it; also when the loop's thread ends.
+        ///   - cancel: Called whenever the source leaves a mode, on the thread that removes it; also when the loop's
+        ///     thread ends.
         ///   - perform: Called on the loop's thread by the pass that finds the source signalled.
         public init(
             order: Int = 0, schedule: (@Sendable (Loop, Mode) -> Void)? = nil,

@@ -3,9 +3,10 @@ import Synchronization
 extension Loop {
     /// Calls its handler at a time, once or again and again.
     ///
-    /// A timer does nothing until it is added to a loop, and fires only while that loop runs in one of the timer's modes. It is
-    /// in one loop at a time. It never fires early. A repeating timer keeps to its grid of instants however late a call was or however long
-    /// it took: it does not drift, and it does not make up for what it missed with a volley of calls. CF: `CFRunLoopTimer`.
+    /// A timer does nothing until it is added to a loop, and fires only while that loop runs in one of the timer's
+    /// modes. It is in one loop at a time. It never fires early. A repeating timer keeps to its grid of instants
+    /// however late a call was or however long it took: it does not drift, and it does not make up for what it missed
+    /// with a volley of calls. CF: `CFRunLoopTimer`.
     ///
     /// ```swift
     /// let timer = Loop.Timer(every: .milliseconds(100)) { firing in
@@ -14,8 +15,8 @@ extension Loop {
     /// Loop.current.add(timer, in: .default)
     /// ```
     ///
-    /// Delays and intervals are rounded up to whole nanoseconds; negative ones count as zero, an interval of zero means *once*, and
-    /// what is beyond `Instant.distantFuture` never comes.
+    /// Delays and intervals are rounded up to whole nanoseconds; negative ones count as zero, an interval of zero means
+    /// *once*, and what is beyond `Instant.distantFuture` never comes.
     public final class Timer: Item, @unchecked Sendable {
         /// One call of a timer.
         public struct Firing: Sendable {
@@ -23,8 +24,8 @@ extension Loop {
             public let timer: Timer
             /// The instant that this call was due at.
             public let scheduledTime: Instant
-            /// How many instants of the timer's grid were passed over since the call before, because the loop was busy, in another mode,
-            /// or not running. Every instant is either a call or counted here.
+            /// How many instants of the timer's grid were passed over since the call before, because the loop was busy,
+            /// in another mode, or not running. Every instant is either a call or counted here.
             public let missed: Int
         }
 
@@ -32,8 +33,9 @@ extension Loop {
         private enum FireTime {
             /// None yet: that long after it is added for the first time.
             case delay(Int64)
-            /// Asked for before the timer was in a loop. A past time counts as the time of asking, which was at `settled` of the monotonic
-            /// clock; in virtual time, as the time of adding, and `turn` tells who was first.
+            /// Asked for before the timer was in a loop. A past time counts as the time of asking, which was at
+            /// `settled` of the monotonic clock; in virtual time, as the time of adding, and `turn` tells who was
+            /// first.
             case asked(Int64, settled: Int64, turn: UInt64)
             /// On the clock of the loop it is, or was, in.
             case at(Int64)
@@ -56,8 +58,8 @@ extension Loop {
         /// Where the timer is in the heaps of its modes. Guarded by the loop's lock.
         var places = HeapPlaces()
 
-        /// Whether the handler runs. Written with the lock of the loop it fires on held; atomic because the timer can be moved to another
-        /// loop meanwhile. Relaxed: it guards nothing but itself.
+        /// Whether the handler runs. Written with the lock of the loop it fires on held; atomic because the timer can
+        /// be moved to another loop meanwhile. Relaxed: it guards nothing but itself.
         private let firing = Atomic<Bool>(false)
 
         private init(
@@ -86,8 +88,8 @@ extension Loop {
             self.init(.delay(max(0, delay.wholeNanoseconds)), interval, tolerance, handler)
         }
 
-        /// Makes a timer that fires at `time` on the clock of the loop it is added to, and then every `interval`. A time in the past
-        /// counts as now. CF: `CFRunLoopTimerCreate`.
+        /// Makes a timer that fires at `time` on the clock of the loop it is added to, and then every `interval`. A
+        /// time in the past counts as now. CF: `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
@@ -117,10 +119,10 @@ extension Loop {
 
         /// When the timer fires next; nil when it is invalid, or made with a delay and not added to a loop yet.
         ///
-        /// May be set from any thread, any number of times, and takes effect at once. A time in the past counts as now; nil stops the timer until
-        /// another time is set. A repeating timer's grid moves with it. Inside the timer's own handler only a
-        /// time later than `Firing.scheduledTime` counts, and a timer that fires once ends all the same. An invalid timer ignores it.
-        /// CF: `CFRunLoopTimerSetNextFireDate`.
+        /// May be set from any thread, any number of times, and takes effect at once. A time in the past counts as now;
+        /// nil stops the timer until another time is set. A repeating timer's grid moves with it. Inside the timer's
+        /// own handler only a time later than `Firing.scheduledTime` counts, and a timer that fires once ends all the
+        /// same. An invalid timer ignores it. CF: `CFRunLoopTimerSetNextFireDate`.
         public var nextFireTime: Instant? {
             get {
                 itemLock.withLock {
@@ -145,8 +147,9 @@ extension Loop {
             }
         }
 
-        /// How much later than due a call may come, so that one wake-up can serve several timers. The loop sleeps until the first timer that
-        /// cannot wait any longer, and then fires all that are due. The grid of a repeating timer does not move with it.
+        /// How much later than due a call may come, so that one wake-up can serve several timers. The loop sleeps until
+        /// the first timer that cannot wait any longer, and then fires all that are due. The grid of a repeating timer
+        /// does not move with it.
         ///
         /// Negative values count as zero; a repeating timer's is at most half its interval. May be set from any thread.
         /// CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
@@ -203,7 +206,8 @@ extension Loop {
 
         // MARK: Firing, for the pass
 
-        /// Begins a call, unless the timer is not due any more, is firing already, or has left `loop`. The loop's lock is held.
+        /// Begins a call, unless the timer is not due any more, is firing already, or has left `loop`. The loop's lock
+        /// is held.
         func beginFiring(on loop: Loop, at now: Int64) -> Firing? {
             let modes = currentModes
             // First of all: the times are the loop's to read only while the timer is in it.

@@ -1,7 +1,7 @@
 /// The timers of one mode, earliest first: a 4-ary heap of plain values.
 ///
-/// Each timer knows its place, so adding, removing and re-timing are O(log n) without a search. Equal deadlines are first come, first
-/// served: every change of a deadline takes a new turn. Guarded by the loop's lock.
+/// Each timer knows its place, so adding, removing and re-timing are O(log n) without a search. Equal deadlines are
+/// first come, first served: every change of a deadline takes a new turn. Guarded by the loop's lock.
 struct TimerHeap {
     /// A timer with the times it is sorted by, so that sifting touches the timers only to tell them their places.
     struct Entry {
@@ -82,9 +82,10 @@ struct TimerHeap {
 
     /// When the loop has to wake for its timers at the latest; nil when never.
     ///
-    /// This is CF's rule of soft and hard deadlines, said shorter. CF: go through the timers by soft deadline for as long as it is not
-    /// later than the earliest hard deadline so far. A timer beyond that point has a hard deadline later still, so the
-    /// rule gives the earliest hard deadline of all; and its timer is soft-due by then, with all others that are.
+    /// This is CF's rule of soft and hard deadlines, said shorter. CF: go through the timers by soft deadline for as
+    /// long as it is not later than the earliest hard deadline so far. A timer beyond that point has a hard deadline
+    /// later still, so the rule gives the earliest hard deadline of all; and its timer is soft-due by then, with all
+    /// others that are.
     mutating func wakeUpTime() -> Int64? {
         guard mayHaveTolerance else { return earliestDeadline }
         if earliestLatest == nil {

@@ -166,7 +166,8 @@ enum System {
     /// Gives up the processor for a moment.
     static func yieldThread() { sched_yield() }
 
-    /// Starts a thread that runs `body`, to be joined or detached. `stackSize` is in bytes; nil for the system's default.
+    /// Starts a thread that runs `body`, to be joined or detached. `stackSize` is in bytes; nil for the system's
+    /// default.
     static func startThread(stackSize: Int?, _ body: @escaping @Sendable () -> Void) throws(LoopError) -> CThread {
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
         pthread_attr_init(attributes)
@@ -230,7 +231,8 @@ enum System {
 
     // MARK: The main dispatch queue
 
-    /// The eventfd of libdispatch's main queue, or -1 in a program without libdispatch. First called on the initial thread.
+    /// The eventfd of libdispatch's main queue, or -1 in a program without libdispatch. First called on the initial
+    /// thread.
     static func mainQueueDescriptor() -> Descriptor { clinux_main_queue_descriptor() }
 
     /// Runs what is in the main queue. On the initial thread.

@@ -51,8 +51,8 @@ struct BlockQueue {
         return taken
     }
 
-    /// Puts back, before what was posted meanwhile, those of a drained list that belong to other modes; those that ran are nil. Returns
-    /// the withdrawn ones, to be let go without the lock.
+    /// Puts back, before what was posted meanwhile, those of a drained list that belong to other modes; those that ran
+    /// are nil. Returns the withdrawn ones, to be let go without the lock.
     mutating func giveBack(_ drained: inout [Block?]) -> [Block] {
         let withdrawn = drained.compactMap { $0 }.filter { $0.handle?.isWithdrawn ?? false }
         drained.removeAll { $0.map { $0.handle?.isWithdrawn ?? false } ?? true }

@@ -1,5 +1,6 @@
 // Where the library calls its user. Never inlined and named after what they do, so that a backtrace or a profile says
-// what the loop was doing. (The empty closing fence keeps the call from becoming a jump, which would take the frame away.)
+// what the loop was doing. (The empty closing fence keeps the call from becoming a jump, which would take the frame
+// away.)
 
 @inline(never)
 private func keepFrame() {}

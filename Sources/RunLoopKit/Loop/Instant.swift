@@ -1,9 +1,9 @@
 extension Loop {
     /// A point in time on a loop's clock, in nanoseconds.
     ///
-    /// For ordinary loops the clock is CLOCK_MONOTONIC (what CFRunLoop and Swift's `SuspendingClock` use): it starts near the
-    /// machine's boot, does not count time in suspend, and nobody can set it. A loop made with a `VirtualClock` counts
-    /// on that clock instead. Instants of different clocks have nothing to do with each other.
+    /// For ordinary loops the clock is CLOCK_MONOTONIC (what CFRunLoop and Swift's `SuspendingClock` use): it starts
+    /// near the machine's boot, does not count time in suspend, and nobody can set it. A loop made with a
+    /// `VirtualClock` counts on that clock instead. Instants of different clocks have nothing to do with each other.
     ///
     /// Arithmetic saturates: a result beyond the range is `distantPast` or `distantFuture`, never an overflow.
     public struct Instant: InstantProtocol, Hashable, Sendable, CustomStringConvertible {

@@ -2,10 +2,10 @@ import Synchronization
 
 /// A run loop: waits for events on one thread and hands them to handlers, one at a time.
 ///
-/// Every thread has one, `Loop.current`, made when first asked for. A loop does nothing until its thread runs it; then it goes
-/// through passes, sleeping between them until a source, a timer or a posted block needs it, and returns when it is stopped,
-/// when the time is up, or when nothing is left that could ever happen. What belongs to which *mode* decides what a run
-/// looks at. CF: `CFRunLoop`.
+/// Every thread has one, `Loop.current`, made when first asked for. A loop does nothing until its thread runs it; then
+/// it goes through passes, sleeping between them until a source, a timer or a posted block needs it, and returns when
+/// it is stopped, when the time is up, or when nothing is left that could ever happen. What belongs to which *mode*
+/// decides what a run looks at. CF: `CFRunLoop`.
 ///
 /// ```swift
 /// let loop = Loop.current
@@ -13,13 +13,13 @@ import Synchronization
 /// loop.run()
 /// ```
 ///
-/// **Threads.** Everything here may be called from any thread but for `run`, which belongs to the loop's own, and traps elsewhere.
-/// Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate, also
-/// themselves; run the loop, nested; stop it.
+/// **Threads.** Everything here may be called from any thread but for `run`, which belongs to the loop's own, and traps
+/// elsewhere. Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate,
+/// also themselves; run the loop, nested; stop it.
 ///
-/// **Lifetime.** A loop retains the items in it. When its thread ends the loop ends too: its items leave it, sources' cancel handlers run, posted
-/// blocks that never ran are dropped, and its descriptors are closed. An ended loop refuses everything: `add` and `perform` return false,
-/// `run` returns `finished`.
+/// **Lifetime.** A loop retains the items in it. When its thread ends the loop ends too: its items leave it, sources'
+/// cancel handlers run, posted blocks that never ran are dropped, and its descriptors are closed. An ended loop refuses
+/// everything: `add` and `perform` return false, `run` returns `finished`.
 public final class Loop: @unchecked Sendable {
     // For the maintainer. Three kinds of state:
     // - atomics (waker, stopFlag, waiting, hasBlocks, tally), for any thread and for signal handlers;
@@ -42,8 +42,8 @@ public final class Loop: @unchecked Sendable {
     /// Whether the loop is between steps 3.6 and 3.8 of a pass.
     let waiting = Atomic<Bool>(false)
 
-    /// Whether any block is posted. Written with the lock held, after the list; read without it, by a pass that would rather not take
-    /// the lock for nothing. Relaxed: the wake word orders it.
+    /// Whether any block is posted. Written with the lock held, after the list; read without it, by a pass that would
+    /// rather not take the lock for nothing. Relaxed: the wake word orders it.
     let hasBlocks = Atomic<Bool>(false)
 
     /// Set by `close`: every run ends, and no other begins.
@@ -53,14 +53,15 @@ public final class Loop: @unchecked Sendable {
     let discardsBlocks = Atomic<Bool>(false)
 
     // Guarded by `lock`.
-    private(set) var modeStates: [ModeState] = []
-    private(set) var commonModes: [Mode] = [.default]
-    private var commonItems: [Item] = []
-    private var commonMembership: ModeState?
+    var modeStates: [ModeState] = []
+    var commonModes: [Mode] = [.default]
+    var commonItems: [Item] = []
+    /// Stands for membership in `common`, which is not a mode: no item is ever put into it.
+    var commonMembership: ModeState?
     var blocks = BlockQueue()
-    private(set) var hasEnded = false
+    var hasEnded = false
     /// Set by `close`, before the end: items and blocks are refused, but the loop still runs.
-    private(set) var refusesWork = false
+    var refusesWork = false
     var currentState: ModeState?
     /// The timers whose handlers run, innermost last.
     var firingTimers: [Timer] = []
@@ -69,25 +70,29 @@ public final class Loop: @unchecked Sendable {
     /// Made when the loop first runs.
     var timerFD: TimerFD?
 
-    /// On the main loop only, and only in programs with libdispatch; made by the first run. Touched by the loop's thread only.
+    /// On the main loop only, and only in programs with libdispatch; made by the first run. Touched by the loop's
+    /// thread only.
     var mainQueue: MainQueue?
 
-    /// Whether the loop's thread tells a virtual clock by itself that the loop is busy, also between runs. Set before the first run.
+    /// Whether the loop's thread tells a virtual clock by itself that the loop is busy, also between runs. Set before
+    /// the first run.
     var keepsClockInformed = false
 
-    /// Whether wake-ups are of no interest: after a wait, until the next pass begins, and while the loop does not run. Touched by the loop's
-    /// thread only, which forgets them when that time ends.
+    /// Whether wake-ups are of no interest: after a wait, until the next pass begins, and while the loop does not run.
+    /// Touched by the loop's thread only, which forgets them when that time ends.
     var ignoresWakeUps = true
 
-    /// Whether the innermost run, or one nested in it, found that somebody had woken the loop. Touched by the loop's thread only.
+    /// Whether the innermost run, or one nested in it, found that somebody had woken the loop. Touched by the loop's
+    /// thread only.
     var wasWoken = false
 
     // MARK: Making one
 
     /// Makes a loop that runs in virtual time, for the calling thread. See `VirtualClock`.
     ///
-    /// It exists beside the thread's own loop: inside its handlers `Loop.current` is this one. It ends by `end()`, or when the last reference to it goes;
-    /// a handler that captures the loop it is in keeps both alive until it is invalidated or the loop ended.
+    /// It exists beside the thread's own loop: inside its handlers `Loop.current` is this one. It ends by `end()`, or
+    /// when the last reference to it goes; a handler that captures the loop it is in keeps both alive until it is
+    /// invalidated or the loop ended.
     public convenience init(clock: VirtualClock) {
         self.init(clock: .virtual(clock), owner: ThreadLoops.current.id)
     }
@@ -101,10 +106,11 @@ public final class Loop: @unchecked Sendable {
 
     deinit { end(tellingSources: false) }
 
-    /// The calling thread's loop, made on first use. Inside a handler: the loop that called it. CF: `CFRunLoopGetCurrent`.
+    /// The calling thread's loop, made on first use. Inside a handler: the loop that called it. CF:
+    /// `CFRunLoopGetCurrent`.
     ///
-    /// Cheap, but not free: keep it in a constant where it is needed often. Never nil, and never fails: a loop that has not run
-    /// owns no descriptors.
+    /// Cheap, but not free: keep it in a constant where it is needed often. Never nil, and never fails: a loop that has
+    /// not run owns no descriptors.
     public static var current: Loop { ThreadLoops.current.loop }
 
     /// The loop of the process's initial thread. From any thread. CF: `CFRunLoopGetMain`.
@@ -121,16 +127,16 @@ public final class Loop: @unchecked Sendable {
     /// The mode of the innermost run, or nil when the loop does not run. CF: `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? { lock.withLock { currentState?.mode } }
 
-    /// The modes that exist in the loop, in the order in which they came to be: default first, and those in which something was ever added
-    /// or posted. CF: `CFRunLoopCopyAllModes`.
+    /// The modes that exist in the loop, in the order in which they came to be: default first, and those in which
+    /// something was ever added or posted. CF: `CFRunLoopCopyAllModes`.
     public var modes: [Mode] { lock.withLock { modeStates.map(\.mode) } }
 
-    /// Whether the loop is asleep, or looking whether it has to: inside a run, after the `beforeWaiting` observers and before the
-    /// `afterWaiting` ones. CF: `CFRunLoopIsWaiting`.
+    /// Whether the loop is asleep, or looking whether it has to: inside a run, after the `beforeWaiting` observers and
+    /// before the `afterWaiting` ones. CF: `CFRunLoopIsWaiting`.
     public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
-    /// When the first timer of `mode` is to fire; nil when there is none. Inside a timer's handler, the time it was due at counts too.
-    /// CF: `CFRunLoopGetNextTimerFireDate`.
+    /// When the first timer of `mode` is to fire; nil when there is none. Inside a timer's handler, the time it was due
+    /// at counts too. CF: `CFRunLoopGetNextTimerFireDate`.
     public func nextTimerFireTime(in mode: Mode) -> Instant? {
         lock.withLock {
             guard let state = existingState(for: mode) else { return nil }
@@ -142,8 +148,8 @@ public final class Loop: @unchecked Sendable {
 
     // MARK: Waking and stopping
 
-    /// Wakes the loop if it sleeps; if it is in a run and awake, its next wait returns at once. A loop that does not run, or that is just about
-    /// to begin a pass, takes no notice: it is going to look at everything anyway.
+    /// Wakes the loop if it sleeps; if it is in a run and awake, its next wait returns at once. A loop that does not
+    /// run, or that is just about to begin a pass, takes no notice: it is going to look at everything anyway.
     ///
     /// From any thread, also from a Unix signal handler: no lock, no allocation, errno kept. CF: `CFRunLoopWakeUp`.
     public func wakeUp() { waker.wake() }
@@ -156,187 +162,5 @@ public final class Loop: @unchecked Sendable {
         let change = stopFlag.compareExchange(
             expected: .running, desired: .stopped, successOrdering: .releasing, failureOrdering: .relaxed)
         if change.exchanged { waker.wake() }
-    }
-
-    // MARK: Items
-
-    /// Adds a source, a timer or an observer to a mode. Adding to `common` adds to all common modes, also to later ones.
-    ///
-    /// A sleeping loop that runs in this mode takes notice at once.
-    ///
-    /// - Returns: Whether the item is in the mode now. False when it was refused: it is invalid, it is a timer or observer of another loop, or
-    ///   this loop has ended. Adding an item that is there already changes nothing, and is true.
-    /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or `fs.epoll.max_user_watches` is
-    ///   exhausted; then it traps and says so.
-    ///
-    /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
-    @discardableResult
-    public func add(_ item: Item, in mode: Mode) -> Bool {
-        let (joined, isIn) = lock.withLock { () -> ([Mode], Bool) in
-            guard !refusesWork, item.isValid else { return ([], false) }
-            guard mode == .common else {
-                let state = state(for: mode)
-                return (join(item, state) ? [mode] : [], item.isIn(state))
-            }
-            let membership = stateOfCommon()
-            if item.join(membership) { commonItems.append(item) }
-            guard item.isIn(membership) else { return ([], false) }
-            return (commonModes.filter { join(item, state(for: $0)) }, true)
-        }
-        for mode in joined { item.didJoin(mode, of: self) }
-        return isIn
-    }
-
-    /// Takes an item out of a mode. Out of `common` takes it out of all common modes, also if it was added there by name. It stays valid, and may
-    /// be added again. Does nothing when the item is not there.
-    ///
-    /// Observers and version-0 sources that the current step of a pass has collected already are still called.
-    /// CF: `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
-    public func remove(_ item: Item, in mode: Mode) {
-        let left = lock.withLock { () -> [Mode] in
-            guard mode == .common else {
-                return existingState(for: mode).map { leave(item, $0) } ?? false ? [mode] : []
-            }
-            guard let commonMembership, item.leave(commonMembership) else { return [] }
-            commonItems.removeAll { $0 === item }
-            return commonModes.filter { existingState(for: $0).map { leave(item, $0) } ?? false }
-        }
-        for mode in left { item.didLeave(mode, of: self) }
-    }
-
-    /// Whether an item is in a mode; for `common`, whether it was added to that name.
-    /// CF: `CFRunLoopContainsSource`, `CFRunLoopContainsTimer`, `CFRunLoopContainsObserver`.
-    public func contains(_ item: Item, in mode: Mode) -> Bool {
-        lock.withLock {
-            let state = mode == .common ? commonMembership : existingState(for: mode)
-            return state.map { item.isIn($0) } ?? false
-        }
-    }
-
-    /// Makes a mode a common one, for ever. What was added to `common` before joins it. The mode itself exists once something is added
-    /// to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
-    public func addCommonMode(_ mode: Mode) {
-        let joined = lock.withLock { () -> [Item] in
-            guard !refusesWork, mode != .common, !commonModes.contains(mode) else { return [] }
-            commonModes.append(mode)
-            guard !commonItems.isEmpty else { return [] }
-            let state = state(for: mode)
-            return commonItems.filter { join($0, state) }
-        }
-        for item in joined { item.didJoin(mode, of: self) }
-    }
-
-    /// Takes an item that was invalidated out of one of this loop's modes.
-    func removeInvalid(_ item: Item, from state: ModeState) {
-        let hasLeft = lock.withLock {
-            guard state.mode == .common else { return leave(item, state) }
-            if item.leave(state) { commonItems.removeAll { $0 === item } }
-            return false
-        }
-        if hasLeft { item.didLeave(state.mode, of: self) }
-    }
-
-    // The rest is called with the lock held.
-
-    private func join(_ item: Item, _ state: ModeState) -> Bool {
-        guard item.join(state) else { return false }
-        item.insert(into: state)
-        return true
-    }
-
-    private func leave(_ item: Item, _ state: ModeState) -> Bool {
-        guard item.isIn(state) else { return false }
-        // In this order: once it has left, another loop may take it, under another lock.
-        item.remove(from: state)
-        return item.leave(state)
-    }
-
-    func existingState(for mode: Mode) -> ModeState? { modeStates.first { $0.mode == mode } }
-
-    /// The mode's state, made if it does not exist.
-    func state(for mode: Mode) -> ModeState {
-        if let state = existingState(for: mode) { return state }
-        let state = ModeState(mode, of: self)
-        modeStates.append(state)
-        return state
-    }
-
-    /// Stands for membership in `common`, which is not a mode: no item is ever put into it.
-    private func stateOfCommon() -> ModeState {
-        if let commonMembership { return commonMembership }
-        let state = ModeState(.common, of: self)
-        commonMembership = state
-        return state
-    }
-
-    // MARK: The end
-
-    /// Ends a loop that was made with `Loop(clock:)`, as the end of its thread does with others: items leave it, cancel handlers run, blocks that never
-    /// ran are dropped, its descriptors are closed, and from now on it refuses everything. A second call does nothing.
-    ///
-    /// When the last reference goes the loop ends too, but without calling cancel handlers: there is no loop any more that they could
-    /// be told of.
-    ///
-    /// - Precondition: Called on the loop's own thread, outside its runs, for a loop that was made with `Loop(clock:)`; traps otherwise.
-    public func end() {
-        requireOwnThread("end()")
-        guard currentMode == nil, clock.isVirtual else {
-            fatalError(
-                "RunLoopKit: Loop.end() was called on a loop that runs, or that belongs to a thread. A thread's loop ends with its thread; "
-                    + "to end a run, call stop().")
-        }
-        end(tellingSources: true)
-    }
-
-    /// Ends the loop: called by its thread when that ends, or when the last reference goes.
-    func end(tellingSources: Bool) {
-        if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
-        let (members, dropped) = lock.withLock { () -> ([(ModeState, [Item])], [BlockQueue.Block?]) in
-            guard !hasEnded else { return ([], []) }
-            hasEnded = true
-            refusesWork = true
-            for item in commonItems { if let commonMembership { _ = item.leave(commonMembership) } }
-            commonItems = []
-            let members = modeStates.map { state in (state, state.removeAll().filter { $0.leave(state) }) }
-            hasBlocks.store(false, ordering: .relaxed)
-            return (members, blocks.takeAll())
-        }
-        drop(dropped)
-        for (state, items) in members {
-            if tellingSources { for item in items { item.didLeave(state.mode, of: self) } }
-            state.close()
-        }
-        timerFD = nil
-        waker.close()
-    }
-
-    /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in `runAcceptedBlocks()`, or are dropped.
-    func close(discardingBlocks: Bool) {
-        let dropped = lock.withLock { () -> [BlockQueue.Block?] in
-            refusesWork = true
-            guard discardingBlocks else { return [] }
-            discardsBlocks.store(true, ordering: .relaxed)
-            hasBlocks.store(false, ordering: .relaxed)
-            return blocks.takeAll()
-        }
-        drop(dropped)
-        // Release: see isStopped.
-        isClosing.store(true, ordering: .releasing)
-        waker.wake()
-    }
-
-    /// Runs the blocks that are left, in whichever mode, without waiting and without observers. The loop is closed, so there is an end to it.
-    func runAcceptedBlocks() {
-        while let state = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) } }) {
-            let outer = enter(state)
-            performBlocks(for: state)
-            leave(for: outer)
-        }
-    }
-
-    /// Lets go of blocks that will never run. What they captured may call us: not with the lock held.
-    private func drop(_ blocks: [BlockQueue.Block?]) {
-        // Their handles cannot withdraw them any more.
-        for block in blocks { _ = block?.handle?.take() }
     }
 }

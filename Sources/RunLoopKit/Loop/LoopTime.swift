@@ -3,7 +3,8 @@ enum LoopTime: Sendable {
     case monotonic
     case virtual(VirtualClock)
 
-    /// Now, in nanoseconds. Read anew at every call: a deadline counted from a time kept from earlier would be too early.
+    /// Now, in nanoseconds. Read anew at every call: a deadline counted from a time kept from earlier would be too
+    /// early.
     var nanoseconds: Int64 {
         switch self {
         case .monotonic: System.monotonicNanoseconds()

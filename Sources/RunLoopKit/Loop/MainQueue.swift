@@ -1,8 +1,9 @@
 /// The main dispatch queue, which on Linux is the main actor's too: `Loop.main` drains it in its common modes.
 ///
-/// libdispatch writes to an eventfd when jobs arrive. That eventfd is in the epoll set of every mode of the main loop, for the edges that wake
-/// it; but what counts is its level, since several modes see the same edge and some may not serve it. It is read when the queue is about to be
-/// drained, as CF does: then no other mode drains it once more for nothing.
+/// libdispatch writes to an eventfd when jobs arrive. That eventfd is in the epoll set of every mode of the main loop,
+/// for the edges that wake it; but what counts is its level, since several modes see the same edge and some may not
+/// serve it. It is read when the queue is about to be drained, as CF does: then no other mode drains it once more for
+/// nothing.
 struct MainQueue {
     private let descriptor: Descriptor
 
@@ -15,7 +16,8 @@ struct MainQueue {
         if descriptor < 0 { return nil }
     }
 
-    /// Whether an edge was seen where the queue could not be drained: in a mode that is not common, or inside a drain. It does not come again.
+    /// Whether an edge was seen where the queue could not be drained: in a mode that is not common, or inside a drain.
+    /// It does not come again.
     var hasBeenPassedOver = false
 
     /// For the pollers.
@@ -32,7 +34,8 @@ struct MainQueue {
 }
 
 extension Loop {
-    /// Whether runs in `mode` drain the main queue: on the main loop, in common modes, and not inside a drain. The lock is held.
+    /// Whether runs in `mode` drain the main queue: on the main loop, in common modes, and not inside a drain. The lock
+    /// is held.
     private func servesMainQueueWhileLocked(in mode: Mode) -> Bool {
         guard let mainQueue else { return false }
         return !mainQueue.isDraining && commonModes.contains(mode)
@@ -44,14 +47,15 @@ extension Loop {
         return lock.withLock { servesMainQueueWhileLocked(in: mode) }
     }
 
-    /// Whether the mode has anything to wait for: an item, a block, or the main queue, from which a job may come at any time. The lock is held.
+    /// Whether the mode has anything to wait for: an item, a block, or the main queue, from which a job may come at any
+    /// time. The lock is held.
     func hasWork(_ state: ModeState) -> Bool {
         !state.isEmpty || blocks.hasBlock(for: state.mode, common: commonModes)
             || servesMainQueueWhileLocked(in: state.mode)
     }
 
-    /// Step 3.5: whether the queue is to be drained now, before the loop thinks of sleeping. Not twice in a row, or a job that posts another would
-    /// keep everything else waiting.
+    /// Step 3.5: whether the queue is to be drained now, before the loop thinks of sleeping. Not twice in a row, or a
+    /// job that posts another would keep everything else waiting.
     func takeMainQueue(in run: Run) -> Bool {
         guard let mainQueue, !run.hasJustDrainedMainQueue, servesMainQueue(in: run.mode.mode) else { return false }
         return mainQueue.takeReadiness()

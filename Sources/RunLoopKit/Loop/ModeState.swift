@@ -20,8 +20,8 @@ final class ModeState {
     /// relaxed, since an observer added at the same moment may as well have come a moment later.
     let observed = Atomic<UInt>(0)
 
-    /// Whether some version-0 source may have been signalled. Set after the mark on the source (release), cleared before
-    /// looking at the marks (acquire): so a mark is seen by this look or by the next.
+    /// Whether some version-0 source may have been signalled. Set after the mark on the source (release), cleared
+    /// before looking at the marks (acquire): so a mark is seen by this look or by the next.
     let mayHaveSignal = Atomic<Bool>(false)
 
     /// Made when the mode first runs: modes that never run own no descriptor.

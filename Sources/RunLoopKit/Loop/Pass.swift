@@ -42,8 +42,8 @@ extension Loop {
 
     // MARK: Observers
 
-    /// Calls the observers of an activity: those that are there now, in order. What they add comes at the next activity; what they remove
-    /// is still called, what they invalidate is not.
+    /// Calls the observers of an activity: those that are there now, in order. What they add comes at the next
+    /// activity; what they remove is still called, what they invalidate is not.
     func notify(_ activity: Activity, in mode: ModeState) {
         guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return }
         // The array is a snapshot that costs nothing unless somebody changes the original.
@@ -77,7 +77,8 @@ extension Loop {
 
     // MARK: Version-0 sources
 
-    /// Performs the sources that are signalled now, by order, then by time of signal; only the first one if the run returns after it.
+    /// Performs the sources that are signalled now, by order, then by time of signal; only the first one if the run
+    /// returns after it.
     private func performSource0s(of run: Run) -> Bool {
         let mode = run.mode
         // Acquire, and before the marks are looked at: a mark made after this look sets the hint again.

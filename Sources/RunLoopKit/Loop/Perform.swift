@@ -1,13 +1,15 @@
 extension Loop {
-    /// Posts a block: the loop calls it, once, in the next pass that it makes in `mode`, in order with other posted blocks.
+    /// Posts a block: the loop calls it, once, in the next pass that it makes in `mode`, in order with other posted
+    /// blocks.
     ///
-    /// From any thread. The block belongs to the loop, not the mode: posted for `common`, it runs in whichever common mode runs next.
-    /// A block posted by a block waits for the next time blocks are looked at. CF: `CFRunLoopPerformBlock`, and
-    /// `CFRunLoopWakeUp`.
+    /// From any thread. The block belongs to the loop, not the mode: posted for `common`, it runs in whichever common
+    /// mode runs next. A block posted by a block waits for the next time blocks are looked at. CF:
+    /// `CFRunLoopPerformBlock`, and `CFRunLoopWakeUp`.
     ///
     /// - Parameters:
     ///   - mode: Where the block may run.
-    ///   - wake: `false` does not wake a sleeping loop, as CF does not: the block then waits for another reason to make a pass.
+    ///   - wake: `false` does not wake a sleeping loop, as CF does not: the block then waits for another reason to make
+    ///     a pass.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Returns: Whether the block was accepted. False when the loop has ended: then it will never run.
     @discardableResult
@@ -21,7 +23,8 @@ extension Loop {
         post(.init(modes: .any(modes), handle: nil, body: block), wake: wake)
     }
 
-    /// Posts a block as `perform(in:wake:_:)` does, and returns a handle to withdraw it with; nil when the loop has ended.
+    /// Posts a block as `perform(in:wake:_:)` does, and returns a handle to withdraw it with; nil when the loop has
+    /// ended.
     public func performCancellable(
         in mode: Mode = .default, wake: Bool = true, _ block: @escaping @Sendable () -> Void
     ) -> PendingBlock? {

@@ -18,9 +18,9 @@ protocol PortBacked: Loop.Item {
 
 /// The version-1 sources of a mode, and the tokens by which the kernel knows them.
 ///
-/// A token holds a slot's number and its generation: when a source leaves, its slot's generation moves on, so an
-/// event that was fetched before names nobody any more, even if the slot, the descriptor's number or the object's address has been
-/// used again.
+/// A token holds a slot's number and its generation: when a source leaves, its slot's generation moves on, so an event
+/// that was fetched before names nobody any more, even if the slot, the descriptor's number or the object's address has
+/// been used again.
 struct PortTable {
     private struct Slot {
         var generation: UInt32 = 0

@@ -1,7 +1,7 @@
 /// What the kernel reported ready in a mode and no pass has served yet, oldest first.
 ///
-/// It belongs to the mode, not to a run: it survives nested runs, the end of a run and a stop, and is served first when the
-/// mode runs again. Touched by the loop's thread only.
+/// It belongs to the mode, not to a run: it survives nested runs, the end of a run and a stop, and is served first when
+/// the mode runs again. Touched by the loop's thread only.
 struct ReadyList {
     /// Somebody woke the loop.
     static let wakeUp = UInt64.max

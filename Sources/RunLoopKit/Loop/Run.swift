@@ -6,12 +6,14 @@ struct Run {
     /// With a timeout of zero or less the run never sleeps, and ends after one pass.
     let onlyPolls: Bool
     let returnsAfterSourceHandled: Bool
-    /// Whether the last thing that the run served was the main queue. At first, so that a run begins with a look at everything.
+    /// Whether the last thing that the run served was the main queue. At first, so that a run begins with a look at
+    /// everything.
     var hasJustDrainedMainQueue = true
 }
 
 extension Loop {
-    /// Runs the default mode again and again until the loop is stopped or nothing is left in that mode. CF: `CFRunLoopRun`.
+    /// Runs the default mode again and again until the loop is stopped or nothing is left in that mode. CF:
+    /// `CFRunLoopRun`.
     ///
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
     public func run() {
@@ -25,18 +27,19 @@ extension Loop {
 
     /// Runs the loop in a mode: entry observers, then passes until there is a reason to return, then exit observers.
     ///
-    /// Returns `finished` at once, without calling any observer, if there is nothing to wait for: the mode is unknown, it is `common` (in which
-    /// nothing can run; said once on stderr), it has no source, no timer and no posted block, or the loop has ended. May be
-    /// called by a handler: the run is nested in the one that called the handler. CF: `CFRunLoopRunInMode`.
+    /// Returns `finished` at once, without calling any observer, if there is nothing to wait for: the mode is unknown,
+    /// it is `common` (in which nothing can run; said once on stderr), it has no source, no timer and no posted block,
+    /// or the loop has ended. May be called by a handler: the run is nested in the one that called the handler. CF:
+    /// `CFRunLoopRunInMode`.
     ///
     /// - Parameters:
     ///   - mode: The mode whose sources, timers and observers are looked at.
-    ///   - duration: The run returns `timedOut` after this time. Zero or less: after one pass, which does not sleep. What is longer than about
-    ///     146 years is for ever.
+    ///   - duration: The run returns `timedOut` after this time. Zero or less: after one pass, which does not sleep.
+    ///     What is longer than about 146 years is for ever.
     ///   - returnAfterSourceHandled: Return `handledSource` after the first pass that performed a source.
     /// - Returns: Why the run ended.
-    /// - Precondition: Called on the loop's own thread; traps elsewhere. The first run in a mode needs up to three descriptors; without them it
-    ///   traps and says so. `prepare(_:)` gets them in advance and throws instead.
+    /// - Precondition: Called on the loop's own thread; traps elsewhere. The first run in a mode needs up to three
+    ///   descriptors; without them it traps and says so. `prepare(_:)` gets them in advance and throws instead.
     @discardableResult
     public func run(mode: Mode, for duration: Duration, returnAfterSourceHandled: Bool = false) -> RunResult {
         let nanoseconds = duration.wholeNanoseconds
@@ -45,8 +48,8 @@ extension Loop {
         }
     }
 
-    /// The same with an absolute time on the loop's clock: a time that is not in the future makes one pass that does not sleep, and
-    /// `distantFuture` is for ever. Foundation: `RunLoop.run(mode:before:)`.
+    /// The same with an absolute time on the loop's clock: a time that is not in the future makes one pass that does
+    /// not sleep, and `distantFuture` is for ever. Foundation: `RunLoop.run(mode:before:)`.
     @discardableResult
     public func run(mode: Mode, until time: Instant, returnAfterSourceHandled: Bool = false) -> RunResult {
         run(mode, returnAfterSourceHandled, onlyPolls: time.nanoseconds <= clock.nanoseconds) { _ in
@@ -54,10 +57,11 @@ extension Loop {
         }
     }
 
-    /// Gets the descriptors that running in `mode` takes, so that the first run there cannot fail. On the loop's own thread.
+    /// Gets the descriptors that running in `mode` takes, so that the first run there cannot fail. On the loop's own
+    /// thread.
     ///
-    /// - Throws: `LoopError` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the process has no
-    ///   descriptor left (EMFILE). Nothing is lost: it may be tried again.
+    /// - Throws: `LoopError` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
+    ///   process has no descriptor left (EMFILE). Nothing is lost: it may be tried again.
     public func prepare(_ mode: Mode) throws(LoopError) {
         requireOwnThread("prepare(_:)")
         try lock.withLock { () throws(LoopError) in
@@ -181,8 +185,8 @@ extension Loop {
             return blocks.hasBlock(for: state.mode, common: commonModes)
                 || state.source0s.contains { $0.pendingSignal != 0 }
         }
-        // Somebody woke the loop while the inner run had it, for work that only the outer run can do, or to stop that too.
-        // The wake-up is spent; the outer run needs one.
+        // Somebody woke the loop while the inner run had it, for work that only the outer run can do, or to stop that
+        // too. The wake-up is spent; the outer run needs one.
         if outerHasWork || isStopped { waker.wake() }
         wasWoken = wasWoken || outer.wasWoken
         ignoresWakeUps = outer.ignoredWakeUps

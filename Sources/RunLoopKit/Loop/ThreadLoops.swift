@@ -1,4 +1,5 @@
-/// What a thread keeps: who it is, its loop, and which loop runs on it. Freed, and the loop ended, when the thread ends.
+/// What a thread keeps: who it is, its loop, and which loop runs on it. Freed, and the loop ended, when the thread
+/// ends.
 final class ThreadLoops {
     let id: ThreadID
     private var ownLoop: Loop?

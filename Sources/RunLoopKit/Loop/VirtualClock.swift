@@ -1,7 +1,8 @@
-/// Time that passes only when nothing else is left to do: for tests that neither sleep nor depend on the machine's speed.
+/// Time that passes only when nothing else is left to do: for tests that neither sleep nor depend on the machine's
+/// speed.
 ///
-/// A loop made with a virtual clock is an ordinary loop in every way but one: instead of waiting for its next deadline it moves
-/// the clock there. Ports, signals and posts from other threads work in it.
+/// A loop made with a virtual clock is an ordinary loop in every way but one: instead of waiting for its next deadline
+/// it moves the clock there. Ports, signals and posts from other threads work in it.
 ///
 /// ```swift
 /// let clock = VirtualClock()
@@ -11,8 +12,9 @@
 /// print(clock.now)  // 3600000000000 ns
 /// ```
 ///
-/// *Automatic* time jumps whenever every loop on the clock that is in a run is idle: asleep, with nothing ready and nobody having woken it. If
-/// another thread is about to give a loop work, take a `hold()` first: while there is one, time stands still.
+/// *Automatic* time jumps whenever every loop on the clock that is in a run is idle: asleep, with nothing ready and
+/// nobody having woken it. If another thread is about to give a loop work, take a `hold()` first: while there is one,
+/// time stands still.
 ///
 /// *Manual* time moves only by `advance(by:)`.
 ///
@@ -101,14 +103,14 @@ public final class VirtualClock: @unchecked Sendable {
 
     /// Lets time pass.
     ///
-    /// On a *manual* clock the time goes from deadline to deadline, each served before the next, until `duration` has passed and the loops on the clock
-    /// are idle. Zero or less waits for idleness only.
+    /// On a *manual* clock the time goes from deadline to deadline, each served before the next, until `duration` has
+    /// passed and the loops on the clock are idle. Zero or less waits for idleness only.
     ///
     /// - Called by a thread that runs no loop of this clock: waits for the loops' threads to get there.
     /// - Called by the thread that owns a loop of this clock, outside a run: runs that loop, in the default mode.
     ///
-    /// Called inside a handler, and on an *automatic* clock, it serves nothing: the time moves on as if the caller had taken that
-    /// long. This is how a test makes a handler slow.
+    /// Called inside a handler, and on an *automatic* clock, it serves nothing: the time moves on as if the caller had
+    /// taken that long. This is how a test makes a handler slow.
     public func advance(by duration: Duration) {
         let nanoseconds = max(0, duration.wholeNanoseconds)
         guard advance == .manual else { return pass(nanoseconds) }
@@ -210,7 +212,8 @@ public final class VirtualClock: @unchecked Sendable {
 }
 
 extension Loop {
-    /// Runs the default mode until a time on a manual clock, and then for as long as there is something to do without time passing.
+    /// Runs the default mode until a time on a manual clock, and then for as long as there is something to do without
+    /// time passing.
     fileprivate func run(until target: Int64) {
         run(mode: .default, until: Instant(nanoseconds: target))
         while hasWorkNow(in: .default) { run(mode: .default, for: .zero) }

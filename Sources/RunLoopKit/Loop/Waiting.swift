@@ -11,8 +11,8 @@ extension Loop {
 
     /// Step 3.7: the one thing that this pass serves, waiting for it unless `polls`.
     ///
-    /// The kernel is asked only when everything that it reported before has been served. Readiness behind which there is nothing, such as
-    /// a port that another mode served, is passed over without the pass noticing.
+    /// The kernel is asked only when everything that it reported before has been served. Readiness behind which there
+    /// is nothing, such as a port that another mode served, is passed over without the pass noticing.
     func nextReady(in run: Run, polls: Bool) -> Ready {
         let mode = run.mode
         waiting.store(true, ordering: .relaxed)
@@ -91,9 +91,11 @@ extension Loop {
         return nil
     }
 
-    /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the run's time is up.
+    /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the
+    /// run's time is up.
     ///
-    /// The timerfd is armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps. The lock is held.
+    /// The timerfd is armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps. The
+    /// lock is held.
     private func deadlineToSleepUntil(in run: Run) -> Int64? {
         let mode = run.mode
         let wakeUp = mode.timers.wakeUpTime()
@@ -118,7 +120,8 @@ extension Loop {
         }
         if clock.sleep(self, until: deadline, on: poller.descriptor) {
             Tally.count(tally.waits)
-            // What woke us stays in the epoll set until the clock knows that we are awake: or it would look idle for a moment.
+            // What woke us stays in the epoll set until the clock knows that we are awake: or it would look idle for a
+            // moment.
             System.waitUntilReadable(poller.descriptor)
         }
         clock.awake(self)
@@ -130,7 +133,8 @@ extension Loop {
         if let timerFD, timerFD.arm(at: deadline) { Tally.count(tally.timerArms) }
     }
 
-    /// To be called when a mode's timers changed: a loop that sleeps in this mode must not sleep too long. The lock is held.
+    /// To be called when a mode's timers changed: a loop that sleeps in this mode must not sleep too long. The lock is
+    /// held.
     func timersChanged(in mode: ModeState) {
         guard let sleeping, sleeping.mode === mode else { return }
         // A virtual clock must not jump to a deadline that has gone either: the loop looks once more.

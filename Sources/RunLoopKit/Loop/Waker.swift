@@ -78,8 +78,8 @@ final class Waker: @unchecked Sendable {
 
     /// Marks the loop asleep; false, and no mark, when it has been notified.
     ///
-    /// Release: see `descriptor` and `isAsleep`. Acquire on failure is not needed: the loop's next look at its work comes
-    /// after another acquiring swap.
+    /// Release: see `descriptor` and `isAsleep`. Acquire on failure is not needed: the loop's next look at its work
+    /// comes after another acquiring swap.
     func beginWait() -> Bool {
         isWaiting =
             word.compareExchange(

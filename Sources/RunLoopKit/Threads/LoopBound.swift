@@ -1,7 +1,7 @@
 /// A box for state that lives on one loop's thread: it can be passed around freely, and touched only there.
 ///
-/// Handlers are `@Sendable`, since they are made on one thread and may run on another. What they count or collect goes into
-/// a box: the compiler is content, and touching it on a wrong thread traps with a message instead of being a race.
+/// Handlers are `@Sendable`, since they are made on one thread and may run on another. What they count or collect goes
+/// into a box: the compiler is content, and touching it on a wrong thread traps with a message instead of being a race.
 ///
 /// ```swift
 /// let ticks = LoopBound(0, on: .current)
@@ -16,7 +16,8 @@ public final class LoopBound<Value>: @unchecked Sendable {
     // be on its thread's loop then.
     private weak let loop: Loop?
 
-    /// Boxes `value` for the thread of `loop`. May be called on any thread, which must not use what `value` refers to afterwards.
+    /// Boxes `value` for the thread of `loop`. May be called on any thread, which must not use what `value` refers to
+    /// afterwards.
     public init(_ value: sending Value, on loop: Loop) {
         self.storage = value
         self.loop = loop

@@ -9,11 +9,11 @@ import Synchronization
 /// worker.stop()
 /// ```
 ///
-/// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its `LoopThread` alive.
-/// Blocks are kept until they have run, with what they capture.
+/// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its
+/// `LoopThread` alive. Blocks are kept until they have run, with what they capture.
 ///
-/// Everything here may be called from any thread. Cocoa: an `NSThread` whose main method runs its run loop with a port in it,
-/// and `performSelector:onThread:`.
+/// Everything here may be called from any thread. Cocoa: an `NSThread` whose main method runs its run loop with a port
+/// in it, and `performSelector:onThread:`.
 public final class LoopThread: Sendable {
     /// What is thrown to a caller whose work was not run because the thread has been stopped.
     public struct Stopped: Error, Equatable, Sendable, CustomStringConvertible {
@@ -41,8 +41,8 @@ public final class LoopThread: Sendable {
     ///   - name: For debuggers and `/proc`.
     ///   - stackSize: In bytes; nil for the system's default. Too small a size is an error.
     ///   - clock: Makes the thread's loop run in virtual time.
-    /// - Throws: `LoopError` when the thread (`pthread_create`), its stack (`pthread_attr_setstacksize`) or its descriptors
-    ///   (`eventfd`, `timerfd_create`, `epoll_create1`) cannot be had. Nothing is left behind then.
+    /// - Throws: `LoopError` when the thread (`pthread_create`), its stack (`pthread_attr_setstacksize`) or its
+    ///   descriptors (`eventfd`, `timerfd_create`, `epoll_create1`) cannot be had. Nothing is left behind then.
     public init(name: String = "RunLoopKit", stackSize: Int? = nil, clock: VirtualClock? = nil) throws(LoopError) {
         self.name = name
         worker = Worker(clock: clock.map { .virtual($0) } ?? .monotonic)
@@ -59,7 +59,8 @@ public final class LoopThread: Sendable {
 
     // MARK: Work
 
-    /// Hands a block to the thread and returns. Blocks run one after the other, in the order in which they were handed over.
+    /// Hands a block to the thread and returns. Blocks run one after the other, in the order in which they were handed
+    /// over.
     ///
     /// - Parameters:
     ///   - mode: Where the block may run: in all common modes, unless you say otherwise.
@@ -74,8 +75,8 @@ public final class LoopThread: Sendable {
 
     /// Hands a block to the thread to be run after a delay.
     ///
-    /// - Returns: The timer that will run it: `invalidate()` it to cancel. Nil once the thread has been stopped. A block whose time has not come when
-    ///   the thread stops does not run.
+    /// - Returns: The timer that will run it: `invalidate()` it to cancel. Nil once the thread has been stopped. A
+    ///   block whose time has not come when the thread stops does not run.
     ///
     /// Cocoa: `performSelector:withObject:afterDelay:`, and `cancelPreviousPerformRequests`.
     @discardableResult
@@ -88,7 +89,8 @@ public final class LoopThread: Sendable {
 
     /// Runs a block on the thread and waits for its result. On the thread itself the block just runs.
     ///
-    /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because the thread has been stopped.
+    /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because
+    ///   the thread has been stopped.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
@@ -130,18 +132,18 @@ public final class LoopThread: Sendable {
 
     /// Ends the thread after it has run what it has accepted. From now on work is refused. Does not wait: see `join()`.
     ///
-    /// What counts as accepted are blocks, in any mode; timers that are not due, and delayed blocks with them, do not fire any more. A later call does
-    /// nothing. A stop that comes before the thread has begun to run is not lost.
+    /// What counts as accepted are blocks, in any mode; timers that are not due, and delayed blocks with them, do not
+    /// fire any more. A later call does nothing. A stop that comes before the thread has begun to run is not lost.
     public func stop() { worker.stop(discarding: false) }
 
-    /// Ends the thread after the block that is running now, if any. Blocks that have not begun are dropped: those who wait for one get
-    /// `Stopped` thrown. May follow a `stop()` that takes too long.
+    /// Ends the thread after the block that is running now, if any. Blocks that have not begun are dropped: those who
+    /// wait for one get `Stopped` thrown. May follow a `stop()` that takes too long.
     ///
     /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
     public func stop(discardingPending: Bool) { worker.stop(discarding: discardingPending) }
 
-    /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel has no such thread any more. Returns
-    /// at once if that is so already. Does not stop it.
+    /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel has no
+    /// such thread any more. Returns at once if that is so already. Does not stop it.
     ///
     /// - Precondition: Not called on the thread itself, which would wait for ever; traps there and says so.
     public func join() {
@@ -153,8 +155,8 @@ public final class LoopThread: Sendable {
     }
 }
 
-/// What the thread and its `LoopThread` share. The thread retains this, not the `LoopThread`, so an owner that goes takes
-/// its thread along.
+/// What the thread and its `LoopThread` share. The thread retains this, not the `LoopThread`, so an owner that goes
+/// takes its thread along.
 private final class Worker: @unchecked Sendable {
     private enum Handle { case none, running(CThread), joining, gone }
 
@@ -185,7 +187,8 @@ private final class Worker: @unchecked Sendable {
         System.nameThread(name)
         let loop = Loop(clock: clock, owner: ThreadLoops.current.id)
         ThreadLoops.current.adopt(loop)
-        // The thread is busy until its loop sleeps, also before its first run and between two: the time must not jump then.
+        // The thread is busy until its loop sleeps, also before its first run and between two: the time must not jump
+        // then.
         loop.keepsClockInformed = true
         if case .virtual(let clock) = clock { clock.beginRun() }
         defer { if case .virtual(let clock) = clock { clock.endRun() } }
@@ -216,7 +219,8 @@ private final class Worker: @unchecked Sendable {
 
     func stop(discarding: Bool) {
         guard let loop = lock.withLock({ try? startResult?.get() }) else { return }
-        // The stop flag: it ends every run of the loop, and no other begins, so it is not lost when it comes before the first.
+        // The stop flag: it ends every run of the loop, and no other begins, so it is not lost when it comes before the
+        // first.
         loop.close(discardingBlocks: discarding)
     }
 

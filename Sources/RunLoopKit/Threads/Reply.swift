@@ -1,12 +1,13 @@
 import Synchronization
 
-/// Work whose caller waits for an answer, and gets one in every case: the result if it runs, an error if it is cancelled
-/// before, and another if it is dropped by whoever held it, at the latest when this object goes.
+/// Work whose caller waits for an answer, and gets one in every case: the result if it runs, an error if it is
+/// cancelled before, and another if it is dropped by whoever held it, at the latest when this object goes.
 final class Reply<Value>: @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable { case waiting, answered }
 
     private let state = Atomic<State>(.waiting)
-    /// Nil once it has run or never will: let go before the answer is given, since what it captures may belong to the one who waits.
+    /// Nil once it has run or never will: let go before the answer is given, since what it captures may belong to the
+    /// one who waits.
     private var work: (() throws -> Value)?
     private let dropped: any Error
     private let answer: (Result<Value, any Error>) -> Void
