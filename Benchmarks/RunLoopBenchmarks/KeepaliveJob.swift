@@ -67,7 +67,7 @@ private final class LoopThreadJobs: JobSubject {
 
     init() throws { worker = try LoopThread(name: "worker") }
 
-    func doJob() { try! worker.performAndWait { tally.doJob() } }
+    func doJob() { try! worker.performAndWait { [tally] in tally.doJob() } }
 }
 
 private final class CFRunLoopJobs: JobSubject {

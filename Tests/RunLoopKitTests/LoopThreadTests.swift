@@ -18,11 +18,15 @@ import Testing
 
     @Test func performAndWaitReturnsAndThrowsWhatTheBlockDoes() throws {
         let thread = try LoopThread()
-        var local = 1
+        let local = 1
         #expect(try thread.performAndWait { local + 41 } == 42)
-        try thread.performAndWait { local += 1 }
-        #expect(local == 2)
         #expect(throws: Failure.self) { try thread.performAndWait { throw Failure() } }
+    }
+
+    /// The block belongs to the thread it runs on, not to the actor of whoever hands it over.
+    @MainActor @Test func performAndWaitFromTheMainActor() throws {
+        let thread = try LoopThread()
+        #expect(try thread.performAndWait { (0..<3).map { $0 + 1 } } == [1, 2, 3])
     }
 
     @Test func performAndWaitOnItsOwnThreadJustRuns() throws {

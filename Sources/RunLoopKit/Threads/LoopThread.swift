@@ -94,12 +94,13 @@ public final class LoopThread: Sendable {
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
-    public func performAndWait<Value>(in mode: Loop.Mode = .common, _ block: () throws -> Value) throws -> Value {
+    public func performAndWait<Value: Sendable>(
+        in mode: Loop.Mode = .common, _ block: @Sendable () throws -> Value
+    ) throws -> Value {
         if isCurrent { return try block() }
         // The closure does not escape, in fact: this frame waits until it has run or can never run.
         return try withoutActuallyEscaping(block) { block in
             let waiter = Waiter<Value>()
-            nonisolated(unsafe) let block = block
             loop.perform(in: mode, Reply(block, Stopped(thread: name), waiter.fulfil).makeBlock())
             return try waiter.wait()
         }
