@@ -161,6 +161,80 @@ import Testing
         #expect(times.entries == [seconds(1), seconds(101)])
     }
 
+    @Test func everySourceIsToldThatItLeavesAlsoWhenAnotherInvalidatesIt() {
+        let log = Log<String>()
+        let (loop, _) = Loop.inVirtualTime()
+        let second = Loop.Source0(cancel: { _, _ in log.add("second") }, perform: {})
+        let first = Loop.Source0(
+            cancel: { _, _ in
+                log.add("first")
+                second.invalidate()
+            }, perform: {})
+        loop.add(first, in: .default)
+        loop.add(second, in: .default)
+        loop.end()
+        #expect(log.entries == ["first", "second"])
+        // And of every mode, when it invalidates itself at the first.
+        let (other, _) = Loop.inVirtualTime()
+        other.addCommonMode("joined")
+        let own = Log<Loop.Source0>()
+        own.add(
+            Loop.Source0(
+                cancel: { _, mode in
+                    log.add("\(mode)")
+                    own.entries[0].invalidate()
+                }, perform: {}))
+        other.add(own.entries[0], in: .common)
+        other.remove(own.entries[0], in: .common)
+        #expect(log.entries == ["first", "second", "default", "joined"])
+    }
+
+    @Test func aPollWhoseLeftoversAreNothingAsksTheKernel() throws {
+        let log = Log<String>()
+        let (loop, _) = Loop.inVirtualTime()
+        let ports = try ["p", "q", "r"].map { name in try Loop.PortSource { _ in log.add(name) } }
+        for port in ports { loop.add(port, in: .default) }
+        ports[0].send()
+        ports[1].send()
+        loop.run(mode: .default, for: .zero)
+        loop.remove(ports[1], in: .default)
+        ports[2].send()
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == ["p", "r"])
+    }
+
+    @Test func aWakeUpThatARunHasNotGotToIsNotForTheNextOne() throws {
+        let log = Log<String>()
+        let (loop, _) = Loop.inVirtualTime()
+        let port = try Loop.PortSource { _ in log.add("port") }
+        loop.add(port, in: .default)
+        let observer = Loop.Observer(.beforeWaiting) { _, _ in
+            Loop.current.stop()
+            port.send()
+        }
+        loop.add(observer, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(5)) == .stopped)
+        observer.invalidate()
+        port.send()
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == ["port", "port"])
+    }
+
+    @Test func aStopOfANestedRunIsNoWakeUpForTheOuterOne() throws {
+        let passes = Count()
+        let (loop, _) = Loop.inVirtualTime()
+        let inner = try Loop.PortSource { _ in Loop.current.stop() }
+        loop.add(inner, in: "inner")
+        loop.add(Loop.Source0 {}, in: .default)
+        loop.add(Loop.Observer(.beforeWaiting) { _, _ in passes.up() }, in: .default)
+        loop.perform {
+            inner.send()
+            Loop.current.run(mode: "inner", for: .seconds(1))
+        }
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(passes.value == 1)
+    }
+
     @Test func aBlockCanBeWithdrawnUntilItBegins() throws {
         let (loop, _) = Loop.inVirtualTime()
         let ran = Log<String>()

@@ -191,6 +191,7 @@ import Testing
         let performed = Gate()
         let source = Loop.Source0 { performed.open() }
         source.signal()
+        source.signal(wake: false)  // Does not take the other one back.
         spin(until: thread.loop.isWaiting)
         thread.loop.add(source, in: .default)
         performed.wait()

@@ -170,6 +170,18 @@ import Testing
         #expect(done.entries == ["first", "second", "p", "q"])
     }
 
+    @Test func loopsOfOneThreadTakeTurns() {
+        let clock = VirtualClock(.manual)
+        let (a, b) = (Loop(clock: clock), Loop(clock: clock))
+        let order = Log<String>()
+        a.add(Loop.Timer(every: .seconds(2)) { _ in order.add("a \(Loop.current.now)") }, in: .default)
+        b.add(Loop.Timer(every: .seconds(1)) { _ in order.add("b \(Loop.current.now)") }, in: .default)
+        clock.advance(by: .seconds(4))
+        #expect(order.entries.filter { $0.hasPrefix("a") } == ([2, 4] as [Int64]).map { "a \(seconds($0))" })
+        #expect(order.entries.filter { $0.hasPrefix("b") } == ([1, 2, 3, 4] as [Int64]).map { "b \(seconds($0))" })
+        #expect(clock.now == seconds(4))
+    }
+
     @Test func aLoopRunInsideAHandlerOfAnotherOnTheSameClock() {
         let clock = VirtualClock()
         let (outer, inner) = (Loop(clock: clock), Loop(clock: clock))

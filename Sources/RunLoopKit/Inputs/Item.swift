@@ -16,6 +16,9 @@ extension Loop {
         private var memberships: [ModeState] = []
         private let valid = Atomic<Bool>(true)
 
+        /// How many modes the item has left without having been told yet: until then an invalid item keeps its handlers.
+        private var untoldLeavings = 0
+
         init() {}
 
         /// Whether the item can still be added and called. False for ever after `invalidate()`. CF:
@@ -33,7 +36,7 @@ extension Loop {
             guard let modes = found else { return }
             // Nobody can add the item any more; whoever removes it meanwhile is simply faster.
             for mode in modes { mode.loop?.removeInvalid(self, from: mode) }
-            didInvalidate()
+            if itemLock.withLock({ untoldLeavings == 0 }) { releaseHandlers() }
         }
 
         /// Lets go of a handler, and of what it captured, which may call us: not with the lock held.
@@ -62,8 +65,20 @@ extension Loop {
             itemLock.withLock {
                 guard let index = memberships.firstIndex(where: { $0 === mode }) else { return false }
                 memberships.remove(at: index)
+                if mode.mode != .common { untoldLeavings += 1 }
                 return true
             }
+        }
+
+        /// Tells the item that it has left a mode of `loop`; nil for a loop that is going itself. To be called without any
+        /// lock, once for each time that `leave` was true.
+        final func tellLeft(_ mode: Mode, of loop: Loop?) {
+            if let loop { didLeave(mode, of: loop) }
+            let isLast = itemLock.withLock {
+                untoldLeavings -= 1
+                return untoldLeavings == 0 && !isValid
+            }
+            if isLast { releaseHandlers() }
         }
 
         final func isIn(_ mode: ModeState) -> Bool { itemLock.withLock { memberships.contains { $0 === mode } } }
@@ -82,14 +97,14 @@ extension Loop {
         /// Puts the item where it belongs in a mode it has joined. The loop's lock is held.
         func insert(into mode: ModeState) {}
 
-        /// Takes it out of a mode that it has left. The loop's lock is held.
+        /// Takes it out of a mode that it is about to leave. The loop's lock is held.
         func remove(from mode: ModeState) {}
 
         /// The item has joined, or left, a mode of `loop`. Called without any lock.
         func didJoin(_ mode: Mode, of loop: Loop) {}
         func didLeave(_ mode: Mode, of loop: Loop) {}
 
-        /// The item is invalid and in no mode any more. Called once, without any lock.
-        func didInvalidate() {}
+        /// The item is invalid, in no mode any more, and knows it. May be called twice; without any lock.
+        func releaseHandlers() {}
     }
 }

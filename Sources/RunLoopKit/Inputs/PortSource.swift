@@ -73,6 +73,6 @@ extension Loop {
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
-        override func didInvalidate() { release(&handler) }
+        override func releaseHandlers() { release(&handler) }
     }
 }

@@ -59,9 +59,10 @@ extension Loop {
             itemLock.withLock {
                 guard isValid else { return }
                 // Release: the performing thread sees what the caller did before.
-                _ = signalTime.compareExchange(
-                    expected: 0, desired: Turn.next(), successOrdering: .releasing, failureOrdering: .relaxed)
-                wakes = wake
+                let isFirst = signalTime.compareExchange(
+                    expected: 0, desired: Turn.next(), successOrdering: .releasing, failureOrdering: .relaxed
+                ).exchanged
+                wakes = wake || (!isFirst && wakes)
                 for mode in modesWhileLocked {
                     mode.mayHaveSignal.store(true, ordering: .releasing)
                     if wake { mode.waker.wake() }
@@ -91,7 +92,7 @@ extension Loop {
         }
 
         override func didLeave(_ mode: Mode, of loop: Loop) { itemLock.withLock { cancelHandler }?(loop, mode) }
-        override func didInvalidate() {
+        override func releaseHandlers() {
             signalTime.store(0, ordering: .relaxed)
             release(&performHandler)
             release(&scheduleHandler)

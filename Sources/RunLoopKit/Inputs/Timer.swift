@@ -282,6 +282,6 @@ extension Loop {
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }
 
-        override func didInvalidate() { release(&handler) }
+        override func releaseHandlers() { release(&handler) }
     }
 }

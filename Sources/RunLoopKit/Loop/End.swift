@@ -33,7 +33,7 @@ extension Loop {
         }
         drop(dropped)
         for (state, items) in members {
-            if tellingSources { for item in items { item.didLeave(state.mode, of: self) } }
+            for item in items { item.tellLeft(state.mode, of: tellingSources ? self : nil) }
             state.close()
         }
         timerFD = nil

@@ -42,7 +42,7 @@ extension Loop {
             commonItems.removeAll { $0 === item }
             return commonModes.filter { existingState(for: $0).map { leave(item, $0) } ?? false }
         }
-        for mode in left { item.didLeave(mode, of: self) }
+        for mode in left { item.tellLeft(mode, of: self) }
     }
 
     /// Whether an item is in a mode; for `common`, whether it was added to that name.
@@ -74,7 +74,7 @@ extension Loop {
             if item.leave(state) { commonItems.removeAll { $0 === item } }
             return false
         }
-        if hasLeft { item.didLeave(state.mode, of: self) }
+        if hasLeft { item.tellLeft(state.mode, of: self) }
     }
 
     // The rest is called with the lock held.

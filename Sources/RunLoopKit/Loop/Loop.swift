@@ -82,6 +82,10 @@ public final class Loop: @unchecked Sendable {
     /// Touched by the loop's thread only, which forgets them when that time ends.
     var ignoresWakeUps = true
 
+    /// Whether the pass has come to step 3.2: until then, work that arrives is going to be seen anyway. Touched by the
+    /// loop's thread only.
+    var hasLookedAtWork = false
+
     /// Whether the innermost run, or one nested in it, found that somebody had woken the loop. Touched by the loop's
     /// thread only.
     var wasWoken = false

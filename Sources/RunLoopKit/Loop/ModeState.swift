@@ -51,8 +51,7 @@ final class ModeState {
         try poller.add(wakeUp, token: ReadyList.wakeUp)
         if let timer { try poller.add(timer, token: ReadyList.timers) }
         if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
-        // The kernel reports what is ready already in this order.
-        for (source, token) in ports.all.sorted(by: { $0.source.readyTurn < $1.source.readyTurn }) {
+        for (source, token) in ports.inOrderOfReadiness {
             try poller.add(source.descriptor, token: token)
         }
         self.poller = poller

@@ -4,9 +4,11 @@ extension Loop {
         let mode = run.mode
         Tally.count(tally.passes)
         stopIgnoringWakeUps()
+        hasLookedAtWork = false
 
         notify(.beforeTimers, in: mode)  // 3.1
         notify(.beforeSources, in: mode)
+        hasLookedAtWork = true
         performBlocks(for: mode)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
         if hasHandledSource { performBlocks(for: mode) }  // 3.4
@@ -57,12 +59,15 @@ extension Loop {
     /// Runs the blocks posted for this mode that are there now. What they post waits; blocks for other modes stay.
     func performBlocks(for mode: ModeState) {
         guard hasBlocks.load(ordering: .relaxed) else { return }
-        var (taken, common) = lock.withLock { () -> ([BlockQueue.Block?], [Mode]) in
+        var taken = lock.withLock { () -> [BlockQueue.Block?] in
             hasBlocks.store(false, ordering: .relaxed)
-            return (blocks.takeAll(), commonModes)
+            return blocks.takeAll()
         }
         for index in taken.indices {
-            guard let block = taken[index], block.modes.admits(mode.mode, common: common) else { continue }
+            // The common modes of this very moment: the block before may have added one.
+            guard let block = taken[index], block.modes.admits(mode.mode, common: lock.withLock { commonModes }) else {
+                continue
+            }
             // What the block captured goes before the next one runs.
             taken[index] = nil
             let isWanted = block.handle?.take() ?? true

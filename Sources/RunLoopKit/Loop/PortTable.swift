@@ -25,6 +25,8 @@ struct PortTable {
     private struct Slot {
         var generation: UInt32 = 0
         var source: (any PortBacked)?
+        /// The turn in which the source came.
+        var turn: UInt64 = 0
     }
 
     private var slots: [Slot] = []
@@ -35,6 +37,13 @@ struct PortTable {
 
     var all: [(source: any PortBacked, token: UInt64)] {
         slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
+    }
+
+    /// The same, first those that are not ready, then in the order in which they became ready here: by a send, or by
+    /// coming with one. An epoll set made now is to report them in this order.
+    var inOrderOfReadiness: [(source: any PortBacked, token: UInt64)] {
+        let turns = slots.filter { $0.source != nil }.map { max($0.source!.readyTurn, $0.turn) }
+        return zip(all, turns).sorted { $0.1 < $1.1 }.map(\.0)
     }
 
     /// The source that `token` was made for, if it is still here.
@@ -48,6 +57,7 @@ struct PortTable {
         let index = free.popLast() ?? slots.count
         if index == slots.count { slots.append(Slot()) }
         slots[index].source = source
+        slots[index].turn = Turn.next()
         slotOfSource[ObjectIdentifier(source)] = index
         return token(of: index)
     }

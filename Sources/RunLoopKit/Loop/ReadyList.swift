@@ -21,6 +21,14 @@ struct ReadyList {
         tokens.append(token)
     }
 
+    /// Forgets a wake-up that an earlier run has not got to.
+    mutating func forgetWakeUp() {
+        guard !isEmpty else { return }
+        tokens.removeSubrange(..<next)
+        next = 0
+        tokens.removeAll { $0 == ReadyList.wakeUp }
+    }
+
     mutating func popFirst() -> UInt64? {
         guard next < tokens.count else { return nil }
         defer {

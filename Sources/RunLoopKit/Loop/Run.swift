@@ -141,6 +141,7 @@ extension Loop {
         let state: ModeState?
         let stopFlag: RunState
         let ignoredWakeUps: Bool
+        let hasLookedAtWork: Bool
         let runningLoop: Loop?
         let informsClock: Bool
         let wasWoken: Bool
@@ -160,10 +161,13 @@ extension Loop {
         defer { thread.runningLoop = self }
         let outer = Outer(
             state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring),
-            ignoredWakeUps: ignoresWakeUps, runningLoop: thread.runningLoop,
+            ignoredWakeUps: ignoresWakeUps, hasLookedAtWork: hasLookedAtWork, runningLoop: thread.runningLoop,
             informsClock: informsClock, wasWoken: wasWoken)
         stopIgnoringWakeUps()
+        // A wake-up that was never served concerned an earlier run.
+        if outerState == nil { for mode in lock.withLock({ modeStates }) { mode.ready.forgetWakeUp() } }
         wasWoken = false
+        hasLookedAtWork = false
         return outer
     }
 
@@ -178,6 +182,8 @@ extension Loop {
     }
 
     func leave(for outer: Outer) {
+        // Wake-ups that this run would have forgotten are not for the outer one either.
+        if ignoresWakeUps, !outer.ignoredWakeUps, waker.forget() { wasWoken = true }
         stopFlag.store(outer.stopFlag, ordering: .releasing)
         let outerHasWork = lock.withLock {
             currentState = outer.state
@@ -187,9 +193,10 @@ extension Loop {
         }
         // Somebody woke the loop while the inner run had it, for work that only the outer run can do, or to stop that
         // too. The wake-up is spent; the outer run needs one.
-        if outerHasWork || isStopped { waker.wake() }
+        if (outerHasWork && outer.hasLookedAtWork) || isStopped { waker.wake() }
         wasWoken = wasWoken || outer.wasWoken
         ignoresWakeUps = outer.ignoredWakeUps
+        hasLookedAtWork = outer.hasLookedAtWork
         ThreadLoops.current.runningLoop = outer.runningLoop
         if outer.informsClock, case .virtual(let clock) = clock { clock.endRun() }
     }

@@ -107,7 +107,9 @@ public final class VirtualClock: @unchecked Sendable {
     /// passed and the loops on the clock are idle. Zero or less waits for idleness only.
     ///
     /// - Called by a thread that runs no loop of this clock: waits for the loops' threads to get there.
-    /// - Called by the thread that owns a loop of this clock, outside a run: runs that loop, in the default mode.
+    /// - Called by the thread that owns loops of this clock, outside a run: runs them, in the default mode.
+    ///
+    /// It waits for holds to be released: a caller that has one itself waits for ever.
     ///
     /// Called inside a handler, and on an *automatic* clock, it serves nothing: the time moves on as if the caller had
     /// taken that long. This is how a test makes a handler slow.
@@ -118,12 +120,30 @@ public final class VirtualClock: @unchecked Sendable {
         let owners = lock.withLock { attached }
         let ownLoops = owners.compactMap { $0.owner() }.filter { $0.isOnOwnThread }
         if ownLoops.contains(where: { $0.currentMode != nil }) { return pass(nanoseconds) }
-        let target = lock.withLock { raiseLimit(by: nanoseconds) }
-        for loop in ownLoops { loop.run(until: target) }
+        let target = lock.withLock { time(after: nanoseconds) }
+        serve(ownLoops, until: target)
         lock.withLock {
+            limit = max(limit, target)
             jumpIfIdle()
             while time < target || !isIdle { changed.wait(with: lock) }
         }
+    }
+
+    /// Runs the caller's own loops until a time on a manual clock. They take turns: none may take the time past what another
+    /// one waits for.
+    private func serve(_ loops: [Loop], until target: Int64) {
+        var now = lock.withLock { time }
+        while let next = loops.compactMap({ $0.nextWakeUpTime(in: .default) }).filter({ $0 > now }).min(), next < target
+        {
+            lock.withLock { limit = max(limit, next) }
+            for loop in loops { loop.serve(until: next) }
+            let reached = lock.withLock { time }
+            // Something keeps the loops from running: an observer that stops every run, say.
+            if reached == now { break }
+            now = reached
+        }
+        lock.withLock { limit = max(limit, target) }
+        for loop in loops { loop.serve(until: target) }
     }
 
     /// Moves the time without serving anything.
@@ -133,12 +153,6 @@ public final class VirtualClock: @unchecked Sendable {
             limit = max(limit, time)
             wakeTheDue()
         }
-    }
-
-    private func raiseLimit(by nanoseconds: Int64) -> Int64 {
-        let target = time(after: nanoseconds)
-        limit = max(limit, target)
-        return target
     }
 
     /// The end of time is never reached: what is due then never comes.
@@ -214,9 +228,13 @@ public final class VirtualClock: @unchecked Sendable {
 extension Loop {
     /// Runs the default mode until a time on a manual clock, and then for as long as there is something to do without
     /// time passing.
-    fileprivate func run(until target: Int64) {
+    fileprivate func serve(until target: Int64) {
         run(mode: .default, until: Instant(nanoseconds: target))
         while hasWorkNow(in: .default) { run(mode: .default, for: .zero) }
+    }
+
+    fileprivate func nextWakeUpTime(in mode: Mode) -> Int64? {
+        lock.withLock { existingState(for: mode)?.timers.wakeUpTime() }
     }
 
     /// Whether a pass in `mode` would find something to do at once.

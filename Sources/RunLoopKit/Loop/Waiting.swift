@@ -17,9 +17,11 @@ extension Loop {
         let mode = run.mode
         waiting.store(true, ordering: .relaxed)
         defer { waiting.store(false, ordering: .relaxed) }
+        var hasAsked = false
         while true {
             if mode.ready.isEmpty {
                 fetch(in: run, polls: polls)
+                hasAsked = true
             } else if waker.endWait() {
                 wasWoken = true
                 mode.ready.append(ReadyList.wakeUp)
@@ -27,6 +29,8 @@ extension Loop {
             while let token = mode.ready.popFirst() {
                 if let ready = look(at: token, in: mode) { return ready }
             }
+            // All that was left over has turned out to be nothing: that says nothing about what is ready now.
+            guard hasAsked else { continue }
             if polls { return .nothing }
             if isTimeUp(for: run) {
                 // A timer that is due at the very end of the run still fires.
