@@ -28,7 +28,7 @@ import Testing
         #expect(program.lines == ["sync on main: true", "main actor: true", "main actor again: true", "stopped"])
     }
 
-    @Test func aProgramWithoutDispatchAndConcurrencyRuns() throws {
+    @Test func aProgramThatUsesNeitherDispatchNorConcurrencyRuns() throws {
         let program = try Program.run("PlainProgram", [])
         #expect(program.status == 0 && program.lines == ["source", "finished"])
     }

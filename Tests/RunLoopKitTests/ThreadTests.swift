@@ -89,7 +89,7 @@ import Testing
             worker.stop()
             worker.join()
         }
-        // A timer of an own mode that is moved about by everybody fires all the same.
+        // Nothing of it is left in the loop.
         try thread.performAndWait {
             #expect("\(Loop.current)".split(separator: "\n").filter { $0.contains("timer") }.isEmpty)
         }

@@ -14,8 +14,8 @@ struct TraceCommand: Command {
         modes and a nested run; then another thread stops it.
         What is shown is what an observer and the handlers see.
 
-        With '--format json' each line is an object: "t" (nanoseconds since the start), "depth" (in how many runs and
-        callouts), "mode", "event", and what belongs to the event: "activity", "phase" and "label", or "result".
+        With '--format json' each line is an object: "t" (nanoseconds since the start), "depth" (in how many other
+        runs this run is nested), "mode", "event", and what belongs to the event: "activity", "phase" and "label", or "result".
         """
     let options: [Option] = [.value("format", "text|json", "For people, or for programs. Default: text.")]
 

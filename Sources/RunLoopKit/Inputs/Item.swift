@@ -16,7 +16,8 @@ extension Loop {
         private var memberships: [ModeState] = []
         private let valid = Atomic<Bool>(true)
 
-        /// How many modes the item has left without having been told yet: until then an invalid item keeps its handlers.
+        /// How many modes the item has left without having been told yet: until then an invalid item keeps its
+        /// handlers.
         private var untoldLeavings = 0
 
         init() {}
@@ -70,8 +71,8 @@ extension Loop {
             }
         }
 
-        /// Tells the item that it has left a mode of `loop`; nil for a loop that is going itself. To be called without any
-        /// lock, once for each time that `leave` was true.
+        /// Tells the item that it has left a mode of `loop`; nil for a loop that is going itself. To be called without
+        /// any lock, once for each time that `leave` was true.
         final func tellLeft(_ mode: Mode, of loop: Loop?) {
             if let loop { didLeave(mode, of: loop) }
             let isLast = itemLock.withLock {

@@ -10,7 +10,7 @@
 /// }
 /// ```
 public struct LoopError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The system call's name, such as `epoll_create1`.
+    /// The call that failed, such as `epoll_create1`, with its argument where that was the reason.
     public let call: String
 
     /// The error number it failed with, such as `EMFILE`; see `errno(3)`.

@@ -240,7 +240,7 @@ enum System {
 
     // MARK: Errors and output
 
-    /// errno's symbolic name and text, such as `too many open files (EMFILE)`.
+    /// errno's symbolic name and text, such as `Too many open files (EMFILE)`.
     static func describe(errno code: Int32) -> String {
         let text = String(cString: strerror(code))
         return "\(text) (\(name(ofErrno: code)))"

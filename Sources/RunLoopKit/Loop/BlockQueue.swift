@@ -64,7 +64,7 @@ struct BlockQueue {
         return withdrawn
     }
 
-    /// Removes the block with `handle`; false when it is not in the list.
+    /// Removes the block with `handle` and returns it; nil when it is not in the list.
     mutating func remove(_ handle: Loop.PendingBlock) -> Block? {
         guard let index = blocks.firstIndex(where: { $0?.handle === handle }) else { return nil }
         return blocks.remove(at: index) ?? nil

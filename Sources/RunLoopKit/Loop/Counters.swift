@@ -5,7 +5,7 @@ extension Loop {
     public struct Counters: Equatable, Sendable {
         /// Passes of all runs.
         public var passes = 0
-        /// Times the loop asked the kernel to wait (`epoll_wait` without a time limit).
+        /// Times the loop asked the kernel to wait (`epoll_wait` without a time limit; in virtual time, `poll`).
         public var waits = 0
         /// Times the loop asked the kernel what is ready without waiting (`epoll_wait` with limit 0).
         public var polls = 0

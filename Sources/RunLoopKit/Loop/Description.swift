@@ -13,7 +13,9 @@ extension Loop: CustomStringConvertible {
     public var description: String {
         let now = clock.nanoseconds
         return lock.withLock {
-            var lines = ["Loop: \(state)" + (blocks.isEmpty ? "" : ", \(counted(blocks.blocks.count, "block")) posted")]
+            var lines = [
+                "Loop: \(stateInWords)" + (blocks.isEmpty ? "" : ", \(counted(blocks.blocks.count, "block")) posted")
+            ]
             for state in modeStates {
                 lines.append("  \(state.mode)" + (commonModes.contains(state.mode) ? " (common)" : ""))
                 let contents: [String] =
@@ -25,7 +27,7 @@ extension Loop: CustomStringConvertible {
         }
     }
 
-    private var state: String {
+    private var stateInWords: String {
         if hasEnded { return "ended" }
         guard let currentState else { return "not running" }
         return isWaiting ? "waiting in \(currentState.mode)" : "running in \(currentState.mode)"
@@ -48,7 +50,10 @@ extension Loop.Timer {
     fileprivate func summary(at now: Int64) -> String {
         let next = servedOrNextTime
         let time =
-            next == TimerHeap.never ? "never fires" : "fires in \(Duration.nanoseconds(next) - .nanoseconds(now))"
+
+            if next == TimerHeap.never { "never fires" } else if next <= now { "due" } else {
+                "fires in \(Duration.nanoseconds(next - now))"
+            }
         return "timer: \(time)" + (repeats ? ", every \(interval)" : "")
     }
 }

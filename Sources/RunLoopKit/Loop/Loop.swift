@@ -117,7 +117,11 @@ public final class Loop: @unchecked Sendable {
     /// not run owns no descriptors.
     public static var current: Loop { ThreadLoops.current.loop }
 
-    /// The loop of the process's initial thread. From any thread. CF: `CFRunLoopGetMain`.
+    /// The loop of the process's initial thread. From any thread; made on first use, so not first in a signal handler.
+    ///
+    /// In its common modes it also drains the main dispatch queue, and so the main actor's. In a program with
+    /// libdispatch, which Swift concurrency brings along, a run in a common mode therefore never finishes for lack of
+    /// work: stop it, or give it a time limit. CF: `CFRunLoopGetMain`.
     public static let main = Loop(clock: .monotonic, owner: .initial)
 
     /// Whether the caller is on the loop's own thread.
@@ -158,7 +162,8 @@ public final class Loop: @unchecked Sendable {
     /// From any thread, also from a Unix signal handler: no lock, no allocation, errno kept. CF: `CFRunLoopWakeUp`.
     public func wakeUp() { waker.wake() }
 
-    /// Makes the innermost active run return `stopped` at the end of its pass. Ignored when no run is active.
+    /// Makes the innermost active run return `stopped` at the end of its pass. Ignored when no run is active, so a stop
+    /// that comes between two runs is lost: one that must not be is sent to a port whose handler stops the loop.
     ///
     /// From any thread, also from a Unix signal handler: no lock, no allocation, errno kept. CF: `CFRunLoopStop`.
     public func stop() {

@@ -11,16 +11,18 @@ extension Loop {
     ///   - wake: `false` does not wake a sleeping loop, as CF does not: the block then waits for another reason to make
     ///     a pass.
     ///   - block: Called on the loop's thread, and released after the call.
-    /// - Returns: Whether the block was accepted. False when the loop has ended: then it will never run.
+    /// - Returns: Whether the block was accepted. False when the loop has ended, or its `LoopThread` was stopped: it
+    ///   never runs then.
     @discardableResult
     public func perform(in mode: Mode = .default, wake: Bool = true, _ block: @escaping @Sendable () -> Void) -> Bool {
         post(.init(modes: .one(mode), handle: nil, body: block), wake: wake)
     }
 
-    /// Posts a block that may run in any of several modes. CF: `CFRunLoopPerformBlock` with an array of modes.
+    /// Posts a block that runs once, in whichever of `modes` runs first; otherwise as `perform(in:wake:_:)`. Refused
+    /// when `modes` is empty. CF: `CFRunLoopPerformBlock` with an array of modes.
     @discardableResult
     public func perform(in modes: Set<Mode>, wake: Bool = true, _ block: @escaping @Sendable () -> Void) -> Bool {
-        post(.init(modes: .any(modes), handle: nil, body: block), wake: wake)
+        !modes.isEmpty && post(.init(modes: .any(modes), handle: nil, body: block), wake: wake)
     }
 
     /// Posts a block as `perform(in:wake:_:)` does, and returns a handle to withdraw it with; nil when the loop has

@@ -48,8 +48,9 @@ extension Loop {
         }
     }
 
-    /// The same with an absolute time on the loop's clock: a time that is not in the future makes one pass that does
-    /// not sleep, and `distantFuture` is for ever. Foundation: `RunLoop.run(mode:before:)`.
+    /// As `run(mode:for:returnAfterSourceHandled:)`, with an absolute time on the loop's clock: a time that is not in
+    /// the future makes one pass that does not sleep, and `distantFuture` is for ever. Foundation:
+    /// `RunLoop.run(mode:before:)`.
     @discardableResult
     public func run(mode: Mode, until time: Instant, returnAfterSourceHandled: Bool = false) -> RunResult {
         run(mode, returnAfterSourceHandled, onlyPolls: time.nanoseconds <= clock.nanoseconds) { _ in
@@ -57,8 +58,8 @@ extension Loop {
         }
     }
 
-    /// Gets the descriptors that running in `mode` takes, so that the first run there cannot fail. On the loop's own
-    /// thread.
+    /// Gets the descriptors that running in `mode` takes, so that the first run there cannot fail. The mode
+    /// exists from now on. Does nothing for `common`, and in an ended loop. On the loop's own thread; traps elsewhere.
     ///
     /// - Throws: `LoopError` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
     ///   process has no descriptor left (EMFILE). Nothing is lost: it may be tried again.

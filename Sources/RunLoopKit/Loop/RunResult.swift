@@ -1,7 +1,8 @@
 extension Loop {
     /// Why a run ended. The raw values are CF's (`CFRunLoopRunResult`).
     public enum RunResult: Int32, Sendable, CustomStringConvertible {
-        /// The mode has no source, no timer and no block left, or never had any. CF: `kCFRunLoopRunFinished`.
+        /// The mode has no source, no timer and no block left, or never had any. (The main loop's common modes always
+        /// have the main dispatch queue to wait for, in programs with libdispatch.) CF: `kCFRunLoopRunFinished`.
         case finished = 1
         /// `stop()` was called. CF: `kCFRunLoopRunStopped`.
         case stopped = 2

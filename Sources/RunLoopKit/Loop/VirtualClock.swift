@@ -129,8 +129,8 @@ public final class VirtualClock: @unchecked Sendable {
         }
     }
 
-    /// Runs the caller's own loops until a time on a manual clock. They take turns: none may take the time past what another
-    /// one waits for.
+    /// Runs the caller's own loops until a time on a manual clock. They take turns: none may take the time past what
+    /// another one waits for.
     private func serve(_ loops: [Loop], until target: Int64) {
         var now = lock.withLock { time }
         while let next = loops.compactMap({ $0.nextWakeUpTime(in: .default) }).filter({ $0 > now }).min(), next < target

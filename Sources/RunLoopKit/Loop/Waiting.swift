@@ -63,7 +63,11 @@ extension Loop {
     private func fetch(in run: Run, polls: Bool) {
         let mode = run.mode
         // nil: look, but do not wait.
-        let deadline = lock.withLock { polls ? lookAtTimers(of: mode) : deadlineToSleepUntil(in: run) }
+        let deadline: Int64? = lock.withLock {
+            guard polls else { return deadlineToSleepUntil(in: run) }
+            if isTimerDue(in: mode) { mode.ready.append(ReadyList.timers) }
+            return nil
+        }
         let isMainQueueReady = mainQueueWaits(in: mode.mode)
         let count: Int
         if let deadline, !isMainQueueReady, waker.beginWait() {
@@ -87,12 +91,6 @@ extension Loop {
         if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
         // Notified while awake, or by a sender that has not written yet: behind what was ready.
         if wasNotified { mode.ready.append(ReadyList.wakeUp) }
-    }
-
-    /// Makes the timers the first to be served if one has to fire already. The lock is held.
-    private func lookAtTimers(of mode: ModeState) -> Int64? {
-        if isTimerDue(in: mode) { mode.ready.append(ReadyList.timers) }
-        return nil
     }
 
     /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the

@@ -8,6 +8,7 @@
 /// Loop.current.add(Loop.Timer(every: .seconds(1)) { _ in ticks.value += 1 }, in: .default)
 /// ```
 ///
+/// Once the loop's thread has ended nobody is on it any more: fetch a result before, with `LoopThread.performAndWait`.
 /// The value is released wherever the last reference to the box goes.
 public final class LoopBound<Value>: @unchecked Sendable {
     private var storage: Value

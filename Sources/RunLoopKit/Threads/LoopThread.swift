@@ -30,7 +30,8 @@ public final class LoopThread: Sendable {
     /// The name, as given. The kernel and debuggers show its first 15 bytes.
     public let name: String
 
-    /// The thread's loop, for timers, sources and observers. It has ended once the thread has.
+    /// The thread's loop, for timers, sources and observers. It has ended once the thread has. `loop.stop()` ends its
+    /// innermost run only, and the thread begins another: to end the thread, call `stop()` here.
     public let loop: Loop
 
     private let worker: Worker
@@ -220,7 +221,7 @@ private final class Worker: @unchecked Sendable {
 
     func stop(discarding: Bool) {
         guard let loop = lock.withLock({ try? startResult?.get() }) else { return }
-        // The stop flag: it ends every run of the loop, and no other begins, so it is not lost when it comes before the
+        // Closing ends every run of the loop, and no other begins, so it is not lost when it comes before the
         // first.
         loop.close(discardingBlocks: discarding)
     }
