@@ -15,7 +15,8 @@ struct TraceCommand: Command {
         What is shown is what an observer and the handlers see.
 
         With '--format json' each line is an object: "t" (nanoseconds since the start), "depth" (in how many other
-        runs this run is nested), "mode", "event", and what belongs to the event: "activity", "phase" and "label", or "result".
+        runs this run is nested), "mode", "event", and what belongs to the event: "activity", "phase" and "label", or
+        "result".
         """
     let options: [Option] = [.value("format", "text|json", "For people, or for programs. Default: text.")]
 
