@@ -40,15 +40,6 @@ extension Loop {
             if itemLock.withLock({ untoldLeavings == 0 }) { releaseHandlers() }
         }
 
-        /// Lets go of a handler, and of what it captured, which may call us: not with the lock held.
-        final func release<Handler>(_ handler: inout Handler?) {
-            itemLock.lock()
-            let released = handler
-            handler = nil
-            itemLock.unlock()
-            withExtendedLifetime(released) {}
-        }
-
         // MARK: Membership, for the loop. All called with the loop's lock held.
 
         /// Records that the item joins `mode`; false when it may not: it is invalid, there already, or in another loop.
@@ -105,7 +96,8 @@ extension Loop {
         func didJoin(_ mode: Mode, of loop: Loop) {}
         func didLeave(_ mode: Mode, of loop: Loop) {}
 
-        /// The item is invalid, in no mode any more, and knows it. May be called twice; without any lock.
+        /// The item is invalid, in no mode any more, and knows it. May be called twice; without any lock, since what handlers
+        /// captured may call us as it goes.
         func releaseHandlers() {}
     }
 }

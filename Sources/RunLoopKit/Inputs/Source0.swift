@@ -94,9 +94,11 @@ extension Loop {
         override func didLeave(_ mode: Mode, of loop: Loop) { itemLock.withLock { cancelHandler }?(loop, mode) }
         override func releaseHandlers() {
             signalTime.store(0, ordering: .relaxed)
-            release(&performHandler)
-            release(&scheduleHandler)
-            release(&cancelHandler)
+            let released = itemLock.withLock {
+                defer { (performHandler, scheduleHandler, cancelHandler) = (nil, nil, nil) }
+                return (performHandler, scheduleHandler, cancelHandler)
+            }
+            withExtendedLifetime(released) {}
         }
     }
 }

@@ -282,6 +282,12 @@ extension Loop {
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }
 
-        override func releaseHandlers() { release(&handler) }
+        override func releaseHandlers() {
+            let released = itemLock.withLock {
+                defer { handler = nil }
+                return handler
+            }
+            withExtendedLifetime(released) {}
+        }
     }
 }
