@@ -1,0 +1,196 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// What must hold whatever the calls: checked on generated scenarios.
+@Suite struct RateLimitingPropertyTests {
+    private static let seeds: Range<UInt64> = 0..<3000
+
+    @Test func aThrottleNeverActsTwiceWithinAnIntervalButForAFlush() {
+        for seed in Self.seeds {
+            var story = Story(seed: seed, isThrottle: true)
+            story.play { $0.action }
+            for (first, second) in zip(story.actions, story.actions.dropFirst())
+            where !story.flushes.contains(second.time) {
+                #expect(second.time - first.time >= story.interval, "\(story)")
+            }
+        }
+    }
+
+    @Test func theExampleOfTheMend() {
+        var play = RateLimitPlay(RateLimitState(.throttle, interval: 32, edges: [.leading, .trailing]))
+        for time: Int64 in [0, 1, 33] { play.call(time, at: time) }
+        play.finish()
+        #expect(play.actions.map(\.time) == [0, 32, 64])
+    }
+
+    @Test func aFlushStopsTheTimer() {
+        var play = RateLimitPlay(RateLimitState(.debounce(maxWait: nil), interval: 10, edges: .trailing))
+        play.call(1, at: 0)
+        play.flush(at: 5)
+        play.call(2, at: 8)
+        play.finish()
+        #expect(play.actions == [.init(time: 5, input: 1), .init(time: 18, input: 2)])
+    }
+
+    @Test func aDebounceNeverActsInsideABurst() {
+        for seed in Self.seeds {
+            var story = Story(seed: seed, isThrottle: false, hasMaxWait: false)
+            story.play { $0.callOrCancel }
+            for action in story.actions {
+                let before = story.calls.last { $0 < action.time }
+                let isLeading = story.edges.contains(.leading) && story.calls.contains(action.time)
+                // With nothing before it, or nothing within the interval; or a cancel began a new burst.
+                let isQuiet = before.map { action.time - $0 >= story.interval } ?? true
+                let isNew = story.cancels.contains { $0 <= action.time && $0 >= before ?? 0 }
+                #expect(isQuiet || (isLeading && isNew), "\(story)")
+            }
+        }
+    }
+
+    @Test func theLastInputOfEveryBurstIsDeliveredExactlyOnce() {
+        for seed in Self.seeds {
+            var story = Story(seed: seed, isThrottle: seed % 2 == 0, edges: seed % 3 == 0 ? .trailing : nil)
+            guard story.edges.contains(.trailing) else { continue }
+            story.play { _ in .call }
+            let delivered = story.actions.map(\.input)
+            #expect(Set(delivered).count == delivered.count, "\(story)")
+            for (index, time) in story.calls.enumerated() {
+                let next = index + 1 < story.calls.count ? story.calls[index + 1] : .max
+                if next - time >= story.interval, next > time {
+                    #expect(delivered.contains(Int64(index)), "\(story)")
+                }
+            }
+        }
+    }
+
+    @Test func maxWaitIsNeverExceeded() {
+        for seed in Self.seeds {
+            var story = Story(seed: seed, isThrottle: false, hasMaxWait: true, edges: .trailing)
+            story.play { _ in .call }
+            let limit = max(story.maxWait!, story.interval)
+            for time in story.calls {
+                #expect(story.actions.contains { $0.time >= time && $0.time - time <= limit }, "\(story)")
+            }
+        }
+    }
+
+    @Test func nothingEverActsWithoutBeingCalled() {
+        for seed in Self.seeds {
+            var story = Story(seed: seed, isThrottle: seed % 2 == 0, hasMaxWait: seed % 3 == 0)
+            story.play { $0.action }
+            #expect(story.actions.count <= story.calls.count && !story.play.state.isPending, "\(story)")
+        }
+    }
+
+    @Test func aNewIntervalCountsFromTheNextEventOn() {
+        var play = RateLimitPlay(RateLimitState(.debounce(maxWait: nil), interval: 10, edges: .trailing))
+        play.call(1, at: 0)
+        play.changeInterval(to: 100, at: 5)
+        // The timer comes at 10, and finds that it has to wait.
+        play.finish()
+        #expect(play.actions == [.init(time: 100, input: 1)])
+        play.changeInterval(to: 3, at: 200)
+        play.call(2, at: 200)
+        play.finish()
+        #expect(play.actions.last == .init(time: 203, input: 2))
+        play.changeInterval(to: -1, at: 300)
+        #expect(play.state.interval == 0)
+    }
+
+    @Test func aQuietStateDoesWhatANewOneDoes() {
+        for seed in Self.seeds {
+            var story = Story(seed: seed, isThrottle: seed % 2 == 0, hasMaxWait: seed % 3 == 0)
+            story.play { $0.action }
+            let quiet = story.play.state.quietTime!
+            var old = story.play.state
+            var new = RateLimitState(old.kind, interval: story.interval, edges: story.edges)
+            let start = max(quiet, 0)
+            for time in [start, start + story.interval / 2, start + story.interval * 3] {
+                while let due = new.timer, due <= time {
+                    #expect(old.timerFired(at: due) == new.timerFired(at: due), "\(story)")
+                }
+                #expect(old.call(at: time) == new.call(at: time), "\(story)")
+            }
+        }
+    }
+
+    @Test func aLateTimerDoesNotLoseItsBurst() {
+        var state = RateLimitState(.throttle, interval: 10, edges: [.leading, .trailing])
+        #expect(state.call(at: 0) == .init(timer: .start(at: 10), acts: true))
+        #expect(state.call(at: 1) == .init())
+        // Due at 10, but the loop is busy until 25: the call acts in its place, and the interval counts from there.
+        #expect(state.call(at: 20) == .init(timer: .start(at: 30), acts: true))
+        #expect(state.timerFired(at: 25) == .init())
+        #expect(!state.isPending)
+        #expect(state.timerFired(at: 30) == .init(timer: .stop))
+    }
+
+    @Test func hugeTimesSaturate() {
+        var state = RateLimitState(.debounce(maxWait: .max), interval: .max, edges: .trailing)
+        #expect(state.call(at: 5) == .init(timer: .start(at: .max)))
+        #expect(state.call(at: .max - 1) == .init())
+        #expect(state.flush(at: .max - 1) == .init(timer: .stop, acts: true))
+        var past = RateLimitState(.throttle, interval: 10, edges: .leading)
+        #expect(past.call(at: .min).acts)
+        #expect(past.call(at: .max).acts)
+    }
+}
+
+/// Random events for a limiter, and what it made of them.
+private struct Story: CustomStringConvertible {
+    enum Event { case call, flush, cancel }
+
+    struct Dice {
+        let value: UInt64
+        var action: Event { value % 10 == 0 ? .flush : .call }
+        var callOrCancel: Event { value % 10 == 0 ? .cancel : .call }
+    }
+
+    private var random: SplitMix
+    let interval: Int64
+    let edges: RateLimitEdges
+    let maxWait: Int64?
+    var play: RateLimitPlay
+    var calls: [Int64] = []
+    var flushes: [Int64] = []
+    var cancels: [Int64] = []
+
+    var actions: [RateLimitPlay.Action] { play.actions }
+
+    init(seed: UInt64, isThrottle: Bool, hasMaxWait: Bool = false, edges wanted: RateLimitEdges? = nil) {
+        random = SplitMix(seed)
+        interval = Int64(1 + random.next() % 40)
+        maxWait = hasMaxWait ? Int64(random.next() % 120) : nil
+        let dice = RateLimitEdges(rawValue: UInt8(1 + random.next() % 3))
+        edges = wanted ?? dice
+        play = RateLimitPlay(
+            RateLimitState(isThrottle ? .throttle : .debounce(maxWait: maxWait), interval: interval, edges: edges))
+    }
+
+    mutating func play(_ choose: (Dice) -> Event) {
+        var now: Int64 = 0
+        for _ in 0..<60 {
+            // Mostly within the interval, now and then exactly on or beyond its end.
+            let steps = [0, 1, interval / 3, interval / 2, interval - 1, interval, interval + 1, interval * 3]
+            now += steps[Int(random.next() % UInt64(steps.count))]
+            switch choose(Dice(value: random.next())) {
+            case .call:
+                play.call(Int64(calls.count), at: now)
+                calls.append(now)
+            case .flush:
+                play.flush(at: now)
+                flushes.append(now)
+            case .cancel:
+                play.cancel(at: now)
+                cancels.append(now)
+            }
+        }
+        play.finish()
+    }
+
+    var description: String {
+        "interval \(interval), maxWait \(maxWait ?? -1), edges \(edges.rawValue), calls \(calls), flushes \(flushes), "
+            + "cancels \(cancels), actions \(actions.map { [$0.time, $0.input] })"
+    }
+}
