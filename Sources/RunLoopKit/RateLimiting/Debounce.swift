@@ -65,7 +65,8 @@ public final class Debounce<Input: Sendable>: Sendable {
     ) {
         let settings = LimiterSettings(
             interval: interval, edges: edges, loop: loop, modes: modes, whenReleased: whenReleased)
-        self.init(Limiter(.debounce(maxWait: maxWait.asMaxWait), settings, keepsAll: true) { action($0.merged(combine)) })
+        self.init(
+            Limiter(.debounce(maxWait: maxWait.asMaxWait), settings, keepsAll: true) { action($0.merged(combine)) })
     }
 
     /// Makes a debounce whose action gets all inputs since the last action, in the order of the calls.

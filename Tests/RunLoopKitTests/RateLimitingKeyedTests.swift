@@ -1,0 +1,140 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// One limiter, many keys.
+@Suite struct RateLimitingKeyedTests {
+    @Test func keysHaveNothingToDoWithEachOther() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<String>()
+        let limiter = KeyedThrottle<String, Int>(
+            interval: .seconds(10), edges: [.leading, .trailing], on: loop
+        ) { log.add("\($0)\($1)") }
+        limiter(1, for: "a")
+        limiter(2, for: "a")
+        clock.advance(by: .seconds(4))
+        limiter(3, for: "b")
+        limiter(4, for: "b")
+        #expect(log.entries == ["a1", "b3"] && limiter.isPending("a") && !limiter.isPending("c"))
+        clock.advance(by: .seconds(6))
+        #expect(log.entries == ["a1", "b3", "a2"] && !limiter.isPending("a"))
+        clock.advance(by: .seconds(4))
+        #expect(log.entries == ["a1", "b3", "a2", "b4"])
+        clock.advance(by: .seconds(100))
+        #expect(limiter.keyCount == 0)
+    }
+
+    /// The same calls, through a limiter for each key and through a keyed one.
+    @Test func eachKeyDoesWhatALimiterOfItsOwnDoes() {
+        for seed: UInt64 in 0..<100 {
+            var random = SplitMix(seed)
+            let edges = RateLimitEdges(rawValue: UInt8(1 + random.next() % 3))
+            let (loop, clock) = Loop.inVirtualTime(.manual)
+            let (single, keyed) = (Log<[Int]>(), Log<[Int]>())
+            let now: @Sendable () -> Int = { Int(clock.now.nanoseconds) }
+            let limiters: [Debounce<Int>] = (0..<3).map { key in
+                Debounce(interval: .nanoseconds(20), edges: edges, maxWait: .nanoseconds(50), on: loop) {
+                    single.add([now(), key, $0])
+                }
+            }
+            let limiter = KeyedDebounce<Int, Int>(
+                interval: .nanoseconds(20), edges: edges, maxWait: .nanoseconds(50), on: loop
+            ) { keyed.add([now(), $0, $1]) }
+            for input in 0..<100 {
+                clock.advance(by: .nanoseconds(Int64(random.next() % 9)))
+                let key = Int(random.next() % 3)
+                switch random.next() % 20 {
+                case 0:
+                    limiters[key].cancel()
+                    limiter.cancel(key)
+                case 1:
+                    #expect(limiters[key].flush() == limiter.flush(key))
+                default:
+                    limiters[key](input)
+                    limiter(input, for: key)
+                }
+            }
+            clock.advance(by: .seconds(1))
+            let inOrder: ([Int], [Int]) -> Bool = { $0.lexicographicallyPrecedes($1) }
+            #expect(single.entries.sorted(by: inOrder) == keyed.entries.sorted(by: inOrder))
+            #expect(limiter.keyCount == 0 && !single.entries.isEmpty)
+        }
+    }
+
+    @Test func quietKeysAreForgotten() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let calls = Count()
+        let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { _, _ in calls.up() }
+        for key in 0..<20_000 { limiter(0, for: key) }
+        #expect(limiter.keyCount == 20_000)
+        clock.advance(by: .seconds(1))
+        #expect(limiter.keyCount == 0 && calls.value == 20_000)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+    }
+
+    @Test func aKeyIsRememberedForAsLongAsItMatters() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<Int>()
+        let limiter = KeyedThrottle<Int, Int>(interval: .seconds(10), edges: [.leading, .trailing], on: loop) {
+            log.add($1)
+        }
+        limiter(1, for: 1)
+        limiter(2, for: 1)
+        clock.advance(by: .seconds(10))
+        // It has just acted on the trailing edge: another interval.
+        #expect(log.entries == [1, 2] && limiter.keyCount == 1)
+        limiter(3, for: 1)
+        #expect(log.entries == [1, 2])
+        clock.advance(by: .seconds(10))
+        #expect(log.entries == [1, 2, 3])
+        clock.advance(by: .seconds(10))
+        #expect(limiter.keyCount == 0)
+    }
+
+    @Test func flushAllCancelAllMergeAndRelease() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<[Int]>()
+        do {
+            let limiter = KeyedDebounce<Int, Int>(
+                interval: .seconds(1), on: loop, whenReleased: .flush, merging: { $0 * 10 + $1 }
+            ) { log.add([$0, $1]) }
+            for key in 1...2 { for input in 1...3 { limiter(input, for: key) } }
+            #expect(limiter.flushAll() && !limiter.flushAll())
+            #expect(log.entries.sorted { $0[0] < $1[0] } == [[1, 123], [2, 123]])
+            limiter(7, for: 1)
+            limiter.cancelAll()
+            #expect(!limiter.isPending(1) && limiter.keyCount == 0)
+            limiter(8, for: 3)
+        }
+        #expect(log.entries.last == [3, 8] && log.entries.count == 3)
+        clock.advance(by: .seconds(10))
+        #expect(log.entries.count == 3)
+    }
+
+    @Test func aCallFromInsideTheActionAndAZeroInterval() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let box = Box<KeyedDebounce<Int, Int>>()
+        box.value = KeyedDebounce(interval: .zero, on: loop) { key, input in
+            log.add(input)
+            if input < 5 { box.value!(input + 1, for: key) }
+        }
+        box.value!(1, for: 1)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(log.entries == [1, 2, 3, 4, 5])
+        box.value!.invalidate()
+        #expect(!box.value!(1, for: 1) && !box.value!.flush(1) && box.value!.keyCount == 0)
+        box.value = nil
+    }
+
+    @Test func theEndOfTheLoop() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop, whenReleased: .flush) { log.add($1) }
+        limiter(4, for: 1)
+        loop.end()
+        #expect(log.entries == [4] && !limiter(1, for: 1) && limiter.keyCount == 0)
+        let none = KeyedThrottle<Int, Int>(interval: .zero, edges: [], on: loop) { log.add($1) }
+        #expect(!none(1, for: 1))
+    }
+}

@@ -1,0 +1,409 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Throttle and debounce on a loop in virtual time.
+@Suite struct RateLimitingTests {
+    /// What happened when, in milliseconds.
+    struct Entry: Equatable, CustomStringConvertible {
+        let time: Int64
+        let input: Int
+
+        init(_ time: Int64, _ input: Int) { (self.time, self.input) = (time, input) }
+
+        var description: String { "\(input)@\(time)" }
+    }
+
+    /// A loop, and calls at times.
+    struct Scene {
+        let loop: Loop
+        let clock: VirtualClock
+        let log = Log<Entry>()
+
+        init(_ advance: VirtualClock.Advance = .automatic) { (loop, clock) = Loop.inVirtualTime(advance) }
+
+        var write: @Sendable (Int) -> Void {
+            { [log, clock] in log.add(Entry(clock.now.nanoseconds / 1_000_000, $0)) }
+        }
+
+        func at(_ milliseconds: Int64, in mode: Loop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
+            loop.add(
+                Loop.Timer(at: Loop.Instant(nanoseconds: milliseconds * 1_000_000)) { _ in body() }, in: mode)
+        }
+
+        /// Until nothing is left to do.
+        func run() { #expect(loop.run(mode: .default, for: .seconds(1000)) == .finished) }
+    }
+
+    // MARK: The edges
+
+    @Test func aThrottleActsOnTheFirstCallOfAnIntervalUnlessToldOtherwise() {
+        let scene = Scene()
+        let limiter = Throttle<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
+        for time: Int64 in [0, 10, 99, 120, 130, 400] { scene.at(time) { limiter(Int(time)) } }
+        scene.run()
+        #expect(scene.log.entries == [Entry(0, 0), Entry(120, 120), Entry(400, 400)])
+    }
+
+    @Test func aThrottleWithBothEdgesAlsoDeliversTheLastInputAtTheEndOfTheInterval() {
+        let scene = Scene()
+        let limiter = Throttle<Int>(
+            interval: .milliseconds(32), edges: [.leading, .trailing], on: scene.loop, action: scene.write)
+        for time: Int64 in [0, 1, 33] { scene.at(time) { limiter(Int(time)) } }
+        scene.run()
+        #expect(scene.log.entries == [Entry(0, 0), Entry(32, 1), Entry(64, 33)])
+    }
+
+    @Test func aDebounceActsAnIntervalAfterTheLastCallUnlessToldOtherwise() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
+        for time: Int64 in [0, 50, 149, 300] { scene.at(time) { limiter(Int(time)) } }
+        scene.run()
+        #expect(scene.log.entries == [Entry(249, 149), Entry(400, 300)])
+    }
+
+    @Test func aDebounceWithALeadingEdgeActsOnTheFirstCall() {
+        let scene = Scene()
+        let first = Debounce<Int>(
+            interval: .milliseconds(100), edges: .leading, on: scene.loop, action: scene.write)
+        let both = Debounce<Int>(interval: .milliseconds(100), edges: [.leading, .trailing], on: scene.loop) {
+            scene.write(-$0)
+        }
+        for time: Int64 in [10, 20, 400] {
+            scene.at(time) {
+                first(Int(time))
+                both(Int(time))
+            }
+        }
+        scene.run()
+        let expected: [(Int64, Int)] = [(10, 10), (10, -10), (120, -20), (400, 400), (400, -400)]
+        #expect(scene.log.entries == expected.map { Entry($0.0, $0.1) })
+    }
+
+    @Test func maxWaitBoundsABurst() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(
+            interval: .milliseconds(100), maxWait: .milliseconds(250), on: scene.loop, action: scene.write)
+        for time in stride(from: Int64(0), through: 480, by: 60) { scene.at(time) { limiter(Int(time)) } }
+        scene.run()
+        #expect(scene.log.entries == [Entry(250, 240), Entry(500, 480)])
+    }
+
+    @Test func withoutInput() {
+        let scene = Scene()
+        let calls = Count()
+        let throttle = Throttle<Void>(interval: .seconds(1), on: scene.loop) { calls.up() }
+        let debounce = Debounce<Void>(interval: .seconds(1), on: scene.loop) { calls.up() }
+        throttle()
+        throttle()
+        debounce()
+        debounce()
+        #expect(calls.value == 1)
+        scene.run()
+        #expect(calls.value == 2)
+    }
+
+    // MARK: Flush, cancel, pending, invalidate
+
+    @Test func flushActsNowAndStopsTheTimer() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
+        #expect(!limiter.flush())
+        limiter(1)
+        #expect(limiter.isPending && limiter.flush() && !limiter.isPending && !limiter.flush())
+        scene.run()
+        #expect(scene.log.entries == [Entry(0, 1)])
+        #expect(scene.clock.now == 0)
+    }
+
+    @Test func cancelForgetsWhatIsPendingAndTheBurst() {
+        let scene = Scene()
+        let limiter = Throttle<Int>(
+            interval: .milliseconds(100), edges: [.leading, .trailing], on: scene.loop, action: scene.write)
+        limiter(1)
+        limiter(2)
+        #expect(limiter.isPending)
+        limiter.cancel()
+        #expect(!limiter.isPending)
+        limiter(3)
+        #expect(!limiter.isPending)
+        scene.run()
+        #expect(scene.log.entries == [Entry(0, 1), Entry(0, 3)])
+    }
+
+    @Test func isPendingIsFalseAfterFiringAndWithoutATrailingEdge() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
+        limiter(1)
+        scene.run()
+        #expect(scene.log.entries == [Entry(100, 1)] && !limiter.isPending)
+        let leading = Throttle<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
+        leading(1)
+        leading(2)
+        #expect(!leading.isPending && !leading.flush())
+    }
+
+    @Test func isPendingIsFalseInsideTheAction() {
+        let scene = Scene()
+        let pending = Log<Bool>()
+        let box = Box<Debounce<Int>>()
+        box.value = Debounce(interval: .milliseconds(1), on: scene.loop) { _ in
+            pending.add(box.value!.isPending)
+        }
+        box.value!(1)
+        scene.run()
+        #expect(pending.entries == [false])
+        box.value = nil
+    }
+
+    @Test func invalidateReleasesTheActionAndRefusesCalls() {
+        let scene = Scene()
+        weak var captured: Count?
+        let limiter: Debounce<Int>
+        do {
+            let count = Count()
+            captured = count
+            limiter = Debounce(interval: .milliseconds(100), on: scene.loop) { _ in count.up() }
+        }
+        #expect(limiter(1) && captured != nil)
+        limiter.invalidate()
+        #expect(captured == nil)
+        #expect(!limiter(2) && !limiter.isPending && !limiter.flush())
+        limiter.cancel()
+        limiter.invalidate()
+        #expect(scene.loop.run(mode: .default, for: .seconds(1)) == .finished)
+    }
+
+    @Test func invalidateInsideTheActionLetsItFinish() {
+        let scene = Scene()
+        let box = Box<Throttle<Int>>()
+        box.value = Throttle(interval: .zero, on: scene.loop) { input in
+            box.value!.invalidate()
+            scene.write(input)
+        }
+        #expect(box.value!(1) && !box.value!(2))
+        #expect(scene.log.entries == [Entry(0, 1)])
+    }
+
+    @Test func theIntervalCanBeChangedFromTheNextEventOn() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
+        scene.at(0) { limiter(1) }
+        scene.at(50) { limiter.interval = .milliseconds(300) }
+        scene.at(500) { limiter.interval = .milliseconds(10) }
+        scene.at(500) { limiter(2) }
+        scene.run()
+        #expect(scene.log.entries == [Entry(300, 1), Entry(510, 2)])
+        #expect(limiter.interval == .milliseconds(10))
+    }
+
+    // MARK: Bad input
+
+    @Test func negativeAndZeroIntervalsLimitNothing() {
+        let scene = Scene()
+        let throttle = Throttle<Int>(interval: .seconds(-1), on: scene.loop, action: scene.write)
+        let debounce = Debounce<Int>(interval: .zero, on: scene.loop, action: scene.write)
+        #expect(throttle.interval == .zero)
+        for input in 1...3 {
+            throttle(input)
+            debounce(input * 10)
+        }
+        scene.run()
+        #expect(scene.log.entries == [Entry(0, 1), Entry(0, 2), Entry(0, 3), Entry(0, 30)])
+    }
+
+    @Test func aHugeIntervalNeverEnds() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(interval: .seconds(Int64.max), on: scene.loop, action: scene.write)
+        limiter(1)
+        #expect(scene.loop.run(mode: .default, for: .seconds(1_000_000)) == .timedOut)
+        #expect(scene.log.entries == [] && limiter.isPending)
+        limiter.flush()
+        #expect(scene.log.entries.map(\.input) == [1])
+    }
+
+    @Test func maxWaitBelowTheIntervalIsTheInterval() {
+        for maxWait in [Duration.milliseconds(10), .zero, .seconds(-5)] {
+            let scene = Scene()
+            let limiter = Debounce<Int>(
+                interval: .milliseconds(100), maxWait: maxWait, on: scene.loop, action: scene.write)
+            for time: Int64 in [0, 60, 120] { scene.at(time) { limiter(Int(time)) } }
+            scene.run()
+            #expect(scene.log.entries.first == Entry(100, 60))
+        }
+    }
+
+    @Test func withoutEdgesItNeverActs() {
+        let scene = Scene()
+        let throttle = Throttle<Int>(interval: .milliseconds(10), edges: [], on: scene.loop, action: scene.write)
+        let debounce = Debounce<Int>(
+            interval: .milliseconds(10), edges: [], maxWait: .zero, on: scene.loop, action: scene.write)
+        for time in stride(from: Int64(0), to: 100, by: 3) {
+            scene.at(time) { #expect(throttle(1) && debounce(2) && !throttle.flush() && !debounce.isPending) }
+        }
+        scene.run()
+        #expect(scene.log.entries == [])
+    }
+
+    @Test func aLoopThatHasEndedRefuses() {
+        let scene = Scene()
+        let early = Debounce<Int>(interval: .milliseconds(1), on: scene.loop, action: scene.write)
+        #expect(early(1))
+        scene.loop.end()
+        let late = Throttle<Int>(interval: .milliseconds(1), on: scene.loop, action: scene.write)
+        #expect(!early(2) && !late(1) && !early.isPending && !early.flush())
+        #expect(scene.log.entries == [])
+    }
+
+    // MARK: Calls from inside the action
+
+    @Test func callsFromInsideTheAction() {
+        // From lodash 4 where the mends do not reach: the action calls again, up to the input 3.
+        let both: RateLimitEdges = [.leading, .trailing]
+        #expect(recursive(.debounce, .trailing) == [Entry(10, 0), Entry(20, 1), Entry(30, 2), Entry(40, 3)])
+        #expect(recursive(.debounce, .leading) == [Entry(0, 0)])
+        #expect(recursive(.debounce, both) == [Entry(0, 0), Entry(10, 1), Entry(10, 2), Entry(20, 3)])
+        #expect(recursive(.throttle, .leading) == [Entry(0, 0)])
+        // Here lodash acts twice at 10, which is the second mend.
+        #expect(recursive(.throttle, both) == [Entry(0, 0), Entry(10, 1), Entry(20, 2), Entry(30, 3)])
+        #expect(recursive(.throttle, .trailing) == [Entry(10, 0), Entry(20, 1), Entry(30, 2), Entry(40, 3)])
+    }
+
+    private enum Kind { case throttle, debounce }
+
+    private func recursive(_ kind: Kind, _ edges: RateLimitEdges) -> [Entry] {
+        let scene = Scene()
+        let box = Box<@Sendable (Int) -> Bool>()
+        let action: @Sendable (Int) -> Void = { input in
+            scene.write(input)
+            if input < 3 { _ = box.value!(input + 1) }
+        }
+        switch kind {
+        case .throttle:
+            let limiter = Throttle<Int>(
+                interval: .milliseconds(10), edges: edges, on: scene.loop, action: action)
+            box.value = { limiter($0) }
+        case .debounce:
+            let limiter = Debounce<Int>(
+                interval: .milliseconds(10), edges: edges, on: scene.loop, action: action)
+            box.value = { limiter($0) }
+        }
+        _ = box.value!(0)
+        scene.run()
+        box.value = nil
+        return scene.log.entries
+    }
+
+    @Test func aCallFromInsideTheActionOfAZeroIntervalDebounceComesLater() {
+        let scene = Scene()
+        let box = Box<Debounce<Int>>()
+        box.value = Debounce(interval: .zero, on: scene.loop) { input in
+            scene.write(input)
+            if input < 3 { box.value!(input + 1) }
+        }
+        box.value!(1)
+        scene.run()
+        #expect(scene.log.entries.map(\.input) == [1, 2, 3])
+        box.value = nil
+    }
+
+    // MARK: Merging
+
+    @Test func mergingDeliversEverything() {
+        let scene = Scene()
+        let sum = Debounce<Int>(
+            interval: .milliseconds(10), on: scene.loop, merging: { $0 * 10 + $1 }, action: scene.write)
+        for input in 1...5 { sum(input) }
+        scene.run()
+        sum(7)
+        scene.run()
+        #expect(scene.log.entries == [Entry(10, 12345), Entry(20, 7)])
+    }
+
+    @Test func collectingGivesAnArray() {
+        let scene = Scene()
+        let log = Log<[Int]>()
+        let throttle = Throttle<Int>.collecting(interval: .milliseconds(10), on: scene.loop) { log.add($0) }
+        let debounce = Debounce<Int>.collecting(interval: .milliseconds(10), on: scene.loop) { log.add($0.map { -$0 }) }
+        for input in 1...4 {
+            throttle(input)
+            debounce(input)
+        }
+        debounce.flush()
+        debounce(5)
+        debounce.cancel()
+        scene.run()
+        #expect(log.entries == [[1], [-1, -2, -3, -4], [2, 3, 4]])
+    }
+
+    // MARK: Modes
+
+    @Test func aLimiterInTheDefaultModeWaitsWhileTheLoopTracks() {
+        let scene = Scene()
+        scene.loop.addCommonMode(.tracking)
+        let own = Debounce<Int>(
+            interval: .milliseconds(10), on: scene.loop, in: [.default], action: scene.write)
+        let common = Debounce<Int>(interval: .milliseconds(10), on: scene.loop) { scene.write(-$0) }
+        let leading = Throttle<Int>(interval: .milliseconds(10), on: scene.loop, in: [.default], action: scene.write)
+        let commonLeading = Throttle<Int>(interval: .milliseconds(10), on: scene.loop) { scene.write(-$0) }
+        scene.at(0, in: .tracking) {
+            own(1)
+            common(2)
+            leading(3)
+            commonLeading(4)
+        }
+        #expect(scene.loop.run(mode: .tracking, for: .milliseconds(100)) == .finished)
+        #expect(scene.log.entries == [Entry(0, -4), Entry(10, -2)])
+        scene.run()
+        // What was due long ago comes with the first pass.
+        #expect(scene.log.entries.dropFirst(2).map(\.input).sorted() == [1, 3])
+        #expect(scene.clock.now == Loop.Instant(nanoseconds: 10_000_000))
+    }
+
+    @Test func outsideARunACallOnTheLoopsThreadActsAtOnce() {
+        let scene = Scene()
+        let limiter = Throttle<Int>(interval: .zero, on: scene.loop, in: ["other"], action: scene.write)
+        limiter(1)
+        #expect(scene.log.entries == [Entry(0, 1)])
+    }
+
+    @Test func theDefaultIsTheCurrentLoop() {
+        let scene = Scene()
+        let box = Box<Debounce<Int>>()
+        scene.at(5) {
+            box.value = Debounce(interval: .milliseconds(5), action: scene.write)
+            box.value!(1)
+        }
+        scene.run()
+        #expect(scene.log.entries == [Entry(10, 1)])
+    }
+
+    @Test func aLimiterWithNothingToDoKeepsNoRunGoing() {
+        let scene = Scene()
+        let limiter = Throttle<Int>(interval: .milliseconds(10), on: scene.loop, action: scene.write)
+        #expect(scene.loop.run(mode: .default, for: .seconds(1)) == .finished)
+        limiter(1)
+        #expect(scene.loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(scene.clock.now == Loop.Instant(nanoseconds: 10_000_000))
+    }
+
+    // MARK: Cost
+
+    @Test func aCallInsideABurstTouchesNoTimer() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(interval: .milliseconds(10), on: scene.loop, action: scene.write)
+        limiter(0)
+        let due = scene.loop.nextTimerFireTime(in: .default)
+        let before = scene.loop.counters
+        scene.clock.advance(by: .milliseconds(5))
+        for input in 1...1000 { limiter(input) }
+        #expect(scene.loop.nextTimerFireTime(in: .default) == due && scene.loop.counters == before)
+        scene.run()
+        #expect(scene.log.entries == [Entry(15, 1000)])
+    }
+}
+
+/// Something that is set after the closures that use it were made.
+final class Box<Value>: @unchecked Sendable {
+    var value: Value?
+}

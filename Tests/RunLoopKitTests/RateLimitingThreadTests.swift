@@ -1,0 +1,252 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Limiters called from other threads, and what becomes of them when they, or their loops, go.
+@Suite struct RateLimitingThreadTests {
+    // MARK: Other threads
+
+    @Test func twoQuickCallsFromAnotherThreadMakeOneAction() throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let log = Log<Int>()
+        let limiter = Throttle<Int>(interval: .seconds(1), on: thread.loop) { log.add($0) }
+        // The loop is busy: both calls come before any action.
+        try occupied(thread) {
+            #expect(limiter(1) && limiter(2))
+            #expect(log.entries == [])
+        }
+        clock.advance(by: .zero)
+        #expect(log.entries == [1])
+    }
+
+    @Test func deadlinesCountFromTheCall() throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let times = Log<Loop.Instant>()
+        let limiter = Throttle<Int>(interval: .seconds(2), edges: [.leading, .trailing], on: thread.loop) { _ in
+            times.add(Loop.current.now)
+        }
+        try occupied(thread) {
+            limiter(1)
+            limiter(2)
+        }
+        clock.advance(by: .milliseconds(1999))
+        #expect(times.entries == [seconds(0)])
+        clock.advance(by: .milliseconds(1))
+        #expect(times.entries == [seconds(0), seconds(2)])
+    }
+
+    @Test func actionsAreHandedOverInOrderAndRunOnTheLoopsThread() throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let log = Log<Int>()
+        let limiter = Throttle<Int>(interval: .zero, on: thread.loop) {
+            #expect(Loop.current === thread.loop)
+            log.add($0)
+        }
+        for input in 0..<500 { limiter(input) }
+        try thread.performAndWait {}
+        #expect(log.entries == Array(0..<500))
+    }
+
+    @Test func aCallOnTheLoopsThreadDoesNotOvertakeWhatWasHandedOver() throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let log = Log<Int>()
+        let limiter = Throttle<Int>(interval: .zero, on: thread.loop) { log.add($0) }
+        try occupied(
+            thread,
+            {
+                limiter(1)
+                limiter(2)
+            },
+            atTheEnd: {
+                limiter(3)
+                log.add(-1)
+            })
+        try thread.performAndWait {}
+        #expect(log.entries == [1, 2, 3, -1])
+    }
+
+    @Test func everyInputOfManyThreadsIsCollectedOnce() throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let log = Log<[Int]>()
+        let limiter = Debounce<Int>.collecting(interval: .seconds(1), on: thread.loop) { log.add($0) }
+        let callers = try (0..<4).map { _ in try LoopThread() }
+        for (index, caller) in callers.enumerated() {
+            caller.perform {
+                for input in 0..<200 {
+                    limiter(index * 1000 + input)
+                    if input % 50 == 7 { limiter.flush() }
+                }
+            }
+        }
+        for caller in callers { try caller.performAndWait {} }
+        clock.advance(by: .seconds(1))
+        let inputs = log.entries.flatMap { $0 }
+        #expect(inputs.sorted() == (0..<4).flatMap { index in (0..<200).map { index * 1000 + $0 } })
+        for index in 0..<4 {
+            let own = inputs.filter { $0 / 1000 == index }
+            #expect(own == own.sorted())
+        }
+    }
+
+    @Test func callsFlushesCancelsAndTheEndFromManyThreads() throws {
+        let clock = VirtualClock()
+        let thread = try LoopThread(clock: clock)
+        for round in 0..<20 {
+            let count = Count()
+            let limiter = Debounce<Int>(
+                interval: .nanoseconds(10), edges: [.leading, .trailing], maxWait: .nanoseconds(30),
+                on: thread.loop
+            ) { _ in count.up() }
+            let callers = try (0..<3).map { _ in try LoopThread() }
+            for caller in callers {
+                caller.perform {
+                    for input in 0..<100 {
+                        limiter(input)
+                        if input % 7 == 0 { limiter.flush() }
+                        if input % 11 == 0 { limiter.cancel() }
+                        if input % 13 == 0 { limiter.interval = .nanoseconds(input) }
+                        _ = limiter.isPending
+                    }
+                    if round % 2 == 0 { limiter.invalidate() }
+                }
+            }
+            for caller in callers { try caller.performAndWait {} }
+            #expect(count.value <= 600)
+        }
+    }
+
+    // MARK: Lifetime
+
+    @Test func droppingTheLastReferenceDiscardsOrFlushes() {
+        for (release, expected) in [(RateLimitRelease.discard, []), (.flush, [2])] {
+            let (loop, _) = Loop.inVirtualTime()
+            let log = Log<Int>()
+            weak var captured: Log<Int>?
+            do {
+                let own = Log<Int>()
+                captured = own
+                var limiter: Debounce<Int>? = Debounce(interval: .seconds(1), on: loop, whenReleased: release) {
+                    own.add($0)
+                    log.add($0)
+                }
+                limiter!(1)
+                limiter!(2)
+                limiter = nil
+            }
+            #expect(log.entries == expected && captured == nil)
+            #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+            #expect(log.entries == expected)
+        }
+    }
+
+    @Test func droppingTheLastReferenceOnAnotherThreadHandsThePendingCallOver() throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let log = Log<Int>()
+        do {
+            let limiter = Debounce<Int>(interval: .seconds(1), on: thread.loop, whenReleased: .flush) {
+                #expect(Loop.current === thread.loop)
+                log.add($0)
+            }
+            limiter(1)
+        }
+        try thread.performAndWait {}
+        #expect(log.entries == [1])
+    }
+
+    @Test func droppingTheLastReferenceInsideTheAction() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let box = Box<Debounce<Int>>()
+        box.value = Debounce(interval: .seconds(1), on: loop) {
+            box.value = nil
+            log.add($0)
+        }
+        box.value!(1)
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(log.entries == [1])
+    }
+
+    @Test func aCleanStopDiscardsOrFlushesWhatIsPendingAfterWhatWasAccepted() throws {
+        for (release, expected) in [(RateLimitRelease.discard, [-1]), (.flush, [-1, 2])] {
+            let thread = try LoopThread(clock: VirtualClock(.manual))
+            let log = Log<Int>()
+            let limiter = Debounce<Int>(interval: .seconds(1), on: thread.loop, whenReleased: release) {
+                log.add($0)
+            }
+            limiter(1)
+            try occupied(thread) {
+                thread.perform {
+                    limiter(2)
+                    log.add(-1)
+                }
+                thread.stop()
+            }
+            thread.join()
+            #expect(log.entries == expected)
+            #expect(!limiter(3) && !limiter.isPending)
+        }
+    }
+
+    @Test func theEndOfALoopReleasesTheAction() throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        weak var captured: Count?
+        let limiter: Throttle<Int>
+        do {
+            let count = Count()
+            captured = count
+            limiter = Throttle(interval: .seconds(1), on: thread.loop) { _ in count.up() }
+        }
+        #expect(captured != nil)
+        thread.stop()
+        thread.join()
+        #expect(captured == nil && !limiter(1))
+    }
+
+    @Test func anInputThatCallsTheLimiterAsItGoes() {
+        final class Caller: Sendable {
+            let goes: @Sendable () -> Void
+            init(_ goes: @escaping @Sendable () -> Void) { self.goes = goes }
+            deinit { goes() }
+        }
+        let (loop, _) = Loop.inVirtualTime()
+        let goes = Count()
+        let limiter = Debounce<Caller>(interval: .seconds(1), on: loop) { _ in }
+        let keyed = KeyedDebounce<Int, Caller>(interval: .seconds(1), on: loop) { _, _ in }
+        let make: @Sendable () -> Caller = {
+            Caller {
+                goes.up()
+                _ = limiter.isPending
+                _ = keyed.isPending(1)
+            }
+        }
+        for end in [{ _ = limiter.flush() }, { limiter.cancel() }, { limiter.invalidate() }] {
+            limiter(make())
+            limiter(make())
+            end()
+        }
+        for end in [{ _ = keyed.flush(1) }, { keyed.cancel(1) }, { keyed.cancelAll() }, { keyed.invalidate() }] {
+            keyed(make(), for: 1)
+            keyed(make(), for: 1)
+            end()
+        }
+        #expect(goes.value == 14)
+    }
+
+    /// Does something while the thread is busy with a block.
+    private func occupied(
+        _ thread: LoopThread, _ body: () -> Void, atTheEnd end: @escaping @Sendable () -> Void = {}
+    ) throws {
+        let (began, go) = (Gate(), Gate())
+        thread.perform {
+            began.open()
+            go.wait()
+            end()
+        }
+        began.wait()
+        body()
+        go.open()
+    }
+}
