@@ -258,7 +258,7 @@ import Testing
     // MARK: Calls from inside the action
 
     @Test func callsFromInsideTheAction() {
-        // From lodash 4 where the mends do not reach: the action calls again, up to the input 3.
+        // What lodash's rules give, worked out by hand: the action calls again, up to the input 3.
         let both: RateLimitEdges = [.leading, .trailing]
         #expect(recursive(.debounce, .trailing) == [Entry(10, 0), Entry(20, 1), Entry(30, 2), Entry(40, 3)])
         #expect(recursive(.debounce, .leading) == [Entry(0, 0)])
