@@ -1,4 +1,5 @@
-/// Keys with the times at which somebody has to look at them, the earliest first: a binary heap. A key may be in it more than once.
+/// Keys with the times at which somebody has to look at them, the earliest first: a binary heap. A key may be in it
+/// more than once.
 struct KeyQueue<Key> {
     struct Entry {
         let time: Int64

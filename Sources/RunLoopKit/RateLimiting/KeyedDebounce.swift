@@ -7,8 +7,8 @@
 /// save(draft, for: "/a")  // is written 2 s after the last call for this path
 /// ```
 ///
-/// A key costs memory only until its burst is over: then it is forgotten. All keys share one timer, which has an event for each
-/// key's end. Everything else is as in `Debounce`.
+/// A key costs memory only until its burst is over: then it is forgotten. All keys share one timer, which has an event
+/// for each key's end. Everything else is as in `Debounce`.
 public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Sendable {
     private let limiter: KeyedLimiter<Key, Input>
 
@@ -19,7 +19,8 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Sen
     /// - Parameters:
     ///   - interval: As in `Debounce`, for each key.
     ///   - edges: When to act. None: never.
-    ///   - maxWait: For how long calls that keep coming can hold an action back. Less than the interval counts as the interval.
+    ///   - maxWait: For how long calls that keep coming can hold an action back. Less than the interval counts as the
+    ///     interval.
     ///   - loop: Whose thread the action runs on.
     ///   - modes: In which of the loop's modes.
     ///   - whenReleased: What becomes of pending calls when the last reference to the limiter goes, or the loop ends.
@@ -41,11 +42,13 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Sen
     /// - Parameters:
     ///   - interval: As in `Debounce`, for each key.
     ///   - edges: When to act. None: never.
-    ///   - maxWait: For how long calls that keep coming can hold an action back. Less than the interval counts as the interval.
+    ///   - maxWait: For how long calls that keep coming can hold an action back. Less than the interval counts as the
+    ///     interval.
     ///   - loop: Whose thread the action runs on.
     ///   - modes: In which of the loop's modes.
     ///   - whenReleased: What becomes of pending calls when the last reference to the limiter goes, or the loop ends.
-    ///   - combine: Combines what there is with the input of the next call. Called on the loop's thread, with no lock held.
+    ///   - combine: Combines what there is with the input of the next call. Called on the loop's thread, with no lock
+    ///     held.
     ///   - action: Called on the loop's thread, with no lock held, with everything that was collected for the key.
     public init(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
@@ -62,8 +65,8 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Sen
 
     /// Calls the limiter for a key. From any thread.
     ///
-    /// - Returns: Whether the call was taken. False after `invalidate()`, when the loop has ended, and when this call was to make an action that a
-    ///   stopping loop refused.
+    /// - Returns: Whether the call was taken. False after `invalidate()`, when the loop has ended, and when this call
+    ///   was to make an action that a stopping loop refused.
     @discardableResult
     public func callAsFunction(_ input: Input, for key: Key) -> Bool { limiter.call(input, for: key) }
 
@@ -91,13 +94,14 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Sen
     /// How many keys are remembered. From any thread.
     public var keyCount: Int { limiter.keyCount }
 
-    /// The interval of every key, as in `Debounce`: may be set from any thread, and counts for each key from its next event on.
+    /// The interval of every key, as in `Debounce`: may be set from any thread, and counts for each key from its next
+    /// event on.
     public var interval: Duration {
         get { limiter.interval }
         set { limiter.interval = newValue }
     }
 
-    /// Ends the limiter for good: everything pending is dropped, and the action released with what it captured. Later calls do nothing. From
-    /// any thread.
+    /// Ends the limiter for good: everything pending is dropped, and the action released with what it captured. Later
+    /// calls do nothing. From any thread.
     public func invalidate() { limiter.invalidate() }
 }

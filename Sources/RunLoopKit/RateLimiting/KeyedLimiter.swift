@@ -1,7 +1,7 @@
 /// What `KeyedThrottle` and `KeyedDebounce` share: a `RateLimitState` for each key, and one timer for all.
 ///
-/// A key is remembered until its state does the same as a new one would (`RateLimitState.quietTime`). The queue says when to look at which key
-/// again, for its timer or to forget it.
+/// A key is remembered until its state does the same as a new one would (`RateLimitState.quietTime`). The queue says
+/// when to look at which key again, for its timer or to forget it.
 final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked Sendable {
     typealias Delivery = (key: Key, inputs: InputBatch<Input>)
     private typealias Stage = LimiterStage<Delivery>
@@ -169,7 +169,8 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked 
         let batch = { (entry: inout Entry) -> InputBatch<Input>? in
             entry.state.changeInterval(to: fresh.interval)
             let batch = body(&entry)
-            // With nothing ahead of it the key is only to be forgotten: at its place in the queue, or by who took it out there.
+            // With nothing ahead of it the key is only to be forgotten: at its place in the queue, or by who took it
+            // out there.
             let time = entry.state.timer ?? entry.state.quietTime!
             if entry.queued.map({ time < $0 }) ?? true, entry.state.timer != nil || time > stage.now {
                 entry.queued = time

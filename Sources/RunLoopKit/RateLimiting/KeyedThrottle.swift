@@ -7,8 +7,8 @@
 /// refresh((), for: "/a")  // not now
 /// ```
 ///
-/// A key costs memory only until its interval is over and nothing is pending: then it is forgotten. All keys share one timer, which has an event for each
-/// key's end. Everything else is as in `Throttle`.
+/// A key costs memory only until its interval is over and nothing is pending: then it is forgotten. All keys share one
+/// timer, which has an event for each key's end. Everything else is as in `Throttle`.
 public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Sendable {
     private let limiter: KeyedLimiter<Key, Input>
 
@@ -41,7 +41,8 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Sen
     ///   - loop: Whose thread the action runs on.
     ///   - modes: In which of the loop's modes.
     ///   - whenReleased: What becomes of pending calls when the last reference to the limiter goes, or the loop ends.
-    ///   - combine: Combines what there is with the input of the next call. Called on the loop's thread, with no lock held.
+    ///   - combine: Combines what there is with the input of the next call. Called on the loop's thread, with no lock
+    ///     held.
     ///   - action: Called on the loop's thread, with no lock held, with everything that was collected for the key.
     public init(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
@@ -58,8 +59,8 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Sen
 
     /// Calls the limiter for a key. From any thread.
     ///
-    /// - Returns: Whether the call was taken. False after `invalidate()`, when the loop has ended, and when this call was to make an action that a
-    ///   stopping loop refused.
+    /// - Returns: Whether the call was taken. False after `invalidate()`, when the loop has ended, and when this call
+    ///   was to make an action that a stopping loop refused.
     @discardableResult
     public func callAsFunction(_ input: Input, for key: Key) -> Bool { limiter.call(input, for: key) }
 
@@ -87,13 +88,14 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Sen
     /// How many keys are remembered. From any thread.
     public var keyCount: Int { limiter.keyCount }
 
-    /// The interval of every key, as in `Throttle`: may be set from any thread, and counts for each key from its next event on.
+    /// The interval of every key, as in `Throttle`: may be set from any thread, and counts for each key from its next
+    /// event on.
     public var interval: Duration {
         get { limiter.interval }
         set { limiter.interval = newValue }
     }
 
-    /// Ends the limiter for good: everything pending is dropped, and the action released with what it captured. Later calls do nothing. From
-    /// any thread.
+    /// Ends the limiter for good: everything pending is dropped, and the action released with what it captured. Later
+    /// calls do nothing. From any thread.
     public func invalidate() { limiter.invalidate() }
 }

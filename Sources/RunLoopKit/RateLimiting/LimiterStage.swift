@@ -1,7 +1,8 @@
-/// Where a limiter acts: a loop, its thread and some of its modes. Owns the limiter's lock, its one timer, its action, and the values that
-/// wait for the action. It decides nothing.
+/// Where a limiter acts: a loop, its thread and some of its modes. Owns the limiter's lock, its one timer, its action,
+/// and the values that wait for the action. It decides nothing.
 ///
-/// Everything but `settle` and `dispose` is called with `lock` held. The loop's lock may be taken then, never the other way round.
+/// Everything but `settle` and `dispose` is called with `lock` held. The loop's lock may be taken then, never the other
+/// way round.
 final class LimiterStage<Value: Sendable>: @unchecked Sendable {
     /// What became of a value that was handed over.
     enum Acceptance {
@@ -34,7 +35,8 @@ final class LimiterStage<Value: Sendable>: @unchecked Sendable {
         self.action = action
     }
 
-    /// Called once, by the limiter's `init`. The handlers are called on the loop's thread, without the lock; they must not retain the limiter.
+    /// Called once, by the limiter's `init`. The handlers are called on the loop's thread, without the lock; they must
+    /// not retain the limiter.
     func open(timerFired: @escaping @Sendable () -> Void, loopEnds: @escaping @Sendable () -> Void) {
         // Repeating, since a timer that fires once is invalid afterwards; the distance never matters.
         timer = Loop.Timer(at: .distantFuture, repeating: .nanoseconds(Int64.max)) { [weak self] firing in
@@ -60,8 +62,8 @@ final class LimiterStage<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// The timer is in the loop only while it runs, so that a limiter with nothing to do keeps no run going. A loop that is about to end
-    /// refuses it: then the farewell decides about what is pending.
+    /// The timer is in the loop only while it runs, so that a limiter with nothing to do keeps no run going. A loop
+    /// that is about to end refuses it: then the farewell decides about what is pending.
     private func startTimer(at time: Int64) {
         guard let timer else { return }
         timer.nextFireTime = Loop.Instant(nanoseconds: max(time, lastTimerCall.addingSaturating(1)))
@@ -84,7 +86,8 @@ final class LimiterStage<Value: Sendable>: @unchecked Sendable {
             values.append(value)
             return .toBeActedOnHere(count: values.count)
         }
-        // The block keeps this object, not the limiter. It need not find its own value: the loop's thread may have been faster.
+        // The block keeps this object, not the limiter. It need not find its own value: the loop's thread may have been
+        // faster.
         guard loop.perform(in: modes, { self.actOnFirst() }) else { return .refused }
         values.append(value)
         return .accepted
@@ -92,7 +95,8 @@ final class LimiterStage<Value: Sendable>: @unchecked Sendable {
 
     /// Calls the action if that is to be done here. Returns false when the value was refused. Called without the lock.
     ///
-    /// In order: what other threads handed over goes first. No more than there was, or they could keep the caller here for ever.
+    /// In order: what other threads handed over goes first. No more than there was, or they could keep the caller here
+    /// for ever.
     func settle(_ acceptance: Acceptance) -> Bool {
         switch acceptance {
         case .refused: return false

@@ -1,4 +1,5 @@
-/// The inputs that one action is going to get: the last one, and, where a burst is to deliver everything, those before it.
+/// The inputs that one action is going to get: the last one, and, where a burst is to deliver everything, those before
+/// it.
 struct InputBatch<Input: Sendable>: Sendable {
     /// Empty unless all inputs are kept.
     var earlier: [Input] = []

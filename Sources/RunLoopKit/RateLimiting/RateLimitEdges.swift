@@ -1,8 +1,9 @@
 /// Which ends of a burst of calls make a limiter act.
 ///
-/// On the *leading* edge it acts at once, on the first call; on the *trailing* edge when the time is up, with the last call's input, if there
-/// was a call after the one that it acted on last. With both, a lone call makes one action, not two. With none a limiter never acts.
-/// lodash: the options `leading` and `trailing`. HWThrottle: the modes of the same names, of which it allows one.
+/// On the *leading* edge it acts at once, on the first call; on the *trailing* edge when the time is up, with the last
+/// call's input, if there was a call after the one that it acted on last. With both, a lone call makes one action, not
+/// two. With none a limiter never acts. lodash: the options `leading` and `trailing`. HWThrottle: the modes of the same
+/// names, of which it allows one.
 public struct RateLimitEdges: OptionSet, Hashable, Sendable {
     /// The edges as bits: leading 1, trailing 2.
     public let rawValue: UInt8

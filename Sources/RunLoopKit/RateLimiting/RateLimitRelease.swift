@@ -1,4 +1,5 @@
-/// What becomes of a call that a limiter still holds back when the last reference to the limiter goes, or when its loop ends.
+/// What becomes of a call that a limiter still holds back when the last reference to the limiter goes, or when its loop
+/// ends.
 public enum RateLimitRelease: Hashable, Sendable {
     /// It is forgotten, as by `cancel()`. What lodash and HWThrottle do.
     case discard

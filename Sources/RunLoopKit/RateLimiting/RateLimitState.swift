@@ -1,13 +1,14 @@
 /// What a throttle or a debounce does, and when: rules over times, without a clock, a timer, a loop or a lock.
 ///
-/// Every event is a method that is told the time and returns a `Step`: what to do with the one timer, and whether to act now. The owner
-/// carries it out, and keeps the inputs. The state is complete before the step is returned, so an action may send the next event.
+/// Every event is a method that is told the time and returns a `Step`: what to do with the one timer, and whether to
+/// act now. The owner carries it out, and keeps the inputs. The state is complete before the step is returned, so an
+/// action may send the next event.
 ///
-/// The rules are lodash's, whose names are given below, with two mends: `flush` stops the timer, and a throttle never acts twice within its
-/// interval but for a flush.
+/// The rules are lodash's, whose names are given below, with two mends: `flush` stops the timer, and a throttle never
+/// acts twice within its interval but for a flush.
 ///
-/// Without any edge these rules, as lodash's, still act in one case: on a call that comes when the time is up while a timer runs. The recorded
-/// scenarios hold one. `Throttle` and `Debounce` promise never to act then, and do not ask.
+/// Without any edge these rules, as lodash's, still act in one case: on a call that comes when the time is up while a
+/// timer runs. The recorded scenarios hold one. `Throttle` and `Debounce` promise never to act then, and do not ask.
 ///
 /// All times are nanoseconds on one clock. They must not go back.
 struct RateLimitState: Sendable {
@@ -41,14 +42,15 @@ struct RateLimitState: Sendable {
     /// When the last call came; nil before the first one and after a cancel. lodash: `lastCallTime`.
     private var lastCall: Int64?
 
-    /// The last action; or, if it is later, the first call of a burst that did not act on its leading edge. Nil before either, and
-    /// after a cancel. lodash: `lastInvokeTime`.
+    /// The last action; or, if it is later, the first call of a burst that did not act on its leading edge. Nil before
+    /// either, and after a cancel. lodash: `lastInvokeTime`.
     private var lastAction: Int64?
 
     /// When the timer is to fire; nil when none runs. lodash: `timerId`.
     private(set) var timer: Int64?
 
-    /// Whether an input waits for the trailing edge. lodash: `lastArgs`, which it also keeps when there is no trailing edge.
+    /// Whether an input waits for the trailing edge. lodash: `lastArgs`, which it also keeps when there is no trailing
+    /// edge.
     private(set) var isPending = false
 
     init(_ kind: Kind, interval: Int64, edges: RateLimitEdges) {
@@ -70,7 +72,8 @@ struct RateLimitState: Sendable {
         return act(at: now, startTimer(at: now.addingSaturating(interval)))
     }
 
-    /// The timer has fired. Ignored when the time that it was started for has not come: it was moved or stopped meanwhile.
+    /// The timer has fired. Ignored when the time that it was started for has not come: it was moved or stopped
+    /// meanwhile.
     mutating func timerFired(at now: Int64) -> Step {
         guard let timer, timer <= now else { return Step() }
         guard isDue(at: now) else { return startTimer(at: nextLook) }
@@ -93,7 +96,8 @@ struct RateLimitState: Sendable {
 
     // MARK: Forgetting
 
-    /// When a state without a timer begins to be worth nothing: from then on it does the same as a new one. Nil when a timer runs.
+    /// When a state without a timer begins to be worth nothing: from then on it does the same as a new one. Nil when a
+    /// timer runs.
     var quietTime: Int64? {
         guard timer == nil else { return nil }
         let call = lastCall?.addingSaturating(interval) ?? .min
@@ -129,7 +133,8 @@ struct RateLimitState: Sendable {
     private mutating func callWithoutTimer(at now: Int64, _ isDue: Bool) -> Step {
         guard isDue else { return startTimer(at: now.addingSaturating(interval)) }
         if kind == .throttle, let lastAction {
-            // The second mend. Without it the end of one interval and the beginning of the next could be one moment apart.
+            // The second mend. Without it the end of one interval and the beginning of the next could be one moment
+            // apart.
             let endOfInterval = lastAction.addingSaturating(interval)
             if now < endOfInterval { return startTimer(at: endOfInterval) }
         }
