@@ -131,6 +131,22 @@ private struct WakeModel: Hashable {
         #expect(!waker.endWait())
     }
 
+    /// A stop that comes after a pass has looked for one, and before the next begins: its wake-up is forgotten with all others.
+    @Test func theWakeUpOfAStopIsNotForgotten() {
+        let (loop, _) = Loop.inVirtualTime()
+        loop.ignoresWakeUps = true
+        loop.stopFlag.store(.running, ordering: .relaxed)
+        loop.wakeUp()
+        loop.stopIgnoringWakeUps()
+        #expect(loop.waker.beginWait(), "an ordinary wake-up is forgotten")
+        #expect(!loop.waker.endWait())
+
+        loop.ignoresWakeUps = true
+        loop.stop()
+        loop.stopIgnoringWakeUps()
+        #expect(!loop.waker.beginWait(), "a stop keeps the loop from sleeping")
+    }
+
     @Test func aSilentWakeUpIsNoWakeUp() throws {
         let waker = Waker()
         try waker.open()
