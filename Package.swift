@@ -25,10 +25,14 @@ let package = Package(
         // Main threads of their own, run by MainThreadTests.
         .testTarget(
             name: "MainThreadTests",
-            dependencies: ["ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram"]),
+            dependencies: [
+                "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
+            ]),
         .executableTarget(
             name: "MainQueueProgram", dependencies: ["ConformanceSupport", "RunLoopKit"],
             path: "Tests/Programs/MainQueueProgram"),
+        .executableTarget(
+            name: "DescriptorProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/DescriptorProgram"),
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),

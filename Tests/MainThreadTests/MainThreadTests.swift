@@ -40,4 +40,28 @@ import Testing
         #expect(program.errors.contains("Loop.main.run was called on a thread that is not the process's initial one"))
         #expect(program.errors.contains("without 'async'"))
     }
+
+    // MARK: Without descriptors
+
+    @Test func errorsNameTheCallAndTheReason() throws {
+        let program = try Program.run("DescriptorProgram", ["errors"])
+        let reason = "Too many open files (EMFILE)"
+        #expect(program.status == 0)
+        // Preparing fails at each of its descriptors in turn, and can be tried again.
+        #expect(
+            program.lines == [
+                "port: eventfd: \(reason)", "thread: eventfd: \(reason)", "prepare: eventfd: \(reason)",
+                "prepare: eventfd: \(reason)",
+                "prepare: timerfd_create: \(reason)", "prepare: epoll_create1: \(reason)", "prepare: no error",
+                "timedOut",
+            ])
+    }
+
+    @Test func runningWithoutDescriptorsTrapsAndSaysSo() throws {
+        let program = try Program.run("DescriptorProgram", ["run"], environment: ["SWIFT_BACKTRACE": "enable=no"])
+        #expect(program.status == -1)
+        for text in ["eventfd: Too many open files (EMFILE)", "running a loop in mode default", "Loop.prepare(_:)"] {
+            #expect(program.errors.contains(text))
+        }
+    }
 }

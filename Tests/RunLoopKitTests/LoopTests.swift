@@ -326,48 +326,6 @@ import Testing
 
     // MARK: Errors and traps
 
-    @Test func errorsNameTheCallAndTheReason() async {
-        await #expect(processExitsWith: .success) {
-            limitDescriptors(toFree: 0)
-            do throws(LoopError) {
-                _ = try Loop.PortSource { _ in }
-                preconditionFailure("made a port without a descriptor")
-            } catch {
-                precondition(error.call == "eventfd" && error.errno == 24)
-                precondition("\(error)" == "eventfd: Too many open files (EMFILE)", "\(error)")
-            }
-            // What does not run needs no descriptor.
-            let loop = Loop.current
-            loop.perform {}
-            loop.wakeUp()
-            // Preparing fails at each of its descriptors in turn, and can be tried again.
-            for (free, call) in [(0, "eventfd"), (1, "timerfd_create"), (1, "epoll_create1")] {
-                limitDescriptors(toFree: free)
-                do throws(LoopError) {
-                    try loop.prepare(.default)
-                    preconditionFailure("prepared without descriptors")
-                } catch {
-                    precondition(error.call == call, "\(error)")
-                }
-            }
-            do throws(LoopError) { _ = try LoopThread() } catch { precondition("\(error)".contains("EMFILE")) }
-            limitDescriptors(toFree: 64)
-            precondition((try? loop.prepare(.default)) != nil)
-            limitDescriptors(toFree: 0)
-            precondition(loop.run(mode: .default, for: .zero) == .timedOut)
-            limitDescriptors(toFree: 64)  // A leak checker at the process's end wants some too.
-        }
-    }
-
-    @Test func runningWithoutDescriptorsTrapsAndSaysSo() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            limitDescriptors(toFree: 0)
-            Loop.current.perform {}
-            Loop.current.run(mode: .default, for: .zero)
-        }
-        expect(result, says: ["EMFILE", "running a loop in mode default", "Loop.prepare(_:)"])
-    }
-
     @Test func runningALoopOnAnotherThreadTrapsAndSaysSo() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let thread = try! LoopThread()

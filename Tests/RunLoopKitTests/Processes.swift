@@ -11,25 +11,6 @@ import Foundation
 /// Gives another thread a chance to run.
 func yieldProcessor() { sched_yield() }
 
-/// How many more descriptors this process may open, for tests of what happens without any. Only in processes of their
-/// own.
-func limitDescriptors(toFree count: Int) {
-    #if canImport(Glibc)
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    #else
-        let resource = RLIMIT_NOFILE
-    #endif
-    var limit = rlimit()
-    getrlimit(resource, &limit)
-    limit.rlim_cur = limit.rlim_max
-    setrlimit(resource, &limit)
-    // The kernel gives out the lowest free numbers, and the limit is on the numbers.
-    let probes = (0...count).map { _ in dup(0) }
-    for probe in probes { close(probe) }
-    limit.rlim_cur = rlim_t(probes[count])
-    setrlimit(resource, &limit)
-}
-
 /// The descriptors that this process has open, and the threads it has, from the kernel.
 enum Kernel {
     static var descriptors: Int { entries(of: "/proc/self/fd") - 1 }  // One is for looking.

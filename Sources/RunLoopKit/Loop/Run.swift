@@ -67,7 +67,7 @@ extension Loop {
         requireOwnThread("prepare(_:)")
         try lock.withLock { () throws(LoopError) in
             guard !hasEnded, mode != .common else { return }
-            findMainQueue()
+            try findMainQueue()
             try open(state(for: mode))
         }
     }
@@ -119,15 +119,22 @@ extension Loop {
     // MARK: Beginning and end of a run
 
     private func stateToRun(_ mode: Mode) -> ModeState? {
-        findMainQueue()
-        guard !hasEnded, let state = existingState(for: mode), hasWork(state) else { return nil }
-        do { try open(state) } catch {
+        do {
+            try findMainQueue()
+            guard !hasEnded, let state = existingState(for: mode), hasWork(state) else { return nil }
+            try open(state)
+            return state
+        } catch {
             fatalError("RunLoopKit: running a loop in mode \(mode): \(error). Loop.prepare(_:) throws this instead.")
         }
-        return state
     }
 
-    private func findMainQueue() { if mainQueue == nil, self === Loop.main { mainQueue = MainQueue() } }
+    private func findMainQueue() throws(LoopError) {
+        guard mainQueue == nil, self === Loop.main else { return }
+        // libdispatch makes an eventfd now, and crashes when it cannot: an error is better.
+        _ = try EventFD()
+        mainQueue = MainQueue()
+    }
 
     /// Makes what descriptors are missing. The lock is held.
     private func open(_ state: ModeState) throws(LoopError) {
