@@ -280,7 +280,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             Loop.current.end()
         }
-        expect(result, says: ["Loop.end() was called on a loop that runs, or that belongs to a thread"])
+        expect(result, says: ["Loop.end() was called on a loop that runs or is hosted, or that belongs to a thread"])
     }
 
     @Test func aHandlerThatCapturesItsLoopKeepsNothingOnceTheLoopHasEnded() {

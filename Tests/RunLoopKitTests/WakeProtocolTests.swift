@@ -8,14 +8,16 @@ import Testing
 /// Each side is a little program of atomic steps. The explorer takes every path through them and looks for a state in
 /// which the loop sleeps for ever although work waits, and counts needless writes.
 private struct WakeModel: Hashable {
-    enum Word: Hashable { case running, asleep, notified }
+    enum Word: Hashable { case running, asleep, notified, hosted }
 
     /// Ways to get it wrong, to show that the explorer would notice.
     enum Mistake: CaseIterable {
         case none, swapBeforePublishing, sleepWithoutLooking, forgetAfterLooking, writeOnlyIfRunning
     }
 
-    var word = Word.running
+    /// What the word says while the loop is awake: *running*, or *hosted*.
+    let awake: Word
+    var word: Word
     var published = 0
     var edges = 0
     var writes = 0
@@ -25,6 +27,11 @@ private struct WakeModel: Hashable {
     var found = [Word.running, .running]
 
     static let isDone = 3
+
+    init(isHosted: Bool = false) {
+        awake = isHosted ? .hosted : .running
+        word = awake
+    }
 
     /// The states that follow when sender `index` takes a step.
     func sender(_ index: Int, _ mistake: Mistake) -> WakeModel? {
@@ -37,7 +44,8 @@ private struct WakeModel: Hashable {
             next.found[index] = word
             next.word = .notified
         default:
-            let mustWrite = mistake == .writeOnlyIfRunning ? found[index] == .running : found[index] == .asleep
+            let isAsleep = found[index] == .asleep || found[index] == .hosted
+            let mustWrite = mistake == .writeOnlyIfRunning ? found[index] == .running : isAsleep
             if mustWrite {
                 next.edges += 1
                 next.writes += 1
@@ -49,6 +57,7 @@ private struct WakeModel: Hashable {
 
     /// The state that follows when the loop takes a step; nil when it is asleep and nobody wrote.
     func loop(_ mistake: Mistake) -> WakeModel? {
+        guard awake == .running else { return hostedLoop(mistake) }
         var next = self
         switch loopStep {
         case 0:  // forget, or look
@@ -75,6 +84,29 @@ private struct WakeModel: Hashable {
         return next
     }
 
+    /// The same for a hosted loop, which never says that it sleeps: step 3 is its host's.
+    private func hostedLoop(_ mistake: Mistake) -> WakeModel? {
+        var next = self
+        switch loopStep {
+        case 0:  // forget, or look
+            if mistake == .forgetAfterLooking { next.published = 0 } else { next.word = .hosted }
+            next.loopStep = 1
+        case 1:  // look, or forget
+            if mistake == .forgetAfterLooking { next.word = .hosted } else { next.published = 0 }
+            next.loopStep = 2
+        case 2:  // the last fetch takes all edges; then endWait
+            next.edges = 0
+            next.loopStep = 4
+        case 3:  // the host's wait
+            guard edges > 0 else { return nil }
+            next.loopStep = 0
+        default:  // endWait: another pass if there was a wake-up
+            next.loopStep = word == .notified && mistake != .sleepWithoutLooking ? 0 : 3
+            next.word = .hosted
+        }
+        return next
+    }
+
     var isStuck: Bool {
         loopStep == 3 && edges == 0 && published > 0 && senders == [WakeModel.isDone, WakeModel.isDone]
     }
@@ -82,9 +114,11 @@ private struct WakeModel: Hashable {
 
 @Suite struct WakeProtocolTests {
     /// Visits every reachable state; returns how many there are, whether any loses work, and the most writes in any.
-    private func explore(_ mistake: WakeModel.Mistake) -> (states: Int, losesWork: Bool, mostWrites: Int) {
+    private func explore(
+        _ mistake: WakeModel.Mistake, isHosted: Bool = false
+    ) -> (states: Int, losesWork: Bool, mostWrites: Int) {
         var seen: Set<WakeModel> = []
-        var open = [WakeModel()]
+        var open = [WakeModel(isHosted: isHosted)]
         var losesWork = false
         var mostWrites = 0
         while let state = open.popLast() {
@@ -101,6 +135,17 @@ private struct WakeModel: Hashable {
         #expect(result.states > 100)
         #expect(!result.losesWork)
         #expect(result.mostWrites <= 2)
+    }
+
+    @Test func noInterleavingLosesAWakeUpOfAHostedLoop() {
+        let result = explore(.none, isHosted: true)
+        #expect(result.states > 100)
+        #expect(!result.losesWork)
+    }
+
+    @Test(arguments: WakeModel.Mistake.allCases.filter { $0 != .none })
+    private func theExplorerFindsMistakesInHosting(_ mistake: WakeModel.Mistake) {
+        #expect(explore(mistake, isHosted: true).losesWork)
     }
 
     @Test(arguments: WakeModel.Mistake.allCases.filter { $0 != .none })

@@ -12,14 +12,15 @@ extension Loop {
         requireOwnThread("end()")
         guard currentMode == nil, clock.isVirtual else {
             fatalError(
-                "RunLoopKit: Loop.end() was called on a loop that runs, or that belongs to a thread. A thread's loop ends with its thread; "
-                    + "to end a run, call stop().")
+                "RunLoopKit: Loop.end() was called on a loop that runs or is hosted, or that belongs to a thread. A thread's loop ends "
+                    + "with its thread; to end a run, call stop(); to end being hosted, call endHosting().")
         }
         end(tellingSources: true)
     }
 
     /// Ends the loop: called by its thread when that ends, or when the last reference goes.
     func end(tellingSources: Bool) {
+        if hosting != nil { stopBeingHosted() }
         if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
         let (members, dropped) = lock.withLock { () -> ([(ModeState, [Item])], [BlockQueue.Block?]) in
             guard !hasEnded else { return ([], []) }

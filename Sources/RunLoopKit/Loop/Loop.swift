@@ -65,7 +65,7 @@ public final class Loop: @unchecked Sendable {
     var currentState: ModeState?
     /// The timers whose handlers run, innermost last.
     var firingTimers: [Timer] = []
-    /// The mode whose poller the loop is about to sleep on or sleeps on, and until when.
+    /// The mode whose poller the loop, or its host, is about to sleep on or sleeps on, and until when.
     var sleeping: (mode: ModeState, deadline: Int64)?
     /// Made when the loop first runs.
     var timerFD: TimerFD?
@@ -73,6 +73,9 @@ public final class Loop: @unchecked Sendable {
     /// On the main loop only, and only in programs with libdispatch; made by the first run. Touched by the loop's
     /// thread only.
     var mainQueue: MainQueue?
+
+    /// While a foreign loop hosts this one. Touched by the loop's thread only.
+    var hosting: Hosting?
 
     /// Whether the loop's thread tells a virtual clock by itself that the loop is busy, also between runs. Set before
     /// the first run.

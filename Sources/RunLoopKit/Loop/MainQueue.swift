@@ -77,6 +77,7 @@ extension Loop {
 
     /// Step 3.9, for the main queue.
     func drainMainQueue() {
+        informHost()
         mainQueue?.beginDraining()
         loopIsServicingTheMainDispatchQueue()
         mainQueue?.endDraining()

@@ -9,9 +9,9 @@ extension Loop {
         notify(.beforeTimers, in: mode)  // 3.1
         notify(.beforeSources, in: mode)
         hasLookedAtWork = true
-        performBlocks(for: mode)  // 3.2
+        performBlocks(for: mode, until: run.budgetEnd)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
-        if hasHandledSource { performBlocks(for: mode) }  // 3.4
+        if hasHandledSource, !isSpent(run.budgetEnd) { performBlocks(for: mode, until: run.budgetEnd) }  // 3.4
         let polls = hasHandledSource || run.onlyPolls
 
         var ready = Ready.mainQueue
@@ -30,10 +30,10 @@ extension Loop {
             drainMainQueue()
             hasHandledSource = true
             run.hasJustDrainedMainQueue = true
-        case .timers: fireTimers(of: mode)
+        case .timers: fireTimers(of: mode, until: run.budgetEnd)
         case .port(let token): hasHandledSource = performPort(token, of: mode) || hasHandledSource
         }
-        performBlocks(for: mode)  // 3.10
+        if !isSpent(run.budgetEnd) { performBlocks(for: mode, until: run.budgetEnd) }  // 3.10
 
         if hasHandledSource, run.returnsAfterSourceHandled { return .handledSource }  // 3.11
         if isTimeUp(for: run) { return .timedOut }
@@ -41,6 +41,9 @@ extension Loop {
         if !lock.withLock({ hasWork(mode) }) { return .finished }
         return nil
     }
+
+    /// Whether a hosted pass has had its time. Looked at after each callout, so each kind gets at least one.
+    private func isSpent(_ budgetEnd: Int64?) -> Bool { budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
 
     // MARK: Observers
 
@@ -56,8 +59,9 @@ extension Loop {
 
     // MARK: Blocks
 
-    /// Runs the blocks posted for this mode that are there now. What they post waits; blocks for other modes stay.
-    func performBlocks(for mode: ModeState) {
+    /// Runs the blocks posted for this mode that are there now. What they post waits; blocks for other modes stay, and
+    /// those for which there is no time.
+    func performBlocks(for mode: ModeState, until budgetEnd: Int64? = nil) {
         guard hasBlocks.load(ordering: .relaxed) else { return }
         var taken = lock.withLock { () -> [BlockQueue.Block?] in
             hasBlocks.store(false, ordering: .relaxed)
@@ -71,7 +75,9 @@ extension Loop {
             // What the block captured goes before the next one runs.
             taken[index] = nil
             let isWanted = block.handle?.take() ?? true
-            if isWanted, !discardsBlocks.load(ordering: .relaxed) { loopIsCallingOutToABlock(block.body) }
+            guard isWanted, !discardsBlocks.load(ordering: .relaxed) else { continue }
+            loopIsCallingOutToABlock(block.body)
+            if isSpent(budgetEnd) { break }
         }
         let withdrawn = lock.withLock { () -> [BlockQueue.Block] in
             defer { if !blocks.isEmpty { hasBlocks.store(true, ordering: .relaxed) } }
@@ -102,7 +108,7 @@ extension Loop {
         for source in signalled where source.takeSignal() {
             loopIsCallingOutToASource0(source)
             hasHandled = true
-            if run.returnsAfterSourceHandled { break }
+            if run.returnsAfterSourceHandled || isSpent(run.budgetEnd) { break }
         }
         return hasHandled
     }
@@ -112,13 +118,14 @@ extension Loop {
     /// Performs a source that was found ready, if it is still in the mode.
     private func performPort(_ token: UInt64, of mode: ModeState) -> Bool {
         guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return false }
+        informHost()
         return loopIsCallingOutToASource1(source)
     }
 
     // MARK: Timers
 
     /// Fires every timer that is due now, collected first, each checked again before its handler.
-    private func fireTimers(of mode: ModeState) {
+    private func fireTimers(of mode: ModeState, until budgetEnd: Int64?) {
         var due: [Timer] = []
         let limit = clock.nanoseconds
         lock.withLock { mode.timers.collectDue(at: limit, into: &due) }
@@ -130,9 +137,11 @@ extension Loop {
                 return firing
             }
             guard let firing else { continue }
+            informHost()
             loopIsCallingOutToATimer(firing)
             lock.withLock { _ = firingTimers.removeLast() }
             timer.endFiring(firing, now: clock.nanoseconds)
+            if isSpent(budgetEnd) { break }
         }
     }
 }

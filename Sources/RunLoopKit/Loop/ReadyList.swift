@@ -29,6 +29,15 @@ struct ReadyList {
         tokens.removeAll { $0 == ReadyList.wakeUp }
     }
 
+    /// Forgets those at the front behind which there is nothing, and says whether any is left.
+    mutating func hasReady(_ isStillReady: (UInt64) -> Bool) -> Bool {
+        while !isEmpty {
+            if isStillReady(tokens[next]) { return true }
+            _ = popFirst()
+        }
+        return false
+    }
+
     mutating func popFirst() -> UInt64? {
         guard next < tokens.count else { return nil }
         defer {

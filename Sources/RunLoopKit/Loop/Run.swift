@@ -9,6 +9,8 @@ struct Run {
     /// Whether the last thing that the run served was the main queue. At first, so that a run begins with a look at
     /// everything.
     var hasJustDrainedMainQueue = true
+    /// When a hosted pass has to leave what is ready for the next one; nil for never.
+    var budgetEnd: Int64?
 }
 
 extension Loop {
@@ -150,7 +152,7 @@ extension Loop {
         let stopFlag: RunState
         let ignoredWakeUps: Bool
         let hasLookedAtWork: Bool
-        let runningLoop: Loop?
+        var runningLoop: Loop?
         let informsClock: Bool
         let wasWoken: Bool
     }
@@ -206,6 +208,8 @@ extension Loop {
         ignoresWakeUps = outer.ignoredWakeUps
         hasLookedAtWork = outer.hasLookedAtWork
         ThreadLoops.current.runningLoop = outer.runningLoop
+        // What the host waits on knows nothing of what this run has fetched, or armed.
+        if let hosting, hosting.run.mode === outer.state { informHost() }
         if outer.informsClock, case .virtual(let clock) = clock { clock.endRun() }
     }
 }

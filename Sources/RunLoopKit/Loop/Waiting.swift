@@ -55,12 +55,12 @@ extension Loop {
     }
 
     /// Whether a timer has to fire now. The lock is held.
-    private func isTimerDue(in mode: ModeState) -> Bool {
+    func isTimerDue(in mode: ModeState) -> Bool {
         mode.timers.wakeUpTime().map { $0 <= clock.nanoseconds } ?? false
     }
 
     /// Asks the kernel what is ready, and waits for something if nothing is and the run may sleep.
-    private func fetch(in run: Run, polls: Bool) {
+    func fetch(in run: Run, polls: Bool) {
         let mode = run.mode
         // nil: look, but do not wait.
         let deadline: Int64? = lock.withLock {
@@ -79,7 +79,8 @@ extension Loop {
         let wasNotified = waker.endWait()
         if wasNotified { wasWoken = true }
         lock.withLock {
-            sleeping = nil
+            // A host may sleep while a handler runs: then too a new timer has to be armed.
+            sleeping = hosting.map { ($0.run.mode, TimerHeap.never) }
             for index in 0..<count {
                 let token = mode.poller!.token(at: index)
                 // Our own eventfd may have an old edge left: what counts is the wake word.
@@ -131,7 +132,7 @@ extension Loop {
     }
 
     /// Makes the kernel wake the loop at `deadline`. The lock is held.
-    private func arm(at deadline: Int64) {
+    func arm(at deadline: Int64) {
         if let timerFD, timerFD.arm(at: deadline) { Tally.count(tally.timerArms) }
     }
 

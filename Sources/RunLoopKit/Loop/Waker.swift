@@ -11,6 +11,9 @@ import Synchronization
 /// | the loop, awake again | swaps in *running*, and learns whether somebody notified it |
 /// | the loop, beginning a pass after a wait | swaps in *running*, forgetting notifications: it is about to look at all work anyway |
 ///
+/// A hosted loop has *hosted* wherever others have *running*: somebody else's loop may be asleep on its epoll set at any
+/// time, also while one of its own handlers runs. To senders that is the same as *asleep*.
+///
 /// No wake-up is lost. All four are read-modify-writes of one word, so they have one order. A sender's swap that comes
 /// before the loop's change to *asleep* makes that change fail. One that comes after it finds *asleep*, and writes. And
 /// one that comes before the beginning of a pass *releases* what it published to the loop's *acquiring* swap there,
@@ -24,6 +27,7 @@ final class Waker: @unchecked Sendable {
     private static let running: UInt8 = 0
     private static let asleep: UInt8 = 1
     private static let notified: UInt8 = 2
+    private static let hosted: UInt8 = 3
 
     private let word = Atomic<UInt8>(Waker.running)
 
@@ -36,6 +40,9 @@ final class Waker: @unchecked Sendable {
     /// Writes made by senders. Changed by the loop's thread only, when it finds that it was notified asleep.
     private var senderWrites: UInt64 = 0
     private var isWaiting = false
+
+    /// What the word says while the loop is awake. Changed by the loop's thread only.
+    private var awake = Waker.running
 
     /// Makes the eventfd, once. Called by the loop's thread, with the loop locked.
     func open() throws(LoopError) {
@@ -56,16 +63,20 @@ final class Waker: @unchecked Sendable {
     /// Wakes the loop, or keeps it from going to sleep.
     func wake() {
         // Release: the loop sees what the caller published. Acquire: see `descriptor`.
-        guard word.exchange(Waker.notified, ordering: .acquiringAndReleasing) == Waker.asleep else { return }
+        let found = word.exchange(Waker.notified, ordering: .acquiringAndReleasing)
+        guard found == Waker.asleep || found == Waker.hosted else { return }
         writes.add(1, ordering: .relaxed)
         System.signal(eventFD: descriptor)
     }
 
     /// Whether the loop sleeps and nobody has notified it. Acquire: what the loop did before it went to sleep is seen.
-    var isAsleep: Bool { word.load(ordering: .acquiring) == Waker.asleep }
+    var isAsleep: Bool {
+        let found = word.load(ordering: .acquiring)
+        return found == Waker.asleep || found == Waker.hosted
+    }
 
-    /// Makes a sleeping loop look at its deadlines again without counting as a wake-up: the loop finds itself not
-    /// notified. For virtual clocks; the caller makes sure that the loop has not ended.
+    /// Makes a sleeping loop, or its host, look again without counting as a wake-up: the loop finds itself not
+    /// notified. The caller makes sure that the loop has not ended.
     func wakeSilently() {
         silentWrites.add(1, ordering: .relaxed)
         System.signal(eventFD: descriptor)
@@ -73,8 +84,17 @@ final class Waker: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
-    /// Forgets wake-ups: whoever begins a pass looks at everything. Says whether there was one. Acquire: see above.
-    func forget() -> Bool { word.exchange(Waker.running, ordering: .acquiring) == Waker.notified }
+    /// Forgets wake-ups: whoever begins a pass looks at everything. Says whether there was one.
+    func forget() -> Bool { endWait() }
+
+    /// Begins or ends being hosted. A wake-up that comes at this moment is forgotten: the caller looks at everything.
+    func setHosted(_ isHosted: Bool) {
+        _ = endWait()
+        let before = awake
+        awake = isHosted ? Waker.hosted : Waker.running
+        // Acquire, as in endWait(). A sender that came in between is counted under the rules that it found.
+        if word.exchange(awake, ordering: .acquiring) == Waker.notified, before == Waker.hosted { senderWrites += 1 }
+    }
 
     /// Marks the loop asleep; false, and no mark, when it has been notified.
     ///
@@ -83,7 +103,7 @@ final class Waker: @unchecked Sendable {
     func beginWait() -> Bool {
         isWaiting =
             word.compareExchange(
-                expected: Waker.running, desired: Waker.asleep, successOrdering: .acquiringAndReleasing,
+                expected: awake, desired: Waker.asleep, successOrdering: .acquiringAndReleasing,
                 failureOrdering: .relaxed
             ).exchanged
         return isWaiting
@@ -91,8 +111,8 @@ final class Waker: @unchecked Sendable {
 
     /// Marks the loop awake; true when it was notified. Acquire: the sender's work is seen.
     func endWait() -> Bool {
-        let wasNotified = word.exchange(Waker.running, ordering: .acquiring) == Waker.notified
-        if wasNotified, isWaiting { senderWrites += 1 }
+        let wasNotified = word.exchange(awake, ordering: .acquiring) == Waker.notified
+        if wasNotified, isWaiting || awake == Waker.hosted { senderWrites += 1 }
         isWaiting = false
         return wasNotified
     }

@@ -1,0 +1,282 @@
+/// A loop that somebody else's loop runs: its one long run, in which the host does the sleeping.
+struct Hosting {
+    var run: Run
+    let outer: Loop.Outer
+    /// How many `hostedPass` calls are on the stack: a handler may run the host, nested.
+    var depth = 0
+    /// Whether the beforeWaiting observers have been called, and the host sleeps.
+    var rests = false
+    /// Whether `endHosting()` was called inside a pass.
+    var endsAfterPass = false
+}
+
+extension Loop {
+    /// What a host learns from a pass.
+    public enum HostedResult: Sendable, Hashable {
+        /// There is nothing to do until the descriptor becomes readable.
+        case idle
+        /// More is ready. The descriptor is readable, so a host need not do anything about it.
+        case more
+        /// Somebody called `stop()`. The host decides what that means; it may go on.
+        case stopped
+        /// As `idle`; besides, nothing is left in the mode that could ever happen by itself.
+        case finished
+    }
+
+    // MARK: For hosts
+
+    /// Lets a foreign loop run this one: GLib's, SDL's, libuv's, Android's, or a `poll` of your own.
+    ///
+    /// The host watches one descriptor for readability, level- or edge-triggered as it likes, and calls `hostedPass()`
+    /// when it is readable. Nothing else is needed: timers, posts, ports, stops, and on the main loop the main dispatch
+    /// queue all make it readable, and after a pass that leaves nothing to do it is not. An idle loop costs the host no
+    /// wake-up.
+    ///
+    /// ```swift
+    /// let descriptor = try Loop.main.beginHosting()
+    /// g_unix_fd_add(descriptor, G_IO_IN, { _, _, _ in
+    ///     Loop.main.hostedPass()
+    ///     return 1  // watch on
+    /// }, nil)
+    /// ```
+    ///
+    /// Hosting is one long run in which the host does the sleeping. The entry observers are called now, the exit ones by
+    /// `endHosting()`; the beforeWaiting ones when a pass leaves nothing to do, and the afterWaiting ones when the
+    /// next one begins. `currentMode` is the hosted mode, `isWaiting` is true between passes, and a `stop()` is
+    /// not lost. A handler may run the loop nested, or the host.
+    ///
+    /// - Parameter mode: The mode that passes run in. To change it, end hosting and begin again.
+    /// - Returns: The descriptor: the mode's own, valid as long as the loop. Only watch it: never read or close it. It is
+    ///   readable at once, so the first pass comes without being asked for.
+    /// - Throws: `LoopError` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
+    ///   process has no descriptor left. Nothing has begun then.
+    /// - Precondition: Called on the loop's own thread, outside its runs, for a mode other than `common` of a loop that
+    ///   has not ended and is not hosted; traps otherwise.
+    ///
+    /// CF: `_CFRunLoopGetWakeUpPort` and `CFRunLoopRunInMode` with a timeout of zero, by which hosts have to help themselves.
+    public func beginHosting(_ mode: Mode = .default) throws(LoopError) -> Int32 {
+        requireOwnThread("beginHosting")
+        guard mode != .common, currentMode == nil, !lock.withLock({ hasEnded }) else {
+            fatalError(
+                "RunLoopKit: Loop.beginHosting(\(mode)): a loop cannot be hosted in the mode 'common', inside one of its runs, twice, "
+                    + "or after its end. Call it before the host begins to run, and endHosting() before beginning again."
+            )
+        }
+        try prepare(mode)
+        let state = lock.withLock { self.state(for: mode) }
+        let thread = ThreadLoops.current
+        let runningLoop = thread.runningLoop
+        defer { thread.runningLoop = runningLoop }
+        // So that it is counted on a virtual clock by itself, as a loop that can sleep while this thread does not.
+        thread.runningLoop = self
+        if case .virtual(let clock) = clock { clock.beginRun() }
+        var outer = enter(state)
+        // Or the loop would keep itself alive.
+        outer.runningLoop = nil
+        waker.setHosted(true)
+        var run = Run(mode: state, deadline: nil, onlyPolls: true, returnsAfterSourceHandled: false)
+        run.hasJustDrainedMainQueue = false
+        hosting = Hosting(run: run, outer: outer)
+        notify(.entry, in: state)
+        waker.wakeSilently()
+        return state.poller!.descriptor
+    }
+
+    /// Makes one pass that does not wait: what is ready is served as in a pass of a run, one version-1 source at
+    /// most.
+    ///
+    /// To be called by the host when the descriptor is readable; calling it at other times does no harm. From C
+    /// callbacks, which capture nothing, call it on `Loop.main` or `Loop.current`.
+    ///
+    /// - Precondition: Called on the loop's own thread, between `beginHosting` and `endHosting`; traps otherwise.
+    @discardableResult
+    public func hostedPass() -> HostedResult { hostedPasses(until: nil) }
+
+    /// Makes passes that do not wait until there is nothing to do or the time is up: for hosts that draw frames.
+    ///
+    /// Nothing is lost when the time is up: what was not served is ready for the next call. Handlers are not interrupted: the
+    /// time is looked at after each, and at least one of each kind that is ready is called.
+    ///
+    /// ```swift
+    /// while drawsFrames {
+    ///     pollEvents()
+    ///     draw()
+    ///     Loop.main.hostedPass(for: .milliseconds(4))
+    /// }
+    /// ```
+    ///
+    /// - Parameter budget: How long to go on, on the loop's clock. Zero or less: one pass, cut short after a handler of
+    ///   each kind.
+    /// - Returns: As `hostedPass()`; `more` when the time was up first.
+    /// - Precondition: As for `hostedPass()`.
+    @discardableResult
+    public func hostedPass(for budget: Duration) -> HostedResult {
+        hostedPasses(until: clock.nanoseconds.addingSaturating(max(0, budget.wholeNanoseconds)))
+    }
+
+    /// For how long the host may sleep at most: zero when something is ready, nil for ever.
+    ///
+    /// For hosts that sleep with a timeout instead of watching a descriptor. They do not hear of posts from other
+    /// threads while they sleep: keep the timeout short then, or wake the host.
+    ///
+    /// - Precondition: As for `hostedPass()`.
+    public var hostTimeout: Duration? {
+        let mode = requireHosted("hostTimeout").run.mode
+        if System.isReadable(mode.poller!.descriptor) { return .zero }
+        let next = lock.withLock { mode.timers.wakeUpTime() } ?? TimerHeap.never
+        return next == TimerHeap.never ? nil : max(.zero, now.duration(to: Instant(nanoseconds: next)))
+    }
+
+    /// Whether the loop is being hosted. On the loop's own thread; traps elsewhere.
+    public var isHosted: Bool {
+        requireOwnThread("isHosted")
+        return hosting != nil
+    }
+
+    /// Ends being hosted: the exit observers are called, and from now on the loop is run as any other. Stop watching
+    /// the descriptor first; the loop may run or be hosted again. Called inside a pass, it takes effect when that returns,
+    /// which returns `stopped`.
+    ///
+    /// - Precondition: As for `hostedPass()`.
+    public func endHosting() {
+        let isInPass = requireHosted("endHosting").depth > 0
+        guard !isInPass else {
+            hosting?.endsAfterPass = true
+            return
+        }
+        notify(.exit, in: hosting!.run.mode)
+        // An observer may have done the same.
+        if hosting != nil { stopBeingHosted() }
+    }
+
+    // MARK: The passes
+
+    @discardableResult
+    private func requireHosted(_ call: String) -> Hosting {
+        requireOwnThread(call)
+        guard let hosting else {
+            fatalError("RunLoopKit: Loop.\(call) was called on a loop that is not hosted. Call beginHosting(_:) first.")
+        }
+        return hosting
+    }
+
+    private func hostedPasses(until budgetEnd: Int64?) -> HostedResult {
+        let mode = requireHosted("hostedPass").run.mode
+        let thread = ThreadLoops.current
+        let runningLoop = thread.runningLoop
+        thread.runningLoop = self
+        defer { thread.runningLoop = runningLoop }
+
+        hosting!.depth += 1
+        endRest(in: mode)
+        var result: HostedResult
+        repeat {
+            var run = hosting!.run
+            run.budgetEnd = budgetEnd
+            _ = pass(&run)
+            // A handler may have run the host, which then has slept.
+            endRest(in: mode)
+            hosting!.run.hasJustDrainedMainQueue = run.hasJustDrainedMainQueue
+            result = outcome(in: mode)
+        } while result == .more && budgetEnd.map { clock.nanoseconds < $0 } ?? false
+        switch result {
+        case .idle, .finished: rest(in: mode)
+        case .more: informHost(ofMore: true)
+        case .stopped: informHost(ofMore: hasMore(in: mode))
+        }
+        hosting!.depth -= 1
+
+        guard hosting!.endsAfterPass, hosting!.depth == 0 else { return result }
+        endHosting()
+        return .stopped
+    }
+
+    private func outcome(in mode: ModeState) -> HostedResult {
+        let hasStopped = stopFlag.compareExchange(
+            // Acquire: what the thread that stopped us did before is seen.
+            expected: .stopped, desired: .running, successOrdering: .acquiring, failureOrdering: .relaxed
+        ).exchanged
+        if hasStopped || isStopped || hosting!.endsAfterPass { return .stopped }
+        if hasMore(in: mode) { return .more }
+        return lock.withLock { hasWork(mode) } ? .idle : .finished
+    }
+
+    /// Whether another pass would find something to do at once, also what nobody woke the loop for: a run would not
+    /// sleep before it has looked.
+    private func hasMore(in mode: ModeState) -> Bool {
+        if hasReady(mode) { return true }
+        // All edges are taken from the descriptor: from now on it becomes readable only for what comes later.
+        fetch(in: hosting!.run, polls: true)
+        return hasReady(mode) || lock.withLock { hasPosted(mode) }
+    }
+
+    private func hasReady(_ mode: ModeState) -> Bool {
+        mode.ready.hasReady { token in
+            switch token {
+            case ReadyList.wakeUp: true
+            case ReadyList.timers: lock.withLock { isTimerDue(in: mode) }
+            case ReadyList.mainQueue: servesMainQueue(in: mode.mode) && mainQueue!.isReady
+            default: lock.withLock { mode.ports.source(for: token)?.hasWork ?? false }
+            }
+        }
+    }
+
+    /// Whether blocks or version-0 sources wait. The lock is held.
+    private func hasPosted(_ mode: ModeState) -> Bool {
+        blocks.hasBlock(for: mode.mode, common: commonModes) || mode.source0s.contains { $0.isSignalled }
+    }
+
+    // MARK: The rest between passes
+
+    /// Hands the sleeping over to the host.
+    private func rest(in mode: ModeState) {
+        notify(.beforeWaiting, in: mode)
+        hosting!.rests = true
+        waiting.store(true, ordering: .relaxed)
+        informHost()
+        guard case .virtual(let clock) = clock else { return }
+        let deadline = lock.withLock { mode.timers.wakeUpTime() } ?? TimerHeap.never
+        // False: the time has gone there already. Inside a handler the loop is busy, whatever its host does.
+        if hosting!.depth == 1, !clock.sleep(self, until: deadline, on: mode.poller!.descriptor) {
+            waker.wakeSilently()
+        }
+    }
+
+    private func endRest(in mode: ModeState) {
+        guard hosting!.rests else { return }
+        hosting!.rests = false
+        waiting.store(false, ordering: .relaxed)
+        if case .virtual(let clock) = clock { clock.awake(self) }
+        notify(.afterWaiting, in: mode)
+    }
+
+    /// Sees to it that the host hears of what is ready, and of the next timer. To be called whenever the host may come
+    /// to sleep: at the end of a pass, and before handlers, which might run it.
+    func informHost(ofMore hasMore: Bool = false) {
+        guard let mode = hosting?.run.mode else { return }
+        let isDue = lock.withLock {
+            let wakeUp = mode.timers.wakeUpTime() ?? TimerHeap.never
+            sleeping = (mode, wakeUp)
+            if wakeUp <= clock.nanoseconds { return true }
+            if wakeUp != TimerHeap.never { arm(at: wakeUp) }
+            return false
+        }
+        if hasMore || isDue || hasReady(mode) { waker.wakeSilently() }
+    }
+
+    func stopBeingHosted() {
+        let thread = ThreadLoops.current
+        let runningLoop = thread.runningLoop
+        defer { thread.runningLoop = runningLoop }
+        let outer = hosting!.outer
+        hosting = nil
+        waiting.store(false, ordering: .relaxed)
+        lock.withLock { sleeping = nil }
+        waker.setHosted(false)
+        if case .virtual(let clock) = clock {
+            clock.awake(self)
+            clock.endRun()
+        }
+        leave(for: outer)
+    }
+}

@@ -1,0 +1,561 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// A foreign loop that watches one descriptor.
+private final class Host {
+    enum Trigger: CaseIterable { case level, edge }
+
+    let loop: Loop
+    let descriptor: Int32
+    private let edges: Poller?
+    private(set) var results: [Loop.HostedResult] = []
+
+    init(_ loop: Loop, _ mode: Loop.Mode = .default, _ trigger: Trigger = .level) throws {
+        self.loop = loop
+        descriptor = try loop.beginHosting(mode)
+        edges = trigger == .edge ? try Poller() : nil
+        try edges?.add(descriptor, token: 0)
+    }
+
+    /// What a host asks before it sleeps.
+    var isReadable: Bool { edges.map { $0.wait(blocking: false) > 0 } ?? System.isReadable(descriptor) }
+
+    /// Serves the loop until it has nothing to do; returns how many passes that took.
+    @discardableResult
+    func serve() -> Int {
+        let before = results.count
+        while isReadable {
+            results.append(loop.hostedPass())
+            // Not an assertion about speed: a host that spins would never end.
+            if results.count - before > 10_000 {
+                Issue.record("the descriptor stays readable")
+                break
+            }
+        }
+        return results.count - before
+    }
+
+    /// Sleeps until the loop has something to do, and serves it.
+    func sleepAndServe() {
+        if let edges {
+            while edges.wait(blocking: true) == 0 {}
+        } else {
+            System.waitUntilReadable(descriptor)
+        }
+        results.append(loop.hostedPass())
+    }
+}
+
+/// Runs a test on a thread whose loop may be used freely.
+func onThreadOfItsOwn(_ body: @escaping @Sendable () throws -> Void) throws {
+    let failure = Log<any Error>()
+    let thread = try System.startThread(stackSize: nil) {
+        do { try body() } catch { failure.add(error) }
+    }
+    System.join(thread)
+    if let error = failure.entries.first { throw error }
+}
+
+/// Does something on another thread, and waits until that has ended.
+private func elsewhere(_ body: @escaping @Sendable () -> Void) throws { try onThreadOfItsOwn(body) }
+
+private let bothTriggers = Host.Trigger.allCases
+
+@Suite struct HostingTests {
+    // MARK: What makes the descriptor readable, and that nothing else does
+
+    @Test(arguments: bothTriggers)
+    private func theFirstPassComesByItselfAndThenThereIsQuiet(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        #expect(host.serve() == 1)
+        #expect(host.results == [.finished])
+        #expect(!host.isReadable)
+        #expect(loop.hostTimeout == nil)
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aPostFromAnotherThreadIsServed(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<Int>()
+        for number in 1...3 {
+            try elsewhere { loop.perform { log.add(number) } }
+            #expect(loop.hostTimeout == .zero)
+            #expect(host.serve() == 1)
+            #expect(log.entries.last == number)
+        }
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aTimerAddedBetweenPassesIsServed(_ trigger: Host.Trigger) throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let host = try Host(loop, .default, trigger)
+            host.serve()
+            let log = Log<String>()
+            loop.add(Loop.Timer(after: .seconds(3600)) { _ in log.add("late") }, in: .default)
+            #expect(!host.isReadable)
+            #expect(try #require(loop.hostTimeout) > .seconds(3000))
+
+            loop.add(Loop.Timer(after: .milliseconds(1)) { _ in log.add("own thread") }, in: .default)
+            while log.entries.isEmpty { host.sleepAndServe() }
+            try elsewhere {
+                loop.add(Loop.Timer(after: .milliseconds(1)) { _ in log.add("other thread") }, in: .default)
+            }
+            while log.entries.count < 2 { host.sleepAndServe() }
+            #expect(log.entries == ["own thread", "other thread"])
+            host.serve()
+            #expect(!host.isReadable)
+        }
+    }
+
+    @Test(arguments: bothTriggers)
+    private func timersKeepTheirTimes(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        let log = Log<Loop.Instant>()
+        let timer = Loop.Timer(every: .seconds(1)) { firing in
+            log.add(loop.now)
+            if log.entries.count == 4 { firing.timer.invalidate() }
+        }
+        loop.add(timer, in: .default)
+        loop.add(Loop.Timer(after: .milliseconds(1500)) { _ in log.add(loop.now) }, in: .default)
+        host.serve()
+        #expect(log.entries == [1_000_000_000, 1_500_000_000, 2_000_000_000, 3_000_000_000])
+        #expect(host.results.last == .finished)
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aSendToAPortIsServed(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        let counts = Log<Int>()
+        let port = try Loop.PortSource { counts.add($0) }
+        loop.add(port, in: .default)
+        host.serve()
+        #expect(host.results.last == .idle)
+        try elsewhere { for _ in 1...3 { port.send() } }
+        #expect(host.serve() == 1)
+        #expect(counts.entries == [3])
+    }
+
+    @Test(arguments: bothTriggers)
+    private func manyPortsAtOnceAreAllServed(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        let served = Log<Int>()
+        // More than one look at the kernel fetches.
+        let ports = try (0..<3 * Poller.capacity).map { number in try Loop.PortSource { _ in served.add(number) } }
+        for port in ports { loop.add(port, in: .default) }
+        host.serve()
+        for port in ports { port.send() }
+        host.serve()
+        #expect(served.entries == Array(ports.indices))
+        #expect(!host.isReadable)
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aStopIsNotLost(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        loop.stop()
+        host.serve()
+        #expect(host.results.contains(.stopped))
+        #expect(!host.isReadable)
+        try elsewhere { loop.stop() }
+        #expect(host.isReadable)
+        #expect(loop.hostedPass() == .stopped)
+        host.serve()
+        #expect(loop.hostedPass() == .finished)
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aSignalledSourceIsServed(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        let count = Count()
+        let source = Loop.Source0 { count.up() }
+        loop.add(source, in: .default)
+        host.serve()
+        try elsewhere { source.signal() }
+        host.serve()
+        #expect(count.value == 1)
+        // As in CF, a signal without a wake-up waits for another reason to make a pass.
+        source.signal(wake: false)
+        #expect(!host.isReadable)
+        loop.wakeUp()
+        host.serve()
+        #expect(count.value == 2)
+    }
+
+    @Test(arguments: bothTriggers)
+    private func whatHandlersPostIsServedToo(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        let log = Log<Int>()
+        @Sendable func post(_ number: Int, wake: Bool) {
+            loop.perform(wake: wake) {
+                log.add(number)
+                if number < 5 { post(number + 1, wake: !wake) }
+            }
+        }
+        post(1, wake: true)
+        host.serve()
+        #expect(log.entries == [1, 2, 3, 4, 5])
+        #expect(!host.isReadable)
+    }
+
+    @Test(arguments: bothTriggers)
+    private func whatIsThereBeforeHostingBeginsIsServed(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let port = try Loop.PortSource { _ in log.add("port") }
+        loop.add(port, in: .default)
+        loop.perform { log.add("block") }
+        port.send()
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        #expect(log.entries == ["block", "port"])
+    }
+
+    // MARK: One long run
+
+    @Test func theHostDoesTheSleepingOfOneLongRun() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let observer = Loop.Observer { _, activity in log.add("\(activity)") }
+        loop.add(observer, in: .default)
+        let host = try Host(loop)
+        host.serve()
+        #expect(loop.currentMode == .default)
+        #expect(loop.isWaiting)
+        #expect(loop.isHosted)
+        loop.perform { log.add("block, waiting: \(loop.isWaiting)") }
+        host.serve()
+        loop.endHosting()
+        #expect(
+            log.entries == [
+                "entry", "beforeTimers", "beforeSources", "beforeWaiting",
+                "afterWaiting", "beforeTimers", "beforeSources", "block, waiting: false", "beforeWaiting", "exit",
+            ])
+        #expect(loop.currentMode == nil)
+        #expect(!loop.isWaiting)
+        #expect(!loop.isHosted)
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aWakeUpBeforeWaitingMakesAnotherPass(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<String>()
+        loop.add(Loop.Observer(.beforeWaiting, repeats: false) { _, _ in loop.wakeUp() }, in: .default)
+        loop.add(Loop.Observer(.beforeTimers) { _, _ in log.add("pass") }, in: .default)
+        loop.wakeUp()
+        host.serve()
+        #expect(log.entries.count == 2)
+    }
+
+    @Test func aModeOfItsOwnCanBeHosted() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let common = try Loop.PortSource { _ in log.add("common") }
+        let own = try Loop.PortSource { _ in log.add("default") }
+        loop.addCommonMode(.tracking)
+        loop.add(common, in: .common)
+        loop.add(own, in: .default)
+        let host = try Host(loop, .tracking)
+        own.send()
+        common.send()
+        loop.perform(in: .default) { log.add("block for default") }
+        host.serve()
+        #expect(log.entries == ["common"])
+        loop.endHosting()
+        let other = try Host(loop, .default)
+        #expect(other.descriptor != host.descriptor)
+        other.serve()
+        #expect(log.entries == ["common", "block for default", "default"])
+    }
+
+    @Test func hostingEndsInsideAPassWhenThatReturns() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop)
+        let log = Log<String>()
+        loop.add(Loop.Observer(.exit) { _, _ in log.add("exit") }, in: .default)
+        loop.perform {
+            loop.endHosting()
+            log.add("still hosted: \(loop.isHosted)")
+        }
+        loop.perform { log.add("the rest of the pass") }
+        #expect(loop.hostedPass() == .stopped)
+        #expect(log.entries == ["still hosted: true", "the rest of the pass", "exit"])
+        #expect(!loop.isHosted)
+        // The loop runs as any other again.
+        loop.perform { log.add("run") }
+        #expect(loop.run(mode: .default, for: .zero) == .timedOut)
+        #expect(log.entries.contains("run"))
+        _ = host
+    }
+
+    @Test func aHostedLoopDoesNotKeepItselfAlive() throws {
+        weak var gone: Loop?
+        try {
+            let (loop, _) = Loop.inVirtualTime()
+            gone = loop
+            try Host(loop).serve()
+        }()
+        #expect(gone == nil)
+    }
+
+    // MARK: Runs within runs
+
+    @Test(arguments: bothTriggers)
+    private func aRunBetweenPassesLosesNothing(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let ports = try (1...3).map { number in try Loop.PortSource { _ in log.add(number) } }
+        for port in ports { loop.add(port, in: .default) }
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        for port in ports { port.send() }
+        // Fetches all three and serves one.
+        loop.run(mode: .default, for: .zero)
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in log.add(4) }, in: .default)
+        host.serve()
+        #expect(log.entries == [1, 2, 3, 4])
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aNestedRunLosesNothing(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        loop.add(Loop.Timer(after: .seconds(5)) { _ in log.add("timer") }, in: .default)
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in loop.stop() }, in: .tracking)
+        loop.perform {
+            loop.perform { log.add("posted before the nested run") }
+            loop.run(mode: .tracking, for: .seconds(10))
+            log.add("nested run ended")
+        }
+        host.serve()
+        #expect(log.entries == ["nested run ended", "posted before the nested run", "timer"])
+        #expect(loop.now == seconds(5))
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aHandlerMayRunTheHost(_ trigger: Host.Trigger) throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+            host.serve()
+            let log = Log<String>()
+            // A modal dialog: everything else goes on while the handler waits.
+            let ports = try (1...2).map { number in try Loop.PortSource { _ in log.add("port \(number)") } }
+            let modal = try Loop.PortSource { _ in
+                loop.add(Loop.Timer(after: .milliseconds(1)) { _ in log.add("timer") }, in: .default)
+                let thread = try! System.startThread(stackSize: nil) {
+                    loop.perform { log.add("post") }
+                }
+                while log.entries.count < 4 { host.sleepAndServe() }
+                System.join(thread)
+                log.add("modal ended")
+            }
+            for port in [modal] + ports { loop.add(port, in: .default) }
+            for port in [modal] + ports { port.send() }
+            while !log.entries.contains("modal ended") { host.sleepAndServe() }
+            #expect(Set(log.entries) == ["port 1", "port 2", "timer", "post", "modal ended"])
+            host.serve()
+            #expect(!host.isReadable)
+        }
+    }
+
+    // MARK: Budgets
+
+    @Test func aBudgetLeavesTheRestForTheNextPass() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.beginHosting()
+        let log = Log<Int>()
+        for number in 1...10 {
+            loop.perform {
+                clock.advance(by: .milliseconds(2))
+                log.add(number)
+            }
+        }
+        #expect(loop.hostedPass(for: .milliseconds(5)) == .more)
+        #expect(log.entries == [1, 2, 3])
+        #expect(loop.hostTimeout == .zero)
+        #expect(loop.hostedPass(for: .zero) == .more)
+        #expect(log.entries.count > 3)
+        while loop.hostedPass(for: .milliseconds(5)) == .more {}
+        #expect(log.entries == Array(1...10))
+        #expect(loop.hostTimeout == nil)
+    }
+
+    @Test func aBudgetGoesOnUntilNothingIsLeft() throws {
+        let (loop, _) = Loop.inVirtualTime(.manual)
+        _ = try loop.beginHosting()
+        let served = Log<Int>()
+        let ports = try (0..<100).map { number in try Loop.PortSource { _ in served.add(number) } }
+        for port in ports {
+            loop.add(port, in: .default)
+            port.send()
+        }
+        #expect(loop.hostedPass(for: .seconds(1)) == .idle)
+        #expect(served.entries == Array(0..<100))
+    }
+
+    @Test func noKindOfWorkStarvesUnderATinyBudget() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.beginHosting()
+        let log = Log<String>()
+        @Sendable func work(_ name: String) {
+            clock.advance(by: .milliseconds(10))
+            log.add(name)
+        }
+        @Sendable func post() {
+            loop.perform {
+                work("block")
+                post()
+            }
+        }
+        post()
+        let sources = (1...3).map { _ in Loop.Source0 { work("source") } }
+        for source in sources {
+            loop.add(source, in: .default)
+            source.signal()
+        }
+        for _ in 1...3 { loop.add(Loop.Timer(after: .zero) { _ in work("timer") }, in: .default) }
+        let port = try Loop.PortSource { _ in work("port") }
+        loop.add(port, in: .default)
+        port.send()
+        for _ in 1...20 { #expect(loop.hostedPass(for: .milliseconds(1)) == .more) }
+        let counts = Dictionary(grouping: log.entries, by: { $0 }).mapValues(\.count)
+        #expect(counts["source"] == 3)
+        #expect(counts["timer"] == 3)
+        #expect(counts["port"] == 1)
+    }
+
+    // MARK: Time
+
+    @Test func theTimeoutIsTheTimeUntilTheNextTimer() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.beginHosting()
+        while loop.hostedPass() == .more {}
+        #expect(loop.hostTimeout == nil)
+        loop.add(Loop.Timer(after: .seconds(2), tolerance: .seconds(1)) { _ in }, in: .default)
+        loop.hostedPass()
+        #expect(loop.hostTimeout == .seconds(3))
+        clock.advance(by: .seconds(3))
+        #expect(loop.hostTimeout == .zero)
+        loop.hostedPass()
+        #expect(loop.hostTimeout == nil)
+    }
+
+    @Test func manualTimeAdvancedByAnotherThreadIsServedByTheHost() throws {
+        let clock = VirtualClock(.manual)
+        let log = Log<Loop.Instant>()
+        let isReady = Gate()
+        let ends = Count()
+        let end = try Loop.PortSource { _ in ends.up() }
+        let thread = try System.startThread(stackSize: nil) {
+            let loop = Loop(clock: clock)
+            loop.add(Loop.Timer(every: .seconds(1)) { _ in log.add(loop.now) }, in: .default)
+            loop.add(end, in: .default)
+            loop.perform { isReady.open() }
+            let host = try! Host(loop)
+            while ends.value == 0 { host.sleepAndServe() }
+            loop.endHosting()
+            loop.end()
+        }
+        isReady.wait()
+        clock.advance(by: .seconds(3))
+        #expect(log.entries == [seconds(1), seconds(2), seconds(3)])
+        end.send()
+        System.join(thread)
+    }
+
+    // MARK: Stress
+
+    @Test(arguments: bothTriggers)
+    private func manyPostersLoseNothing(_ trigger: Host.Trigger) throws {
+        try onThreadOfItsOwn {
+            let (threads, posts) = (4, 500)
+            let loop = Loop.current
+            let host = try Host(loop, .default, trigger)
+            let (blocks, sends) = (Count(), Count())
+            let port = try Loop.PortSource { sends.upBy($0) }
+            loop.add(port, in: .default)
+            let posters = try (0..<threads).map { _ in
+                try System.startThread(stackSize: nil) {
+                    for _ in 0..<posts {
+                        loop.perform { blocks.up() }
+                        port.send()
+                    }
+                }
+            }
+            // Sleeps for ever if a wake-up is lost.
+            while blocks.value < threads * posts || sends.value < threads * posts { host.sleepAndServe() }
+            for poster in posters { System.join(poster) }
+            host.serve()
+            #expect(!host.isReadable)
+        }
+    }
+
+    // MARK: Bad input
+
+    @Test func hostingTwiceTraps() async {
+        await #expect(processExitsWith: .failure) {
+            let loop = Loop(clock: VirtualClock())
+            _ = try loop.beginHosting()
+            _ = try loop.beginHosting(.tracking)
+        }
+    }
+
+    @Test func hostingInCommonTraps() async {
+        await #expect(processExitsWith: .failure) { _ = try Loop(clock: VirtualClock()).beginHosting(.common) }
+    }
+
+    @Test func hostingInsideARunTraps() async {
+        await #expect(processExitsWith: .failure) {
+            let loop = Loop(clock: VirtualClock())
+            loop.perform { _ = try? loop.beginHosting() }
+            loop.run(mode: .default, for: .zero)
+        }
+    }
+
+    @Test func aPassOfALoopThatIsNotHostedTraps() async {
+        await #expect(processExitsWith: .failure) { Loop(clock: VirtualClock()).hostedPass() }
+    }
+
+    @Test func aPassOnAnotherThreadTraps() async {
+        await #expect(processExitsWith: .failure) {
+            let loop = Loop(clock: VirtualClock())
+            _ = try loop.beginHosting()
+            try onThreadOfItsOwn { loop.hostedPass() }
+        }
+    }
+
+    @Test func hostingAnEndedLoopTraps() async {
+        await #expect(processExitsWith: .failure) {
+            let loop = Loop(clock: VirtualClock())
+            loop.end()
+            _ = try loop.beginHosting()
+        }
+    }
+
+    @Test func aThreadMayEndWhileItsLoopIsHosted() throws {
+        let log = Log<String>()
+        try onThreadOfItsOwn {
+            let source = Loop.Source0(cancel: { _, _ in log.add("cancelled") }, perform: {})
+            Loop.current.add(source, in: .default)
+            try Host(Loop.current).serve()
+        }
+        #expect(log.entries == ["cancelled"])
+    }
+}
