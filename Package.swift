@@ -27,12 +27,15 @@ let package = Package(
             name: "MainThreadTests",
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
+                "HostProgram",
+                "RunLoopKit",
             ]),
         .executableTarget(
             name: "MainQueueProgram", dependencies: ["ConformanceSupport", "RunLoopKit"],
             path: "Tests/Programs/MainQueueProgram"),
         .executableTarget(
             name: "DescriptorProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/DescriptorProgram"),
+        .executableTarget(name: "HostProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/HostProgram"),
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),

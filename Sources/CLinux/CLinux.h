@@ -33,6 +33,16 @@ static inline void clinux_drain_main_queue(void) {
     if (_dispatch_main_queue_callback_4CF) _dispatch_main_queue_callback_4CF(0);
 }
 
+// Weak for the same reason; under names of our own, since libdispatch's module declares them with its own types.
+extern char clinux_dispatch_main_queue __asm__("_dispatch_main_q") __attribute__((weak));
+extern void clinux_dispatch_async(void *queue, void *context, void (*work)(void *)) __asm__("dispatch_async_f")
+    __attribute__((weak));
+
+// Does nothing when there is no main queue.
+static inline void clinux_post_to_main_queue(void (*work)(void *)) {
+    if (clinux_dispatch_async) clinux_dispatch_async(&clinux_dispatch_main_queue, 0, work);
+}
+
 // Macros that Swift does not import.
 static const unsigned int CLINUX_EPOLLIN = EPOLLIN;
 static const unsigned int CLINUX_EPOLLET = EPOLLET;

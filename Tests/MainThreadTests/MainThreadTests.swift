@@ -1,4 +1,5 @@
 import ProgramSupport
+import RunLoopKit
 import Testing
 
 /// Programs with main threads of their own: the main loop, the main dispatch queue and the main actor.
@@ -39,6 +40,44 @@ import Testing
         #expect(program.status == -1)
         #expect(program.errors.contains("Loop.main.run was called on a thread that is not the process's initial one"))
         #expect(program.errors.contains("without 'async'"))
+    }
+
+    // MARK: Hosts
+
+    @Test func aHostOfTheMainLoopServesTimersTheMainQueueAndTheMainActor() throws {
+        let program = try Program.run("HostProgram", ["loop"])
+        #expect(program.status == 0)
+        #expect(program.lines == ["timer", "async", "sync", "main actor", "main actor again", "quiet: true"])
+    }
+
+    @Test func aHostOfTheMainQueueAloneServesItInOrderAndDoesNotSpin() throws {
+        let program = try Program.run("HostProgram", ["queue"])
+        #expect(program.status == 0)
+        #expect(program.lines.prefix(4) == ["async", "sync", "main actor", "main actor again"])
+        // libdispatch may or may not take the next job along with the one that posted it.
+        let turns = program.lines.dropFirst(4)
+        #expect(turns.count == 4 && turns.first == "job begins" && Array(turns.suffix(2)) == ["next job", "quiet"])
+        #expect(
+            turns.contains("job ends, the host was woken 0 times")
+                || turns.contains("job ends, the host was woken 1 times"))
+    }
+
+    // MARK: A main loop that nobody can run
+
+    @Test func aMainLoopWhoseThreadIsGivenAwayRefusesWorkAndSaysSo() throws {
+        let program = try Program.run("HostProgram", ["given-away"])
+        #expect(program.lines == ["accepted: true", "accepted: false"])
+        #expect(program.errors.contains("Loop.main was given work that never runs"))
+        #expect(program.errors.contains("dispatchMain()"))
+    }
+
+    /// In this very process, whose initial thread the test runner has given away.
+    @Test func underATestRunnerTheMainLoopRefusesWork() async {
+        // Asks for the loop for the first time, and so asks the main queue who serves it.
+        _ = Loop.main.isWaiting
+        await MainActor.run {}
+        #expect(!Loop.main.perform {})
+        #expect(!Loop.main.add(Loop.Timer(after: .zero) { _ in }, in: .default))
     }
 
     // MARK: Without descriptors

@@ -238,6 +238,11 @@ enum System {
     /// Runs what is in the main queue. On the initial thread.
     static func drainMainQueue() { clinux_drain_main_queue() }
 
+    /// Posts a job to the main queue, in a program that has one.
+    static func postToMainQueue(_ job: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) {
+        clinux_post_to_main_queue(job)
+    }
+
     // MARK: Errors and output
 
     /// errno's symbolic name and text, such as `Too many open files (EMFILE)`.

@@ -32,6 +32,7 @@ extension Loop {
             hasBlocks.store(false, ordering: .relaxed)
             return (members, blocks.takeAll())
         }
+        if !dropped.isEmpty || members.contains(where: { !$0.1.isEmpty }) { complainIfMainIsGone() }
         drop(dropped)
         for (state, items) in members {
             for item in items { item.tellLeft(state.mode, of: tellingSources ? self : nil) }

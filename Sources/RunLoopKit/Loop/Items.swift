@@ -25,6 +25,7 @@ extension Loop {
             return (commonModes.filter { join(item, state(for: $0)) }, true)
         }
         for mode in joined { item.didJoin(mode, of: self) }
+        if !isIn { complainIfMainIsGone() }
         return isIn
     }
 

@@ -125,10 +125,21 @@ public final class Loop: @unchecked Sendable {
     /// In its common modes it also drains the main dispatch queue, and so the main actor's. In a program with
     /// libdispatch, which Swift concurrency brings along, a run in a common mode therefore never finishes for lack of
     /// work: stop it, or give it a time limit. CF: `CFRunLoopGetMain`.
-    public static let main = Loop(clock: .monotonic, owner: .initial)
+    ///
+    /// Somebody has to run it, or host it (`beginHosting(_:)`). In a program that has given the initial thread away, by
+    /// `dispatchMain()`, by an async main function that has suspended, or because a test runner did so, nobody can: the
+    /// loop has ended then, refuses work, and says so once on stderr.
+    public static let main: Loop = {
+        let main = Loop(clock: .monotonic, owner: .initial)
+        if System.isInitialThread { ThreadLoops.current.adopt(main) } else { findOutWhetherMainCanRun() }
+        return main
+    }()
 
     /// Whether the caller is on the loop's own thread.
     public var isOnOwnThread: Bool { ThreadLoops.current.id == owner }
+
+    /// Whether this is `Loop.main`, without making that.
+    var isMain: Bool { owner == .initial && !clock.isVirtual }
 
     // MARK: Asking
 

@@ -20,6 +20,18 @@ struct MainQueue {
     /// It does not come again.
     var hasBeenPassedOver = false
 
+    /// Whether jobs may have arrived while a drain kept a host from draining: the host's wake-up has been taken.
+    private var hasBeenRefused = false
+
+    /// Takes the host's wake-up although the queue cannot be drained now, or the host would spin until it can.
+    mutating func refuse() { if takeReadiness() { hasBeenRefused = true } }
+
+    /// Gives it back.
+    mutating func makeUpForRefusal() {
+        if hasBeenRefused { System.signal(eventFD: descriptor) }
+        hasBeenRefused = false
+    }
+
     /// For the pollers.
     var wakeUpDescriptor: Descriptor { descriptor }
 
@@ -81,5 +93,41 @@ extension Loop {
         mainQueue?.beginDraining()
         loopIsServicingTheMainDispatchQueue()
         mainQueue?.endDraining()
+    }
+
+    // MARK: For hosts that want nothing else
+
+    /// The descriptor by which a foreign loop can serve the main dispatch queue, which is the main actor's too, without
+    /// having a loop of ours: watch it for readability, level- or edge-triggered, and call `serveMainQueue()`.
+    ///
+    /// ```swift
+    /// g_unix_fd_add(try Loop.mainQueueDescriptor()!, G_IO_IN, { _, _, _ in Loop.serveMainQueue(); return 1 }, nil)
+    /// ```
+    ///
+    /// To be called on the process's initial thread; traps elsewhere. The descriptor is libdispatch's: never read or close it.
+    ///
+    /// - Returns: Nil in a program without libdispatch.
+    /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
+    ///
+    /// CF: `_dispatch_get_main_queue_handle_4CF`, which it is made for.
+    public static func mainQueueDescriptor() throws(LoopError) -> Int32? {
+        main.requireOwnThread("mainQueueDescriptor()")
+        try main.findMainQueue()
+        return main.mainQueue?.wakeUpDescriptor
+    }
+
+    /// Runs the jobs that are in the main dispatch queue, if there are any. For hosts: see `mainQueueDescriptor()`.
+    ///
+    /// Called inside one of the queue's jobs it does nothing, since jobs must not overtake the one that runs; they are
+    /// served after it. On the process's initial thread; traps elsewhere.
+    public static func serveMainQueue() {
+        main.requireOwnThread("serveMainQueue()")
+        guard let queue = main.mainQueue else { return }
+        if queue.isDraining {
+            main.mainQueue?.refuse()
+        } else if queue.takeReadiness() {
+            main.drainMainQueue()
+            main.mainQueue?.makeUpForRefusal()
+        }
     }
 }

@@ -43,6 +43,7 @@ extension Loop {
             hasBlocks.store(true, ordering: .relaxed)
             return true
         }
+        if !isAccepted { complainIfMainIsGone() }
         if isAccepted, wake { waker.wake() }
         return isAccepted
     }

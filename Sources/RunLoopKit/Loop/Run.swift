@@ -131,7 +131,7 @@ extension Loop {
         }
     }
 
-    private func findMainQueue() throws(LoopError) {
+    func findMainQueue() throws(LoopError) {
         guard mainQueue == nil, self === Loop.main else { return }
         // libdispatch makes an eventfd now, and crashes when it cannot: an error is better.
         _ = try EventFD()

@@ -34,7 +34,8 @@ final class ThreadLoops {
         System.set(pointer, for: ThreadLoops.key)
         let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
         withExtendedLifetime(loops) {
-            loops.ownLoop?.end(tellingSources: true)
+            // The initial thread ends before its process when it has been given away.
+            (loops.id == .initial ? Loop.main : loops.ownLoop)?.end(tellingSources: true)
             System.set(nil, for: ThreadLoops.key)
         }
     }
