@@ -1,0 +1,70 @@
+// GLib's main loop is in charge of the main thread, as under GTK, and hosts Loop.main: GLib's own timeouts, the loop's
+// timers, @MainActor tasks and DispatchQueue.main all run, on one thread, and nothing polls.
+import CGLib
+import Dispatch
+import RunLoopKit
+
+let mainLoop = g_main_loop_new(nil, 0)
+let start = Loop.main.now
+
+/// What has happened so far, and how often.
+var counts: [String: Int] = [:]
+
+/// The most of each kind: then the program ends.
+let wanted = ["GLib timeout": 3, "Loop timer": 3, "@MainActor": 3, "DispatchQueue.main": 3]
+
+@MainActor func note(_ what: String) {
+    counts[what, default: 0] += 1
+    let milliseconds = start.duration(to: Loop.main.now) / Duration.milliseconds(1)
+    print("\(Int(milliseconds)) ms: \(what)")
+    if counts == wanted { g_main_loop_quit(mainLoop) }
+}
+
+// RunLoopKit: these five lines are all it takes.
+let descriptor = try Loop.main.beginHosting()
+let watch = g_unix_fd_add(
+    descriptor, G_IO_IN,
+    { _, _, _ in
+        Loop.main.hostedPass()
+        return 1  // G_SOURCE_CONTINUE
+    }, nil)
+
+// GLib's own.
+g_timeout_add(
+    20,
+    { _ in
+        MainActor.assumeIsolated { note("GLib timeout") }
+        return MainActor.assumeIsolated { counts["GLib timeout"]! < 3 } ? 1 : 0
+    }, nil)
+
+// A timer on the loop.
+let timer = Loop.Timer(every: .milliseconds(25)) { firing in
+    MainActor.assumeIsolated {
+        note("Loop timer")
+        if counts["Loop timer"] == 3 { firing.timer.invalidate() }
+    }
+}
+Loop.main.add(timer, in: .common)
+
+// Swift concurrency.
+Task { @MainActor in
+    for _ in 1...3 {
+        try? await Task.sleep(for: .milliseconds(15))
+        note("@MainActor")
+    }
+}
+
+// Dispatch, from another thread.
+DispatchQueue.global().async {
+    for _ in 1...3 {
+        DispatchQueue.main.sync { note("DispatchQueue.main") }
+        DispatchQueue.main.async {}
+    }
+}
+
+g_main_loop_run(mainLoop)
+
+g_source_remove(watch)
+Loop.main.endHosting()
+let passes = Loop.main.counters.passes
+print("ended after \(passes) passes of the loop")

@@ -1,0 +1,15 @@
+// swift-tools-version: 6.2
+
+// A package of its own, so that RunLoopKit's users need no GTK. On Debian: apt install libgtk-4-dev
+import PackageDescription
+
+let package = Package(
+    name: "GTKHost",
+    dependencies: [.package(name: "RunLoopKit", path: "../..")],
+    targets: [
+        .systemLibrary(name: "CGTK", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
+        .executableTarget(
+            name: "GTKHost", dependencies: ["CGTK", .product(name: "RunLoopKit", package: "RunLoopKit")]),
+    ],
+    swiftLanguageModes: [.v6]
+)

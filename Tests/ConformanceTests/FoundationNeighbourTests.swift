@@ -1,0 +1,97 @@
+import CoreFoundation
+import Foundation
+import RunLoopKit
+import Synchronization
+import Testing
+
+/// Foundation's `RunLoop` on one thread and a `Loop` on another, in one process.
+@Suite struct FoundationNeighbourTests {
+    /// Foundation's run loop on a thread of its own.
+    private final class FoundationThread: Sendable {
+        private let loop: OnItsThread
+
+        private final class OnItsThread: @unchecked Sendable {
+            var loop: CFRunLoop?
+        }
+
+        init() {
+            loop = OnItsThread()
+            let isReady = DispatchSemaphore(value: 0)
+            Thread.detachNewThread { [loop] in
+                let keepAlive = Foundation.Timer(timeInterval: 3600, repeats: true) { _ in }
+                RunLoop.current.add(keepAlive, forMode: .default)
+                loop.loop = CFRunLoopGetCurrent()
+                isReady.signal()
+                CFRunLoopRun()
+            }
+            isReady.wait()
+        }
+
+        func perform(_ block: @escaping @Sendable () -> Void) {
+            CFRunLoopPerformBlock(loop.loop, kCFRunLoopDefaultMode, block)
+            CFRunLoopWakeUp(loop.loop)
+        }
+
+        func stop() { perform { CFRunLoopStop(CFRunLoopGetCurrent()) } }
+    }
+
+    @Test func theyPostToEachOtherAndNothingIsLost() async throws {
+        let rounds = 1000
+        let theirs = FoundationThread()
+        let ours = try LoopThread(name: "ours")
+        let order = Mutex<[Int]>([])
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            @Sendable func round(_ number: Int) {
+                ours.perform {
+                    order.withLock { $0.append(number) }
+                    theirs.perform {
+                        if number == rounds { continuation.resume() } else { round(number + 1) }
+                    }
+                }
+            }
+            round(1)
+        }
+        #expect(order.withLock { $0 } == Array(1...rounds))
+        theirs.stop()
+        ours.stop()
+        ours.join()
+    }
+
+    @Test func theirTimersAndOursFireSideBySide() async throws {
+        let theirs = FoundationThread()
+        let ours = try LoopThread(name: "ours")
+        async let ourCount: Void = withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let count = Countdown(from: 50)
+            let timer = Loop.Timer(every: .milliseconds(1)) { firing in
+                guard count.hasEnded() else { return }
+                firing.timer.invalidate()
+                continuation.resume()
+            }
+            ours.loop.add(timer, in: .common)
+        }
+        async let theirCount: Void = withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let count = Countdown(from: 50)
+            theirs.perform {
+                let timer = Foundation.Timer(timeInterval: 0.001, repeats: true) { timer in
+                    guard count.hasEnded() else { return }
+                    timer.invalidate()
+                    continuation.resume()
+                }
+                RunLoop.current.add(timer, forMode: .default)
+            }
+        }
+        _ = await (ourCount, theirCount)
+        theirs.stop()
+        ours.stop()
+        ours.join()
+    }
+}
+
+private final class Countdown: Sendable {
+    private let left: Atomic<Int>
+
+    init(from start: Int) { left = Atomic(start) }
+
+    /// True at the last of the calls that were counted on.
+    func hasEnded() -> Bool { left.subtract(1, ordering: .relaxed).newValue == 0 }
+}
