@@ -35,7 +35,8 @@ let package = Package(
             path: "Tests/Programs/MainQueueProgram"),
         .executableTarget(
             name: "DescriptorProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/DescriptorProgram"),
-        .executableTarget(name: "HostProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/HostProgram"),
+        .executableTarget(
+            name: "HostProgram", dependencies: ["RunLoopKit", "CLinux"], path: "Tests/Programs/HostProgram"),
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),

@@ -44,8 +44,9 @@ import Testing
 
     // MARK: Hosts
 
-    @Test func aHostOfTheMainLoopServesTimersTheMainQueueAndTheMainActor() throws {
-        let program = try Program.run("HostProgram", ["loop"])
+    @Test(arguments: ["loop", "edges"])
+    func aHostOfTheMainLoopServesTimersTheMainQueueAndTheMainActor(_ trigger: String) throws {
+        let program = try Program.run("HostProgram", [trigger])
         #expect(program.status == 0)
         #expect(program.lines == ["timer", "async", "sync", "main actor", "main actor again", "quiet: true"])
     }
