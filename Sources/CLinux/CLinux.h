@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -18,6 +19,28 @@ extern int pthread_setname_np(pthread_t thread, const char *name);
 
 // The calling thread's kernel id; equal to getpid() on the initial thread only.
 static inline int clinux_thread_id(void) { return (int)syscall(SYS_gettid); }
+
+// What the kernel knows about a thread. These concern the calling thread alone, and go straight to the kernel: the C
+// libraries speak of processes here, hide it, or, like Musl with the scheduler, refuse. -1 and errno on failure.
+static inline int clinux_set_nice(int value) { return (int)syscall(SYS_setpriority, 0 /* PRIO_PROCESS */, 0, value); }
+
+static inline int clinux_set_scheduling(int policy, int priority) {
+    struct { int priority; } parameters = {priority};
+    return (int)syscall(SYS_sched_setscheduler, 0, policy, &parameters);
+}
+
+// A bit for each CPU. The getter returns how many bytes of the mask it has written.
+static inline int clinux_set_affinity(const unsigned long *mask, unsigned long bytes) {
+    return (int)syscall(SYS_sched_setaffinity, 0, bytes, mask);
+}
+
+static inline int clinux_get_affinity(unsigned long *mask, unsigned long bytes) {
+    return (int)syscall(SYS_sched_getaffinity, 0, bytes, mask);
+}
+
+static inline int clinux_set_timer_slack(unsigned long nanoseconds) {
+    return prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
+}
 
 // What libdispatch exports for run loops: the main queue's eventfd, and the call that runs what is queued. Weak, and tested
 // for NULL, because a program need not have libdispatch. (dlsym finds them in dynamically linked programs only.)

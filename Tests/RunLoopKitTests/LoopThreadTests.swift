@@ -146,8 +146,8 @@ import Testing
                 return nil
             }
         }
-        // Both have been handed over: ten and two.
-        spin(until: "\(thread.loop)".contains("12 blocks posted"))
+        // Both have been handed over: ten and two. Gives up the thread, which the tasks may need.
+        while !"\(thread.loop)".contains("12 blocks posted") { await Task.yield() }
         thread.stop(discardingPending: true)
         await #expect(throws: LoopThread.Stopped(thread: "brief")) { try await waiting.value }
         #expect(try await answer.value == LoopThread.Stopped(thread: "brief"))
@@ -338,7 +338,7 @@ import Testing
         #expect(throws: LoopError.self) { try LoopThread(stackSize: 1) }
         #expect(throws: LoopError.self) { try LoopThread(stackSize: -1) }
         do throws(LoopError) { _ = try LoopThread(stackSize: 17) } catch {
-            #expect("\(error)".hasPrefix("pthread_attr_setstacksize(17): ") && "\(error)".hasSuffix("(EINVAL)"))
+            #expect("\(error)".hasPrefix("pthread_attr_setstacksize(17): ") && "\(error)".contains("(EINVAL)"))
         }
     }
 

@@ -16,11 +16,18 @@ public struct LoopError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The error number it failed with, such as `EMFILE`; see `errno(3)`.
     public let errno: Int32
 
-    /// The call, the error's text and its symbolic name: `epoll_create1: Too many open files (EMFILE)`.
-    public var description: String { "\(call): \(System.describe(errno: errno))" }
+    /// What to do about it, where there is more to say than the error's text does.
+    public let advice: String?
 
-    init(call: String, code: Int32 = System.lastError) {
+    /// The call, the error's text and its symbolic name, and the advice: `epoll_create1: Too many open files (EMFILE)`,
+    /// `setpriority(-5): Permission denied (EACCES); it takes CAP_SYS_NICE or RLIMIT_NICE`.
+    public var description: String {
+        "\(call): \(System.describe(errno: errno))" + (advice.map { "; \($0)" } ?? "")
+    }
+
+    init(call: String, code: Int32 = System.lastError, advice: String? = nil) {
         self.call = call
         self.errno = code
+        self.advice = advice
     }
 }

@@ -177,9 +177,20 @@ enum System {
         }
         if let stackSize {
             let code = pthread_attr_setstacksize(attributes, stackSize)
-            guard code == 0 else { throw LoopError(call: "pthread_attr_setstacksize(\(stackSize))", code: code) }
+            guard code == 0 else {
+                throw LoopError(
+                    call: "pthread_attr_setstacksize(\(stackSize))", code: code,
+                    advice: "give at least \(sysconf(Int32(_SC_THREAD_STACK_MIN))) bytes")
+            }
         }
-        return try createThread(attributes, Unmanaged.passRetained(ThreadBody(body)))
+        do throws(LoopError) {
+            return try createThread(attributes, Unmanaged.passRetained(ThreadBody(body)))
+        } catch {
+            guard let stackSize else { throw error }
+            throw LoopError(
+                call: "pthread_create with a stack of \(stackSize) bytes", code: error.errno,
+                advice: "a smaller stack may be had")
+        }
     }
 
     private static func createThread(
@@ -205,6 +216,37 @@ enum System {
         while String(validating: bytes.map(UInt8.init(bitPattern:)), as: UTF8.self) == nil { bytes.removeLast() }
         _ = pthread_setname_np(pthread_self(), bytes + [0])
     }
+
+    /// Sets the calling thread's nice value.
+    static func setNice(_ value: Int32) -> Bool { clinux_set_nice(value) == 0 }
+
+    /// Sets the calling thread's scheduling policy; the priority is 0 for those that have none.
+    static func setScheduling(_ policy: SchedulingPolicy, priority: Int32) -> Bool {
+        clinux_set_scheduling(policy.rawValue, priority) == 0
+    }
+
+    /// The kernel's numbers, the same on every architecture.
+    enum SchedulingPolicy: Int32 { case other = 0, fifo = 1, roundRobin = 2, batch = 3, idle = 5 }
+
+    /// Ties the calling thread to the CPUs whose bits are set. The kernel passes over those that it does not have.
+    static func setAffinity(_ mask: [UInt]) -> Bool {
+        clinux_set_affinity(mask, UInt(mask.count * MemoryLayout<UInt>.size)) == 0
+    }
+
+    /// The CPUs that the calling thread may run on, as bits in `words` words.
+    static func affinity(words: Int) -> [UInt] {
+        var mask = [UInt](repeating: 0, count: words)
+        guard clinux_get_affinity(&mask, UInt(words * MemoryLayout<UInt>.size)) >= 0 else {
+            fatalError("RunLoopKit: \(LoopError(call: "sched_getaffinity"))")
+        }
+        return mask
+    }
+
+    /// Sets by how many nanoseconds the kernel may delay the calling thread's waits. Zero is the process's default.
+    static func setTimerSlack(_ nanoseconds: Int64) -> Bool { clinux_set_timer_slack(UInt(clamping: nanoseconds)) == 0 }
+
+    /// The error of values that are valid nowhere.
+    static var invalidArgument: Int32 { EINVAL }
 
     /// Waits until a thread has ended. Once for each thread.
     static func join(_ thread: CThread) { pthread_join(thread, nil) }
@@ -287,6 +329,7 @@ enum System {
         case ENOSPC: "ENOSPC"
         case EAGAIN: "EAGAIN"
         case EPERM: "EPERM"
+        case EACCES: "EACCES"
         case EBADF: "EBADF"
         case EEXIST: "EEXIST"
         case EINVAL: "EINVAL"

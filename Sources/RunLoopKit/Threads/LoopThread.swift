@@ -9,6 +9,9 @@ import Synchronization
 /// worker.stop()
 /// ```
 ///
+/// What the kernel shall do for it, such as a nice value or a realtime policy, is said by `LoopThread.Options`. For
+/// several threads that share work see `LoopThreadPool`.
+///
 /// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its
 /// `LoopThread` alive. Blocks are kept until they have run, with what they capture.
 ///
@@ -34,9 +37,28 @@ public final class LoopThread: Sendable {
     /// innermost run only, and the thread begins another: to end the thread, call `stop()` here.
     public let loop: Loop
 
+    /// The options that the kernel refused, in a thread that runs all the same since `Options.onRefusal` said so. Empty
+    /// when it got everything.
+    public let refusedOptions: [LoopError]
+
     private let worker: Worker
 
-    /// Starts a thread, and returns when its loop is ready to run.
+    /// Starts a thread with all that can be said about one, and returns when its loop is ready to run.
+    ///
+    /// - Parameters:
+    ///   - options: The thread's name, stack, scheduling and so on.
+    ///   - clock: Makes the thread's loop run in virtual time.
+    /// - Throws: `LoopError` as `init(name:stackSize:clock:)` does; with EINVAL for an option that is valid nowhere; and
+    ///   for an option that the kernel refuses, unless `options.onRefusal` is `runAnyway`. Nothing is left behind then.
+    public init(options: Options, clock: VirtualClock? = nil) throws(LoopError) {
+        try options.validate()
+        name = options.name
+        worker = Worker(clock: clock.map { .virtual($0) } ?? .monotonic)
+        (loop, refusedOptions) = try worker.start(options)
+    }
+
+    /// Starts a thread, and returns when its loop is ready to run. See `init(options:clock:)` for more that can be
+    /// asked of one.
     ///
     /// - Parameters:
     ///   - name: For debuggers and `/proc`.
@@ -44,10 +66,10 @@ public final class LoopThread: Sendable {
     ///   - clock: Makes the thread's loop run in virtual time.
     /// - Throws: `LoopError` when the thread (`pthread_create`), its stack (`pthread_attr_setstacksize`) or its
     ///   descriptors (`eventfd`, `timerfd_create`, `epoll_create1`) cannot be had. Nothing is left behind then.
-    public init(name: String = "RunLoopKit", stackSize: Int? = nil, clock: VirtualClock? = nil) throws(LoopError) {
-        self.name = name
-        worker = Worker(clock: clock.map { .virtual($0) } ?? .monotonic)
-        loop = try worker.start(name: name, stackSize: stackSize)
+    public convenience init(
+        name: String = "RunLoopKit", stackSize: Int? = nil, clock: VirtualClock? = nil
+    ) throws(LoopError) {
+        try self.init(options: Options(name: name, stackSize: stackSize), clock: clock)
     }
 
     deinit {
@@ -116,18 +138,7 @@ public final class LoopThread: Sendable {
     public func run<Value: Sendable>(
         in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        let cancellation = Cancellation()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
-                let reply = Reply(block, Stopped(thread: name)) { (result: Result<Value, any Error>) in
-                    continuation.resume(with: result)
-                }
-                cancellation.set { [weak reply] in reply?.cancel() }
-                loop.perform(in: mode, reply.makeBlock())
-            }
-        } onCancel: {
-            cancellation.cancel()
-        }
+        try await Reply.value(of: block, orThrowing: Stopped(thread: name)) { loop.perform(in: mode, $0) }
     }
 
     // MARK: The end
@@ -160,6 +171,7 @@ public final class LoopThread: Sendable {
 /// What the thread and its `LoopThread` share. The thread retains this, not the `LoopThread`, so an owner that goes
 /// takes its thread along.
 private final class Worker: @unchecked Sendable {
+    typealias Started = (loop: Loop, refusedOptions: [LoopError])
     private enum Handle { case none, running(CThread), joining, gone }
 
     private let clock: LoopTime
@@ -167,13 +179,13 @@ private final class Worker: @unchecked Sendable {
     private let changed = Condition()
 
     // Guarded by `lock`.
-    private var startResult: Result<Loop, LoopError>?
+    private var startResult: Result<Started, LoopError>?
     private var handle = Handle.none
 
     init(clock: LoopTime) { self.clock = clock }
 
-    func start(name: String, stackSize: Int?) throws(LoopError) -> Loop {
-        let thread = try System.startThread(stackSize: stackSize) { self.main(name) }
+    func start(_ options: LoopThread.Options) throws(LoopError) -> Started {
+        let thread = try System.startThread(stackSize: options.stackSize) { self.main(options) }
         let result = lock.withLock {
             handle = .running(thread)
             while startResult == nil { changed.wait(with: lock) }
@@ -185,8 +197,9 @@ private final class Worker: @unchecked Sendable {
 
     // MARK: On the thread
 
-    private func main(_ name: String) {
-        System.nameThread(name)
+    private func main(_ options: LoopThread.Options) {
+        let refusedOptions = options.apply()
+        if let refusal = refusedOptions.first, options.onRefusal == .fail { return report(.failure(refusal)) }
         let loop = Loop(clock: clock, owner: ThreadLoops.current.id)
         ThreadLoops.current.adopt(loop)
         // The thread is busy until its loop sleeps, also before its first run and between two: the time must not jump
@@ -203,14 +216,14 @@ private final class Worker: @unchecked Sendable {
             loop.end(tellingSources: true)
             return report(.failure(error))
         }
-        report(.success(loop))
+        report(.success((loop, refusedOptions)))
         // A stop of the loop itself, by a handler, ends a run but not the thread.
         while !loop.isClosing.load(ordering: .acquiring) { loop.run() }
         loop.runAcceptedBlocks()
         loop.end(tellingSources: true)
     }
 
-    private func report(_ result: Result<Loop, LoopError>) {
+    private func report(_ result: Result<Started, LoopError>) {
         lock.withLock {
             startResult = result
             changed.broadcast()
@@ -220,7 +233,7 @@ private final class Worker: @unchecked Sendable {
     // MARK: From any thread
 
     func stop(discarding: Bool) {
-        guard let loop = lock.withLock({ try? startResult?.get() }) else { return }
+        guard let loop = lock.withLock({ try? startResult?.get().loop }) else { return }
         // Closing ends every run of the loop, and no other begins, so it is not lost when it comes before the
         // first.
         loop.close(discardingBlocks: discarding)

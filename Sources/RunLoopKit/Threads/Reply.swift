@@ -30,6 +30,29 @@ final class Reply<Value>: @unchecked Sendable {
     /// The block to post. It alone keeps this object alive.
     func makeBlock() -> @Sendable () -> Void { { self.run() } }
 
+    /// Suspends until the work that `post` hands over has its answer. Cancelling the task takes back work that has not
+    /// begun.
+    ///
+    /// - Parameter whenAnswered: Called once, before the answer is given.
+    static func value(
+        of work: @escaping @Sendable () throws -> Value, orThrowing dropped: any Error,
+        whenAnswered: @escaping @Sendable () -> Void = {}, post: (@escaping @Sendable () -> Void) -> Void
+    ) async throws -> Value where Value: Sendable {
+        let cancellation = Cancellation()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
+                let reply = Reply(work, dropped) { (result: Result<Value, any Error>) in
+                    whenAnswered()
+                    continuation.resume(with: result)
+                }
+                cancellation.set { [weak reply] in reply?.cancel() }
+                post(reply.makeBlock())
+            }
+        } onCancel: {
+            cancellation.cancel()
+        }
+    }
+
     func cancel() {
         guard claim() else { return }
         work = nil

@@ -1,0 +1,111 @@
+// How a thread's options are checked and set.
+
+extension LoopThread.Options {
+    /// Throws for a value that is valid nowhere. The kernel would pass over some of them in silence.
+    func validate() throws(LoopError) {
+        if let stackSize, stackSize < 0 {
+            throw invalid("pthread_attr_setstacksize(\(stackSize))", "a stack's size is not negative")
+        }
+        if let nice, !(-20...19).contains(nice) {
+            throw invalid("setpriority(\(nice))", "nice values go from -20 to 19")
+        }
+        if let cpus, cpus.isEmpty || cpus.contains(where: { $0 < 0 }) {
+            throw invalid("sched_setaffinity(\(list(cpus)))", "name at least one CPU; their numbers begin at 0")
+        }
+        if let scheduling, !scheduling.validPriorities.contains(scheduling.priority) {
+            throw invalid("sched_setscheduler(\(scheduling))", "priorities go from 1 to 99")
+        }
+        if let timerSlack, timerSlack < .zero {
+            throw invalid("prctl(PR_SET_TIMERSLACK, \(timerSlack))", "a timer slack is not negative")
+        }
+    }
+
+    /// Sets them for the calling thread, as far as the kernel allows it, and returns what it refused.
+    func apply() -> [LoopError] {
+        // The name cannot be refused, and the stack is there already.
+        System.nameThread(name)
+        let outcomes = [
+            cpus.flatMap(tie), scheduling.flatMap(schedule), nice.flatMap(beNice), timerSlack.flatMap(allowSlack),
+        ]
+        return outcomes.compactMap { $0 }
+    }
+
+    // MARK: One by one. Each returns its refusal.
+
+    private func tie(to cpus: Set<Int>) -> LoopError? {
+        // A bit for each CPU that any kernel could have: 8192 is the most that can be configured.
+        let words = 8192 / UInt.bitWidth
+        var mask = [UInt](repeating: 0, count: words)
+        for cpu in cpus where cpu < 8192 { mask[cpu / UInt.bitWidth] |= 1 << UInt(cpu % UInt.bitWidth) }
+        let call = "sched_setaffinity(\(list(cpus)))"
+        let advice = "see Cpus_allowed_list in /proc/self/status for those that can be had"
+        guard System.setAffinity(mask) else { return LoopError(call: call, advice: advice) }
+        // The kernel says nothing when it has only some of them.
+        let granted = System.affinity(words: words).reduce(0) { $0 + $1.nonzeroBitCount }
+        return granted == cpus.count ? nil : LoopError(call: call, code: System.invalidArgument, advice: advice)
+    }
+
+    private func schedule(_ scheduling: LoopThread.Scheduling) -> LoopError? {
+        guard !System.setScheduling(scheduling.policy, priority: Int32(scheduling.priority)) else { return nil }
+        let limit = scheduling.priority > 0 ? "RLIMIT_RTPRIO of \(scheduling.priority) or more" : "RLIMIT_NICE"
+        return LoopError(call: "sched_setscheduler(\(scheduling))", advice: "it takes CAP_SYS_NICE, or \(limit)")
+    }
+
+    private func beNice(_ nice: Int) -> LoopError? {
+        guard !System.setNice(Int32(nice)) else { return nil }
+        return LoopError(
+            call: "setpriority(\(nice))", advice: "it takes CAP_SYS_NICE, or RLIMIT_NICE of \(20 - nice) or more")
+    }
+
+    private func allowSlack(_ slack: Duration) -> LoopError? {
+        // Zero would mean the default.
+        let nanoseconds = max(slack.wholeNanoseconds, 1)
+        return System.setTimerSlack(nanoseconds) ? nil : LoopError(call: "prctl(PR_SET_TIMERSLACK, \(nanoseconds))")
+    }
+
+    private func invalid(_ call: String, _ advice: String) -> LoopError {
+        LoopError(call: call, code: System.invalidArgument, advice: advice)
+    }
+
+    private func list(_ cpus: Set<Int>) -> String {
+        cpus.isEmpty ? "no CPU" : "CPU " + cpus.sorted().map(String.init).joined(separator: ", ")
+    }
+}
+
+extension LoopThread.Scheduling: CustomStringConvertible {
+    /// The kernel's name of the policy, and the priority where there is one: `SCHED_FIFO, 10`.
+    public var description: String {
+        switch self {
+        case .normal: "SCHED_OTHER"
+        case .batch: "SCHED_BATCH"
+        case .idle: "SCHED_IDLE"
+        case .fifo(let priority): "SCHED_FIFO, \(priority)"
+        case .roundRobin(let priority): "SCHED_RR, \(priority)"
+        }
+    }
+
+    fileprivate var policy: System.SchedulingPolicy {
+        switch self {
+        case .normal: .other
+        case .batch: .batch
+        case .idle: .idle
+        case .fifo: .fifo
+        case .roundRobin: .roundRobin
+        }
+    }
+
+    /// Zero for the policies that have none, as the kernel wants it.
+    fileprivate var priority: Int {
+        switch self {
+        case .normal, .batch, .idle: 0
+        case .fifo(let priority), .roundRobin(let priority): priority
+        }
+    }
+
+    fileprivate var validPriorities: ClosedRange<Int> {
+        switch self {
+        case .normal, .batch, .idle: 0...0
+        case .fifo, .roundRobin: 1...99
+        }
+    }
+}
