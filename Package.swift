@@ -27,7 +27,7 @@ let package = Package(
             name: "MainThreadTests",
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
-                "HostProgram",
+                "HostProgram", "ThreadProgram",
                 "RunLoopKit",
             ]),
         .executableTarget(
@@ -37,6 +37,8 @@ let package = Package(
             name: "DescriptorProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/DescriptorProgram"),
         .executableTarget(
             name: "HostProgram", dependencies: ["RunLoopKit", "CLinux"], path: "Tests/Programs/HostProgram"),
+        .executableTarget(
+            name: "ThreadProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/ThreadProgram"),
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),

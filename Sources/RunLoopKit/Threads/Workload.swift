@@ -1,0 +1,100 @@
+/// The books of a pool: which pieces of work were accepted and are not finished, and who waits for that.
+///
+/// Blocks on the workers' loops retain this, not the pool, so a pool that nobody holds any more goes although work is
+/// under way.
+final class Workload: @unchecked Sendable {
+    /// A piece of work. Finished once, when it has run or never will.
+    struct Piece {
+        let worker: Int
+        fileprivate let number: UInt64
+    }
+
+    /// Somebody who waits until all pieces are finished that were accepted before `limit`.
+    private struct Drain {
+        let id: UInt64
+        let limit: UInt64
+        var remaining: Int
+        let answer: @Sendable () -> Void
+    }
+
+    private let policy: LoopThreadPool.Policy
+    private let lock = Lock()
+
+    // Guarded by `lock`.
+    /// The unfinished pieces of each worker.
+    private var loads: [Int]
+    /// Whose turn it is.
+    private var next = 0
+    private var accepted: UInt64 = 0
+    private var drains: [Drain] = []
+    private var lastDrain: UInt64 = 0
+
+    init(workers: Int, policy: LoopThreadPool.Policy) {
+        loads = Array(repeating: 0, count: workers)
+        self.policy = policy
+    }
+
+    /// Enters a piece for `worker`, or for the one that the policy picks.
+    func begin(on worker: Int? = nil) -> Piece {
+        lock.withLock {
+            let chosen = worker ?? pick()
+            loads[chosen] += 1
+            accepted += 1
+            return Piece(worker: chosen, number: accepted)
+        }
+    }
+
+    /// The lock is held.
+    private func pick() -> Int {
+        var chosen = next
+        if policy == .leastLoaded {
+            // From the one whose turn it is, so that equals take turns.
+            for offset in 1..<loads.count {
+                let candidate = (next + offset) % loads.count
+                if loads[candidate] < loads[chosen] { chosen = candidate }
+            }
+        }
+        next = (chosen + 1) % loads.count
+        return chosen
+    }
+
+    func finish(_ piece: Piece) {
+        let done = lock.withLock { () -> [Drain] in
+            loads[piece.worker] -= 1
+            guard !drains.isEmpty else { return [] }
+            for index in drains.indices where piece.number <= drains[index].limit { drains[index].remaining -= 1 }
+            let done = drains.filter { $0.remaining == 0 }
+            drains.removeAll { $0.remaining == 0 }
+            return done
+        }
+        for drain in done { drain.answer() }
+    }
+
+    /// The unfinished pieces of each worker.
+    var unfinished: [Int] { lock.withLock { loads } }
+
+    // MARK: Drains
+
+    /// Calls `answer` once all that was accepted so far is finished: before it returns if that is so already, on the
+    /// thread of the last one otherwise. Returns the drain's number, to be given up with.
+    func whenFinished(_ answer: @escaping @Sendable () -> Void) -> UInt64 {
+        let (id, isFinished) = lock.withLock {
+            lastDrain += 1
+            let remaining = loads.reduce(0, +)
+            if remaining > 0 {
+                drains.append(Drain(id: lastDrain, limit: accepted, remaining: remaining, answer: answer))
+            }
+            return (lastDrain, remaining == 0)
+        }
+        if isFinished { answer() }
+        return id
+    }
+
+    /// Whether the drain was still waiting; its answer is not called then.
+    func giveUp(drain id: UInt64) -> Bool {
+        let given = lock.withLock { () -> Drain? in
+            drains.firstIndex { $0.id == id }.map { drains.remove(at: $0) }
+        }
+        return given != nil
+    }
+}

@@ -1,0 +1,29 @@
+import ProgramSupport
+import Testing
+
+/// Threads that cannot be had as asked for: in programs of their own, which can give up permissions and descriptors.
+@Suite struct ThreadProgramTests {
+    @Test func withoutPermissionTheErrorNamesTheCallTheValueAndTheWayOut() throws {
+        let program = try Program.run("ThreadProgram", ["options"])
+        #expect(program.status == 0)
+        let fifo =
+            "sched_setscheduler(SCHED_FIFO, 10): Operation not permitted (EPERM); it takes CAP_SYS_NICE, or RLIMIT_RTPRIO of 10 or more"
+        #expect(
+            program.lines == [
+                "fifo: \(fifo)",
+                "round robin: sched_setscheduler(SCHED_RR, 1): Operation not permitted (EPERM); it takes CAP_SYS_NICE, or RLIMIT_RTPRIO of 1 or more",
+                "nice: setpriority(-5): Permission denied (EACCES); it takes CAP_SYS_NICE, or RLIMIT_NICE of 25 or more",
+                "pool: \(fifo)",
+                "refused: [\"sched_setscheduler(SCHED_FIFO, 10)\", \"setpriority(-5)\"]",
+                "runs: true, seen: true", "no thread left behind",
+            ])
+    }
+
+    @Test func aPoolThatCannotBeHadWholeLeavesNothingBehind() throws {
+        let program = try Program.run("ThreadProgram", ["pool"])
+        #expect(program.status == 0)
+        #expect(
+            program.lines.first == "pool: no error" && program.lines.dropFirst().first?.contains("(EMFILE)") == true)
+        #expect(program.lines.suffix(2) == ["descriptors left behind: 0", "no thread left behind"])
+    }
+}

@@ -1,0 +1,69 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// The books of a pool, without threads.
+@Suite struct WorkloadTests {
+    @Test func aDrainWaitsForWhatWasAcceptedBeforeItAndForNothingElse() {
+        let workload = Workload(workers: 2, policy: .roundRobin)
+        let (first, second) = (workload.begin(), workload.begin())
+        let drained = Log<String>()
+        _ = workload.whenFinished { drained.add("one") }
+        let later = workload.begin()
+        _ = workload.whenFinished { drained.add("two") }
+        workload.finish(first)
+        #expect(drained.entries == [])
+        workload.finish(second)
+        #expect(drained.entries == ["one"])
+        let last = workload.begin()
+        workload.finish(last)
+        #expect(drained.entries == ["one"])
+        workload.finish(later)
+        #expect(drained.entries == ["one", "two"])
+        #expect(workload.unfinished == [0, 0])
+    }
+
+    @Test func whatComesLaterDoesNotCountAlthoughItFinishesFirst() {
+        let workload = Workload(workers: 1, policy: .leastLoaded)
+        let first = workload.begin()
+        let drained = Count()
+        _ = workload.whenFinished { drained.up() }
+        for _ in 0..<3 { workload.finish(workload.begin()) }
+        #expect(drained.value == 0)
+        workload.finish(first)
+        #expect(drained.value == 1)
+    }
+
+    @Test func aDrainOfNothingIsAnsweredAtOnce() {
+        let drained = Count()
+        _ = Workload(workers: 1, policy: .leastLoaded).whenFinished { drained.up() }
+        #expect(drained.value == 1)
+    }
+
+    @Test func aDrainIsAnsweredOrGivenUpNeverBoth() {
+        let workload = Workload(workers: 1, policy: .leastLoaded)
+        let piece = workload.begin()
+        let drained = Log<Int>()
+        let drains = (0..<3).map { number in workload.whenFinished { drained.add(number) } }
+        #expect(workload.giveUp(drain: drains[1]))
+        #expect(!workload.giveUp(drain: drains[1]))
+        workload.finish(piece)
+        #expect(drained.entries == [0, 2])
+        #expect(!workload.giveUp(drain: drains[0]))
+    }
+
+    @Test func thePolicyPicksAndNamedWorkersCount() {
+        let least = Workload(workers: 4, policy: .leastLoaded)
+        #expect((0..<4).map { _ in least.begin().worker } == [0, 1, 2, 3])
+        let third = least.begin(on: 2)
+        #expect((0..<3).map { _ in least.begin().worker } == [0, 1, 3])
+        least.finish(third)
+        // After 3 it is the turn of 0; 2 has less to do.
+        #expect(least.begin().worker == 2)
+        #expect(least.begin().worker == 3)
+        let turns = Workload(workers: 3, policy: .roundRobin)
+        #expect((0..<7).map { _ in turns.begin().worker } == [0, 1, 2, 0, 1, 2, 0])
+        #expect(turns.begin(on: 2).worker == 2)
+        #expect(turns.begin().worker == 1)
+    }
+}
