@@ -3,8 +3,8 @@ extension Loop {
     /// handlers run, blocks that never ran are dropped, its descriptors are closed, and from now on it refuses
     /// everything. A second call does nothing.
     ///
-    /// When the last reference goes the loop ends too, but without calling cancel handlers: there is no loop any more
-    /// that they could be told of.
+    /// When the last reference goes the loop ends too, but without calling cancel handlers and end handlers: there is no
+    /// loop any more that they could be told of.
     ///
     /// - Precondition: Called on the loop's own thread, outside its runs, for a loop that was made with `Loop(clock:)`;
     ///   traps otherwise.
@@ -22,21 +22,27 @@ extension Loop {
     func end(tellingSources: Bool) {
         if hosting != nil { stopBeingHosted() }
         if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
-        let (members, dropped) = lock.withLock { () -> ([(ModeState, [Item])], [BlockQueue.Block?]) in
-            guard !hasEnded else { return ([], []) }
+        let (members, dropped, handlers) = lock.withLock {
+            () -> ([(ModeState, [Item])], [BlockQueue.Block?], [EndHandler]) in
+            guard !hasEnded else { return ([], [], []) }
             hasEnded = true
             refusesWork = true
             for item in commonItems { if let commonMembership { _ = item.leave(commonMembership) } }
             commonItems = []
             let members = modeStates.map { state in (state, state.removeAll().filter { $0.leave(state) }) }
             hasBlocks.store(false, ordering: .relaxed)
-            return (members, blocks.takeAll())
+            defer { endHandlers = [:] }
+            return (members, blocks.takeAll(), endHandlers.values.sorted { $0.turn < $1.turn })
         }
         if !dropped.isEmpty || members.contains(where: { !$0.1.isEmpty }) { complainIfMainIsGone() }
         drop(dropped)
         for (state, items) in members {
             for item in items { item.tellLeft(state.mode, of: tellingSources ? self : nil) }
             state.close()
+        }
+        for handler in handlers {
+            let body = handler.take()
+            if tellingSources { body?() }
         }
         timerFD = nil
         waker.close()

@@ -68,6 +68,9 @@ extension Loop {
         for item in joined { item.didJoin(mode, of: self) }
     }
 
+    /// Whether a mode is a common one, or the name `common` itself.
+    public func isCommon(_ mode: Mode) -> Bool { mode == .common || lock.withLock { commonModes.contains(mode) } }
+
     /// Takes an item that was invalidated out of one of this loop's modes.
     func removeInvalid(_ item: Item, from state: ModeState) {
         let hasLeft = lock.withLock {

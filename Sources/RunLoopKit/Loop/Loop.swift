@@ -59,6 +59,7 @@ public final class Loop: @unchecked Sendable {
     /// Stands for membership in `common`, which is not a mode: no item is ever put into it.
     var commonMembership: ModeState?
     var blocks = BlockQueue()
+    var endHandlers: [ObjectIdentifier: EndHandler] = [:]
     var hasEnded = false
     /// Set by `close`, before the end: items and blocks are refused, but the loop still runs.
     var refusesWork = false
