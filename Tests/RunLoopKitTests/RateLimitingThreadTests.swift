@@ -190,6 +190,95 @@ import Testing
         }
     }
 
+    @Test func aFlushingLimiterLosesNothingToAThreadThatIsBeingStopped() throws {
+        // What another thread does with a pending call once the thread takes no blocks any more.
+        let ways: [@Sendable (Box<Debounce<Int>>) -> Void] = [
+            { $0.value = nil },
+            { #expect($0.value!.flush()) },
+            {
+                #expect($0.value!.flush())
+                $0.value = nil
+            },
+            { _ in },
+        ]
+        for (way, discarding) in ways.flatMap({ [($0, false), ($0, true)] }) {
+            let thread = try LoopThread(clock: VirtualClock(.manual))
+            let log = Log<Int>()
+            let box = Box<Debounce<Int>>()
+            box.value = Debounce(interval: .seconds(1), on: thread.loop, whenReleased: .flush) {
+                #expect(Loop.current === thread.loop)
+                log.add($0)
+            }
+            box.value!(1)
+            try occupied(thread) {
+                thread.perform { log.add(-1) }
+                thread.stop(discardingPending: discarding)
+                way(box)
+                #expect(log.entries == [])
+            }
+            thread.join()
+            #expect(log.entries == (discarding ? [1] : [-1, 1]))
+            box.value = nil
+            #expect(log.entries.count == (discarding ? 1 : 2))
+        }
+    }
+
+    @Test func aLeadingCallToAThreadThatIsBeingStopped() throws {
+        for (release, expected) in [(RateLimitRelease.discard, []), (.flush, [1, 3, 2])] {
+            let thread = try LoopThread(clock: VirtualClock(.manual))
+            let log = Log<Int>()
+            let limiter = Throttle<Int>(
+                interval: .seconds(1), edges: [.leading, .trailing], on: thread.loop, whenReleased: release
+            ) { log.add($0) }
+            let keyed = KeyedThrottle<Int, Int>(interval: .seconds(1), on: thread.loop, whenReleased: release) {
+                log.add($1)
+            }
+            try occupied(thread) {
+                thread.stop()
+                #expect(limiter(1) == (release == .flush))
+                #expect(keyed(2, for: 1) == (release == .flush))
+                #expect(limiter(3) && limiter.isPending)
+            }
+            thread.join()
+            #expect(log.entries == expected && !limiter(4) && !keyed(4, for: 1))
+        }
+    }
+
+    @Test func invalidatingDropsWhatAStoppingThreadIsStillToActOn() throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let log = Log<Int>()
+        let limiter = Throttle<Int>(interval: .zero, on: thread.loop, whenReleased: .flush) { log.add($0) }
+        try occupied(thread) {
+            #expect(limiter(1))
+            thread.stop()
+            #expect(limiter(2))
+            limiter.invalidate()
+        }
+        thread.join()
+        #expect(log.entries == [])
+    }
+
+    @Test func droppingAFlushingLimiterWhileItsThreadEndsMakesExactlyOneAction() throws {
+        for _ in 0..<100 {
+            let clock = VirtualClock(.manual)
+            let (thread, other) = (try LoopThread(clock: clock), try LoopThread())
+            let log = Log<Int>()
+            let box = Box<Debounce<Int>>()
+            box.value = Debounce(interval: .seconds(1), on: thread.loop, whenReleased: .flush) { log.add($0) }
+            box.value!(1)
+            let go = Gate()
+            other.perform {
+                go.wait()
+                box.value = nil
+            }
+            go.open()
+            thread.stop()
+            thread.join()
+            try other.performAndWait {}
+            #expect(log.entries == [1])
+        }
+    }
+
     @Test func theEndOfALoopReleasesTheAction() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         weak var captured: Count?

@@ -1,10 +1,9 @@
-/// What `KeyedThrottle` and `KeyedDebounce` share: a `RateLimitState` for each key, and one timer for all.
+/// The core of `KeyedThrottle` and `KeyedDebounce`: a `RateLimitState` for each key, and one timer for all.
 ///
 /// A key is remembered until its state does the same as a new one would (`RateLimitState.quietTime`). The queue says
 /// when to look at which key again, for its timer or to forget it.
-final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked Sendable {
+final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore, @unchecked Sendable {
     typealias Delivery = (key: Key, inputs: InputBatch<Input>)
-    private typealias Stage = LimiterStage<Delivery>
 
     private struct Entry {
         var state: RateLimitState
@@ -13,112 +12,106 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked 
         var queued: Int64?
     }
 
-    private let stage: Stage
     private let keepsAll: Bool
-    private let whenReleased: RateLimitRelease
 
-    // Guarded by the stage's lock.
+    // Guarded by the lock.
+    private var action: (@Sendable (Delivery) -> Void)?
     /// The state that a key begins with.
     private var fresh: RateLimitState
     private var entries: [Key: Entry] = [:]
     private var queue = KeyQueue<Key>()
-    /// What the stage's timer is set to.
-    private var armed: Int64?
 
-    init(
-        _ kind: RateLimitState.Kind, _ settings: LimiterSettings, keepsAll: Bool,
-        action: @escaping @Sendable (Delivery) -> Void
-    ) {
-        stage = LimiterStage(settings.loop, settings.modes, action)
-        fresh = RateLimitState(kind, interval: settings.interval.wholeNanoseconds, edges: settings.edges)
-        whenReleased = settings.whenReleased
+    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (Delivery) -> Void) {
+        fresh = settings.state
         self.keepsAll = keepsAll
-        stage.open(timerFired: { [weak self] in self?.timerFired() }, loopEnds: { [weak self] in self?.loopEnds() })
+        self.action = action
+        super.init(settings)
     }
 
     // MARK: Events
 
     func call(_ input: Input, for key: Key) -> Bool {
-        stage.lock.lock()
-        guard stage.isOpen, !fresh.edges.isEmpty else {
-            defer { stage.lock.unlock() }
-            return stage.isOpen
+        lock.lock()
+        guard isOpen, !fresh.edges.isEmpty else {
+            defer { lock.unlock() }
+            return isOpen
         }
         var replaced: Input?
         let batch = change(key) { entry in
-            let step = entry.state.call(at: stage.now)
+            let step = entry.state.call(at: now)
             guard step.acts || entry.state.isPending else { return nil }
             replaced = entry.pending.add(input, keepingAll: keepsAll)
             return step.acts ? entry.pending.takeAll() : nil
         }
-        arm()
-        let result = handOverAndUnlock(batch.map { [(key, $0)] } ?? [])
+        let result = carryOutAndUnlock(deliveries(key, batch))
         withExtendedLifetime(replaced) {}
         return result
     }
 
     func flush(_ key: Key) -> Bool {
-        stage.lock.lock()
-        let batch = flushed(key)
-        arm()
-        return handOverAndUnlock(batch.map { [(key, $0)] } ?? []) && batch != nil
+        lock.lock()
+        let flushed = deliveries(key, takeFlushed(key))
+        return carryOutAndUnlock(flushed) && !flushed.isEmpty
     }
 
     func flushAll() -> Bool {
-        stage.lock.lock()
-        let pending = entries.filter { $0.value.state.isPending }.keys
-        let deliveries = pending.compactMap { key in flushed(key).map { (key, $0) } }
-        arm()
-        return handOverAndUnlock(deliveries) && !deliveries.isEmpty
+        lock.lock()
+        let flushed = takeAllFlushed()
+        return carryOutAndUnlock(flushed) && !flushed.isEmpty
     }
 
     func cancel(_ key: Key) {
-        stage.lock.lock()
+        lock.lock()
         var dropped: InputBatch<Input>?
-        if stage.isOpen, entries[key] != nil {
+        if isOpen, entries[key] != nil {
             _ = change(key) { entry in
                 _ = entry.state.cancel()
                 dropped = entry.pending.takeAll()
                 return nil
             }
-            arm()
         }
-        stage.lock.unlock()
+        _ = carryOutAndUnlock([])
         withExtendedLifetime(dropped) {}
     }
 
     func cancelAll() {
-        stage.lock.lock()
-        let dropped = forgetAll()
-        arm()
-        stage.lock.unlock()
+        lock.lock()
+        let dropped = forgetKeys()
+        _ = carryOutAndUnlock([])
         withExtendedLifetime(dropped) {}
     }
 
-    func isPending(_ key: Key) -> Bool { stage.lock.withLock { entries[key]?.state.isPending ?? false } }
+    func isPending(_ key: Key) -> Bool { lock.withLock { entries[key]?.state.isPending ?? false } }
 
-    var keyCount: Int { stage.lock.withLock { entries.count } }
+    var keyCount: Int { lock.withLock { entries.count } }
 
     var interval: Duration {
-        get { .nanoseconds(stage.lock.withLock { fresh.interval }) }
-        set { stage.lock.withLock { fresh.changeInterval(to: newValue.wholeNanoseconds) } }
+        get { .nanoseconds(lock.withLock { fresh.interval }) }
+        set { lock.withLock { fresh.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
-    // MARK: The timer
+    // MARK: LimiterCore
 
-    /// Serves what is in the queue now, and no more: an action may add what is due at once.
-    private func timerFired() {
-        for _ in 0..<stage.lock.withLock({ queue.count }) where !serveFirst() { break }
-        // What has fired has to be set again, also to the same time.
-        stage.lock.withLock { arm(again: true) }
+    /// Serves what is in the queue now, and no more: an action may add what is due at once. One key after the other,
+    /// since an action may also cancel what is due.
+    override func timerFired() {
+        for _ in 0..<lock.withLock({ queue.count }) where !serveFirst() { break }
+        lock.withLock { setTimerToFirst() }
+    }
+
+    override func takePending() -> [Action] { takeAllFlushed().map(makeAction) }
+
+    override func forgetAll() -> Any? {
+        defer { action = nil }
+        return (forgetKeys(), action)
     }
 
     /// Returns false when nothing is due.
     private func serveFirst() -> Bool {
-        stage.lock.lock()
-        let now = stage.now
-        guard stage.isOpen, let first = queue.first, first.time <= now else {
-            stage.lock.unlock()
+        lock.lock()
+        let now = now
+        guard isOpen, let first = queue.first, first.time <= now else {
+            lock.unlock()
             return false
         }
         queue.removeFirst()
@@ -131,34 +124,9 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked 
             }
             if entries[first.key]!.queued == nil { forgotten = forget(first.key) }
         }
-        _ = handOverAndUnlock(batch.map { [(first.key, $0)] } ?? [])
+        _ = actAndUnlock(deliveries(first.key, batch))
         withExtendedLifetime((first, forgotten)) {}
         return true
-    }
-
-    // MARK: The end
-
-    func invalidate() {
-        stage.lock.lock()
-        let remains = stage.close()
-        let dropped = forgetAll()
-        stage.lock.unlock()
-        Stage.dispose(remains)
-        withExtendedLifetime(dropped) {}
-    }
-
-    func release() {
-        if whenReleased == .flush { _ = flushAll() }
-        stage.lock.lock()
-        let remains = stage.retire()
-        stage.lock.unlock()
-        Stage.dispose(remains)
-    }
-
-    private func loopEnds() {
-        guard stage.lock.withLock({ stage.isOpen }) else { return }
-        if whenReleased == .flush { _ = flushAll() }
-        invalidate()
     }
 
     // MARK: With the lock held
@@ -172,7 +140,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked 
             // With nothing ahead of it the key is only to be forgotten: at its place in the queue, or by who took it
             // out there.
             let time = entry.state.timer ?? entry.state.quietTime!
-            if entry.queued.map({ time < $0 }) ?? true, entry.state.timer != nil || time > stage.now {
+            if entry.queued.map({ time < $0 }) ?? true, entry.state.timer != nil || time > now {
                 entry.queued = time
                 place = time
             }
@@ -182,11 +150,16 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked 
         return batch
     }
 
-    private func flushed(_ key: Key) -> InputBatch<Input>? {
-        guard stage.isOpen, entries[key] != nil else { return nil }
+    private func takeFlushed(_ key: Key) -> InputBatch<Input>? {
+        guard isOpen, entries[key] != nil else { return nil }
         return change(key) { entry in
-            entry.state.flush(at: stage.now).acts ? entry.pending.takeAll() : nil
+            entry.state.flush(at: now).acts ? entry.pending.takeAll() : nil
         }
+    }
+
+    private func takeAllFlushed() -> [Delivery] {
+        let pending = entries.filter { $0.value.state.isPending }.keys
+        return pending.flatMap { deliveries($0, takeFlushed($0)) }
     }
 
     private func forget(_ key: Key) -> (key: Key, value: Entry)? {
@@ -199,7 +172,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked 
     }
 
     /// Returns what is to be let go of without the lock.
-    private func forgetAll() -> ([Key: Entry], KeyQueue<Key>) {
+    private func forgetKeys() -> ([Key: Entry], KeyQueue<Key>) {
         defer {
             entries = [:]
             queue = KeyQueue()
@@ -207,20 +180,26 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked 
         return (entries, queue)
     }
 
-    /// Sets the timer to the first time in the queue, if it is not.
-    private func arm(again: Bool = false) {
-        let first = queue.first?.time
-        guard stage.isOpen, again || first != armed else { return }
-        armed = first
-        stage.carryOut(first.map { .start(at: $0) } ?? .stop)
+    /// Returns false when the loop refuses an action.
+    private func carryOutAndUnlock(_ deliveries: [Delivery]) -> Bool {
+        setTimerToFirst()
+        return actAndUnlock(deliveries)
     }
 
-    /// Returns false when the loop refuses an action.
-    private func handOverAndUnlock(_ deliveries: [Delivery]) -> Bool {
-        let acceptances = deliveries.map { stage.handOver($0) }
-        stage.lock.unlock()
+    private func setTimerToFirst() { if isOpen { setTimer(to: queue.first?.time) } }
+
+    private func actAndUnlock(_ deliveries: [Delivery]) -> Bool {
+        let acceptance = lineUp(deliveries.map(makeAction))
+        lock.unlock()
         withExtendedLifetime(deliveries) {}
-        // The last one to be acted on here stands for all.
-        return acceptances.last.map { stage.settle($0) } ?? true
+        act(on: acceptance)
+        return acceptance.isAccepted
     }
+
+    private func makeAction(_ delivery: Delivery) -> Action {
+        let action = action!
+        return { action(delivery) }
+    }
+
+    private func deliveries(_ key: Key, _ batch: InputBatch<Input>?) -> [Delivery] { batch.map { [(key, $0)] } ?? [] }
 }

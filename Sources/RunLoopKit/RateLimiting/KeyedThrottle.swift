@@ -2,25 +2,22 @@
 ///
 /// ```swift
 /// let refresh = KeyedThrottle<String, Void>(interval: .seconds(5)) { path, _ in reload(path) }
-/// refresh((), for: "/a")  // at once
-/// refresh((), for: "/b")  // at once
-/// refresh((), for: "/a")  // not now
+/// refresh(for: "/a")  // at once
+/// refresh(for: "/b")  // at once
+/// refresh(for: "/a")  // not now
 /// ```
 ///
-/// A key costs memory only until its interval is over and nothing is pending: then it is forgotten. All keys share one
-/// timer, which has an event for each key's end. Everything else is as in `Throttle`.
-public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Sendable {
-    private let limiter: KeyedLimiter<Key, Input>
-
-    deinit { limiter.release() }
-
-    /// Makes a limiter that acts on the last input of each key.
+/// A key is forgotten when its interval is over and nothing is pending. `KeyedRateLimiter` has the calls.
+public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: KeyedRateLimiter<Key, Input>,
+    @unchecked Sendable
+{
+    /// Makes a throttle that acts on the last input of each key.
     ///
     /// - Parameters:
     ///   - interval: As in `Throttle`, for each key.
     ///   - edges: When to act. None: never.
     ///   - loop: Whose thread the action runs on.
-    ///   - modes: In which of the loop's modes.
+    ///   - modes: In which of the loop's modes, as in `Throttle`.
     ///   - whenReleased: What becomes of pending calls when the last reference to the limiter goes, or the loop ends.
     ///   - action: Called on the loop's thread, with no lock held.
     public init(
@@ -28,74 +25,42 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Sen
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
-        let settings = LimiterSettings(
-            interval: interval, edges: edges, loop: loop, modes: modes, whenReleased: whenReleased)
-        limiter = KeyedLimiter(.throttle, settings, keepsAll: false) { action($0.key, $0.inputs.last) }
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
+        super.init(KeyedLimiter(settings, keepsAll: false) { action($0.key, $0.inputs.last) })
     }
 
-    /// Makes a limiter that combines the inputs of a key's burst, so that nothing is lost.
+    /// Makes a throttle that combines the inputs of a key's burst, so that nothing is lost. They are kept until the action,
+    /// and combined right before it.
     ///
     /// - Parameters:
-    ///   - interval: As in `Throttle`, for each key.
-    ///   - edges: When to act. None: never.
-    ///   - loop: Whose thread the action runs on.
-    ///   - modes: In which of the loop's modes.
-    ///   - whenReleased: What becomes of pending calls when the last reference to the limiter goes, or the loop ends.
     ///   - combine: Combines what there is with the input of the next call. Called on the loop's thread, with no lock
     ///     held.
-    ///   - action: Called on the loop's thread, with no lock held, with everything that was collected for the key.
+    ///   - action: Called on the loop's thread, with no lock held, with everything that was collected.
+    ///   - interval, edges, loop, modes, whenReleased: As in `init(interval:edges:on:in:whenReleased:action:)`.
     public init(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: @escaping @Sendable (_ pending: Input, _ new: Input) -> Input,
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
-        let settings = LimiterSettings(
-            interval: interval, edges: edges, loop: loop, modes: modes, whenReleased: whenReleased)
-        limiter = KeyedLimiter(.throttle, settings, keepsAll: true) {
-            action($0.key, $0.inputs.merged(combine))
-        }
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
+        super.init(KeyedLimiter(settings, keepsAll: true) { action($0.key, $0.inputs.merged(combine)) })
     }
 
-    /// Calls the limiter for a key. From any thread.
+    /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
     ///
-    /// - Returns: Whether the call was taken. False after `invalidate()`, when the loop has ended, and when this call
-    ///   was to make an action that a stopping loop refused.
-    @discardableResult
-    public func callAsFunction(_ input: Input, for key: Key) -> Bool { limiter.call(input, for: key) }
-
-    /// Acts now on what is pending for a key. From any thread.
-    ///
-    /// - Returns: Whether there was something pending, and the loop took it.
-    @discardableResult
-    public func flush(_ key: Key) -> Bool { limiter.flush(key) }
-
-    /// Acts now on everything that is pending, the keys in no particular order. From any thread.
-    ///
-    /// - Returns: Whether there was something pending, and the loop took it.
-    @discardableResult
-    public func flushAll() -> Bool { limiter.flushAll() }
-
-    /// Forgets what is pending for a key, and its last action. From any thread.
-    public func cancel(_ key: Key) { limiter.cancel(key) }
-
-    /// Forgets all keys and what is pending for them. From any thread.
-    public func cancelAll() { limiter.cancelAll() }
-
-    /// Whether a call for this key waits to be acted on. From any thread.
-    public func isPending(_ key: Key) -> Bool { limiter.isPending(key) }
-
-    /// How many keys are remembered. From any thread.
-    public var keyCount: Int { limiter.keyCount }
-
-    /// The interval of every key, as in `Throttle`: may be set from any thread, and counts for each key from its next
-    /// event on.
-    public var interval: Duration {
-        get { limiter.interval }
-        set { limiter.interval = newValue }
+    /// - Parameters:
+    ///   - edges: When to act. Both unless you say otherwise: with the leading one alone nothing would be collected.
+    ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
+    ///   - interval, loop, modes, whenReleased: As in `init(interval:edges:on:in:whenReleased:action:)`.
+    public static func collecting(
+        interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
+        in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
+    ) -> KeyedThrottle {
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
+        return KeyedThrottle(KeyedLimiter(settings, keepsAll: true) { action($0.key, $0.inputs.all) })
     }
 
-    /// Ends the limiter for good: everything pending is dropped, and the action released with what it captured. Later
-    /// calls do nothing. From any thread.
-    public func invalidate() { limiter.invalidate() }
+    private override init(_ core: KeyedLimiter<Key, Input>) { super.init(core) }
 }

@@ -1,135 +1,154 @@
-/// What `Throttle` and `Debounce` share: carries out what a `RateLimitState` says, on a `LimiterStage`.
-final class Limiter<Input: Sendable>: @unchecked Sendable {
-    private typealias Stage = LimiterStage<InputBatch<Input>>
-
-    private let stage: Stage
-    private let keepsAll: Bool
-    private let whenReleased: RateLimitRelease
-
-    // Guarded by the stage's lock.
+/// The core of `Throttle` and `Debounce`: one `RateLimitState`, and what is pending.
+final class Limiter<Input: Sendable>: LimiterCore, @unchecked Sendable {
+    // Guarded by the lock.
     private var state: RateLimitState
-    private var pending = PendingInputs<Input>()
+    private var action: (@Sendable (InputBatch<Input>) -> Void)?
+    /// The inputs before the last one, if all are kept.
+    private var earlier: [Input] = []
+    private let keepsAll: Bool
 
-    init(
-        _ kind: RateLimitState.Kind, _ settings: LimiterSettings, keepsAll: Bool,
-        action: @escaping @Sendable (InputBatch<Input>) -> Void
-    ) {
-        stage = LimiterStage(settings.loop, settings.modes, action)
-        state = RateLimitState(kind, interval: settings.interval.wholeNanoseconds, edges: settings.edges)
-        whenReleased = settings.whenReleased
+    /// The last input; holds one while the state says that one is pending. A pointer, since it is changed at each call
+    /// and callers are seldom specialised for `Input`: a property of type `Input?` takes ten times as long.
+    private let last = UnsafeMutablePointer<Input>.allocate(capacity: 1)
+
+    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (InputBatch<Input>) -> Void) {
+        state = settings.state
         self.keepsAll = keepsAll
-        stage.open(timerFired: { [weak self] in self?.timerFired() }, loopEnds: { [weak self] in self?.loopEnds() })
+        self.action = action
+        super.init(settings)
     }
 
+    deinit {
+        if state.isPending { last.deinitialize(count: 1) }
+        last.deallocate()
+    }
+
+    // MARK: Calls
+
     func call(_ input: Input) -> Bool {
-        stage.lock.lock()
-        guard stage.isOpen else {
-            stage.lock.unlock()
-            return false
+        lock.lock()
+        guard isOpen, !state.edges.isEmpty else {
+            defer { lock.unlock() }
+            return isOpen
         }
-        guard !state.edges.isEmpty else {
-            stage.lock.unlock()
+        let wasPending = state.isPending
+        let step = state.call(at: now)
+        guard step.changesNothing else { return finish(step, with: input, wasPending) }
+        // All that follows is what most calls do: those inside a burst.
+        guard state.isPending else {
+            lock.unlock()
             return true
         }
-        // Read with the lock held, or the times of two threads could come in the wrong order.
-        let step = state.call(at: stage.now)
-        guard step.acts || state.isPending else {
-            stage.carryOut(step.timer)
-            stage.lock.unlock()
-            return true
+        guard wasPending, !keepsAll else { return finish(step, with: input, wasPending) }
+        let replaced = last.move()
+        last.initialize(to: input)
+        lock.unlock()
+        _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
+        return true
+    }
+
+    /// The rest of a call that does not just replace the input before it.
+    @inline(never)
+    private func finish(_ step: RateLimitState.Step, with input: Input, _ wasPending: Bool) -> Bool {
+        var replaced: Input?
+        if wasPending {
+            if keepsAll { earlier.append(last.move()) } else { replaced = last.move() }
         }
-        let replaced = pending.add(input, keepingAll: keepsAll)
-        let result = carryOutAndUnlock(step)
+        var batch: InputBatch<Input>?
+        if step.acts {
+            batch = InputBatch(earlier: takeEarlier(), last: input)
+        } else if state.isPending {
+            last.initialize(to: input)
+        }
+        let result = carryOutAndUnlock(batch)
         withExtendedLifetime(replaced) {}
         return result
     }
 
-    func flush() -> Bool { handle { $0.flush(at: $1) } }
+    func flush() -> Bool { handle(.flush) }
 
     func cancel() {
-        stage.lock.lock()
-        let step = state.cancel()
-        let dropped = pending.takeAll()
-        _ = carryOutAndUnlock(step)
+        lock.lock()
+        let dropped = takeInputs()
+        _ = state.cancel()
+        _ = carryOutAndUnlock(nil)
         withExtendedLifetime(dropped) {}
     }
 
-    var isPending: Bool { stage.lock.withLock { state.isPending } }
+    var isPending: Bool { lock.withLock { state.isPending } }
 
     var interval: Duration {
-        get { .nanoseconds(stage.lock.withLock { state.interval }) }
-        set { stage.lock.withLock { state.changeInterval(to: newValue.wholeNanoseconds) } }
+        get { .nanoseconds(lock.withLock { state.interval }) }
+        set { lock.withLock { state.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
-    // MARK: The end
+    // MARK: LimiterCore
 
-    func invalidate() {
-        stage.lock.lock()
-        let remains = stage.close()
+    override func timerFired() { _ = handle(.timer) }
+
+    override func takePending() -> [Action] {
+        take(at: .flush).map { [makeAction($0)] } ?? []
+    }
+
+    override func forgetAll() -> Any? {
+        defer { action = nil }
+        let inputs = takeInputs()
         _ = state.cancel()
-        let dropped = pending.takeAll()
-        stage.lock.unlock()
-        Stage.dispose(remains)
-        withExtendedLifetime(dropped) {}
-    }
-
-    /// The last reference has gone. Values that wait on the loop keep the stage alive until they are acted on.
-    func release() {
-        if whenReleased == .flush { _ = flush() }
-        stage.lock.lock()
-        let remains = stage.retire()
-        stage.lock.unlock()
-        Stage.dispose(remains)
-    }
-
-    /// On the loop's thread, with its last work done.
-    private func loopEnds() {
-        // Also called when the limiter takes leave of the loop.
-        guard stage.lock.withLock({ stage.isOpen }) else { return }
-        if whenReleased == .flush { _ = flush() }
-        invalidate()
+        return (inputs, action)
     }
 
     // MARK: Carrying out
 
-    private func timerFired() { _ = handle { $0.timerFired(at: $1) } }
+    /// What comes without an input. (An enumeration and no closure: a closure that gets `state` as `inout` would have the
+    /// runtime check every access to it, in each call.)
+    private enum Event { case timer, flush }
 
-    /// Returns whether there is an action.
-    private func handle(_ event: (inout RateLimitState, Int64) -> RateLimitState.Step) -> Bool {
-        stage.lock.lock()
-        guard stage.isOpen else {
-            stage.lock.unlock()
+    /// Returns whether there is an action, and the loop took it.
+    private func handle(_ event: Event) -> Bool {
+        lock.lock()
+        guard isOpen else {
+            lock.unlock()
             return false
         }
-        let step = event(&state, stage.now)
-        return carryOutAndUnlock(step) && step.acts
+        let batch = take(at: event)
+        return carryOutAndUnlock(batch) && batch != nil
+    }
+
+    // With the lock held.
+
+    /// What an event makes the limiter act on.
+    private func take(at event: Event) -> InputBatch<Input>? {
+        let step =
+            switch event {
+            case .timer: state.timerFired(at: now)
+            case .flush: state.flush(at: now)
+            }
+        guard step.acts else { return nil }
+        return InputBatch(earlier: takeEarlier(), last: last.move())
+    }
+
+    /// Everything that is pending. The state still has to be told.
+    private func takeInputs() -> InputBatch<Input>? {
+        state.isPending ? InputBatch(earlier: takeEarlier(), last: last.move()) : nil
+    }
+
+    private func takeEarlier() -> [Input] {
+        defer { earlier = [] }
+        return earlier
     }
 
     /// Returns false when the loop refuses the action.
-    private func carryOutAndUnlock(_ step: RateLimitState.Step) -> Bool {
-        stage.carryOut(step.timer)
-        guard step.acts, let batch = pending.takeAll() else {
-            stage.lock.unlock()
-            return true
-        }
-        let acceptance = stage.handOver(batch)
-        stage.lock.unlock()
-        // Not earlier: an input's deinit may call the limiter.
+    private func carryOutAndUnlock(_ batch: InputBatch<Input>?) -> Bool {
+        setTimer(to: state.timer)
+        let acceptance = lineUp(batch.map { [makeAction($0)] } ?? [])
+        lock.unlock()
         withExtendedLifetime(batch) {}
-        return stage.settle(acceptance)
+        act(on: acceptance)
+        return acceptance.isAccepted
     }
-}
 
-/// What every limiter is told when it is made.
-struct LimiterSettings {
-    let interval: Duration
-    let edges: RateLimitEdges
-    let loop: Loop
-    let modes: Set<Loop.Mode>
-    let whenReleased: RateLimitRelease
-}
-
-extension Optional where Wrapped == Duration {
-    /// A `maxWait`, for the state.
-    var asMaxWait: Int64? { self?.wholeNanoseconds }
+    private func makeAction(_ batch: InputBatch<Input>) -> Action {
+        let action = action!
+        return { action(batch) }
+    }
 }

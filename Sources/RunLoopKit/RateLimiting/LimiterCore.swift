@@ -1,120 +1,127 @@
-/// Where a limiter acts: a loop, its thread and some of its modes. Owns the limiter's lock, its one timer, its action,
-/// and the values that wait for the action. It decides nothing.
+/// What every limiter is built on: the loop, its thread and some of its modes; the limiter's lock and its one timer; the
+/// actions that are on their way. When to act is for subclasses to decide.
 ///
-/// Everything but `settle` and `dispose` is called with `lock` held. The loop's lock may be taken then, never the other
-/// way round.
-final class LimiterStage<Value: Sendable>: @unchecked Sendable {
-    /// What became of a value that was handed over.
-    enum Acceptance {
-        /// The caller is on the loop's thread: it calls `settle` once it has released the lock.
-        case toBeActedOnHere(count: Int)
-        case accepted, refused
-    }
+/// The loop keeps the core alive, by the timer and by the handler of its end, not the limiter that its user holds: when
+/// that goes it calls `release()`, which cuts these ties. So a pending call can always be reached by who comes first,
+/// the limiter's end or the loop's.
+///
+/// The loop's lock may be taken with this one held, never the other way round.
+class LimiterCore: @unchecked Sendable {
+    typealias Action = @Sendable () -> Void
 
-    let lock = Lock()
-    let loop: Loop
+    final let lock = Lock()
+    private let loop: Loop
     private let modes: Set<Loop.Mode>
+    private let whenReleased: RateLimitRelease
 
     // Guarded by `lock`.
-    /// False for ever once the limiter was invalidated or the loop has ended.
-    private(set) var isOpen = true
-    private var action: (@Sendable (Value) -> Void)?
-    private var values = FirstInFirstOut<Value>()
+    /// False for ever once the limiter was invalidated or released, or the loop has ended.
+    private(set) final var isOpen = true
+    /// In the loop only while it runs, so that a limiter with nothing to do keeps no run going.
     private var timer: Loop.Timer?
-    private var timerIsInLoop = false
-    /// The instant that the timer's last call was due at. Inside that call only a later one counts.
-    private var lastTimerCall = Int64.min
-    /// Is in a mode in which nobody runs, so that it keeps no run going, and hears when the loop ends.
-    private var farewell: Loop.Source0?
+    private var timerTime: Int64?
+    /// A block in the loop for each, or the thread that lined it up is going to act on it.
+    private var linedUp = FirstInFirstOut<Action>()
+    /// What a stopping loop refused, of a limiter that is to lose nothing.
+    private var leftForTheEnd: [Action] = []
+    private var endHandler: Loop.EndHandler?
 
-    private static var farewellMode: Loop.Mode { "RunLoopKit.RateLimiting" }
-
-    init(_ loop: Loop, _ modes: Set<Loop.Mode>, _ action: @escaping @Sendable (Value) -> Void) {
-        self.loop = loop
-        self.modes = modes
-        self.action = action
+    init(_ settings: LimiterSettings) {
+        loop = settings.loop
+        modes = settings.modes
+        whenReleased = settings.whenReleased
     }
 
-    /// Called once, by the limiter's `init`. The handlers are called on the loop's thread, without the lock; they must
-    /// not retain the limiter.
-    func open(timerFired: @escaping @Sendable () -> Void, loopEnds: @escaping @Sendable () -> Void) {
-        // Repeating, since a timer that fires once is invalid afterwards; the distance never matters.
-        timer = Loop.Timer(at: .distantFuture, repeating: .nanoseconds(Int64.max)) { [weak self] firing in
-            guard let self else { return }
-            self.lock.withLock { self.lastTimerCall = firing.scheduledTime.nanoseconds }
-            timerFired()
-        }
-        let source = Loop.Source0(cancel: { _, _ in loopEnds() }, perform: {})
-        farewell = source
-        isOpen = loop.add(source, in: Self.farewellMode)
-        if !isOpen { action = nil }
-    }
+    // MARK: For subclasses to override
+
+    /// The timer has fired, and does not run any more. Called on the loop's thread, without the lock.
+    func timerFired() {}
+
+    /// Takes out everything that is pending, as actions. The lock is held.
+    func takePending() -> [Action] { [] }
+
+    /// Forgets everything, for good. Returns what is to be let go of without the lock, which is held: it may be the
+    /// user's, and call the limiter as it goes.
+    func forgetAll() -> Any? { nil }
 
     // MARK: Time
 
-    var now: Int64 { loop.now.nanoseconds }
+    /// Read with the lock held, or the times of two threads could come in the wrong order.
+    final var now: Int64 { loop.now.nanoseconds }
 
-    func carryOut(_ change: RateLimitState.Step.TimerChange) {
-        switch change {
-        case .keep: break
-        case .start(let time): startTimer(at: time)
-        case .stop: stopTimer()
+    /// Sees to it that the timer runs until this time, or not at all. The lock is held.
+    final func setTimer(to time: Int64?) {
+        guard time != timerTime else { return }
+        timerTime = time
+        guard let time else {
+            timer?.invalidate()
+            timer = nil
+            return
         }
+        let instant = Loop.Instant(nanoseconds: time)
+        if let timer {
+            timer.nextFireTime = instant
+            return
+        }
+        let made = Loop.Timer(at: instant) { [self] in fired($0.timer) }
+        timer = made
+        // A loop that is about to end refuses it: then its end decides about what is pending.
+        for mode in modes { loop.add(made, in: mode) }
     }
 
-    /// The timer is in the loop only while it runs, so that a limiter with nothing to do keeps no run going. A loop
-    /// that is about to end refuses it: then the farewell decides about what is pending.
-    private func startTimer(at time: Int64) {
-        guard let timer else { return }
-        timer.nextFireTime = Loop.Instant(nanoseconds: max(time, lastTimerCall.addingSaturating(1)))
-        guard !timerIsInLoop else { return }
-        timerIsInLoop = true
-        for mode in modes { loop.add(timer, in: mode) }
-    }
-
-    func stopTimer() {
-        guard timerIsInLoop, let timer else { return }
-        timerIsInLoop = false
-        for mode in modes { loop.remove(timer, in: mode) }
+    private func fired(_ firing: Loop.Timer) {
+        let isWanted = lock.withLock {
+            // It may have been stopped meanwhile. Or moved: then the subclass starts another one.
+            guard firing === timer else { return false }
+            timer = nil
+            timerTime = nil
+            return true
+        }
+        if isWanted { timerFired() }
     }
 
     // MARK: Acting
 
-    /// Lines up a value for the action.
-    func handOver(_ value: Value) -> Acceptance {
-        if loopIsHere {
-            values.append(value)
-            return .toBeActedOnHere(count: values.count)
-        }
-        // The block keeps this object, not the limiter. It need not find its own value: the loop's thread may have been
-        // faster.
-        guard loop.perform(in: modes, { self.actOnFirst() }) else { return .refused }
-        values.append(value)
-        return .accepted
+    /// What became of actions that were lined up.
+    struct Acceptance {
+        let isAccepted: Bool
+        /// How many of the first ones the caller is to act on.
+        fileprivate let toActOnHere: Int
     }
 
-    /// Calls the action if that is to be done here. Returns false when the value was refused. Called without the lock.
+    /// Lines up actions for the loop's thread. The lock is held; once it is not, call `act`.
+    final func lineUp(_ actions: [Action]) -> Acceptance {
+        guard !actions.isEmpty else { return Acceptance(isAccepted: true, toActOnHere: 0) }
+        guard !loopIsHere else {
+            for action in actions { linedUp.append(action) }
+            return Acceptance(isAccepted: true, toActOnHere: linedUp.count)
+        }
+        var isAccepted = true
+        for action in actions {
+            // The block need not find its own action: the loop's thread may have been faster.
+            if loop.perform(in: modes, { self.actOnFirst() }) {
+                linedUp.append(action)
+            } else if whenReleased == .flush, isOpen, !modes.isEmpty {
+                leftForTheEnd.append(action)
+            } else {
+                isAccepted = false
+            }
+        }
+        return Acceptance(isAccepted: isAccepted, toActOnHere: 0)
+    }
+
+    /// Acts if that is to be done by the caller, who is on the loop's thread then. Called without the lock.
     ///
     /// In order: what other threads handed over goes first. No more than there was, or they could keep the caller here
     /// for ever.
-    func settle(_ acceptance: Acceptance) -> Bool {
-        switch acceptance {
-        case .refused: return false
-        case .accepted: return true
-        case .toBeActedOnHere(let count):
-            for _ in 0..<count where !actOnFirst() { break }
-            return true
-        }
+    final func act(on acceptance: Acceptance) {
+        for _ in 0..<acceptance.toActOnHere where !actOnFirst() { break }
     }
 
     @discardableResult
     private func actOnFirst() -> Bool {
-        lock.lock()
-        let action = action
-        let value = values.takeFirst()
-        lock.unlock()
-        guard let action, let value else { return false }
-        action(value)
+        guard let action = lock.withLock({ linedUp.takeFirst() }) else { return false }
+        action()
         return true
     }
 
@@ -122,55 +129,95 @@ final class LimiterStage<Value: Sendable>: @unchecked Sendable {
     private var loopIsHere: Bool {
         guard loop.isOnOwnThread else { return false }
         guard let mode = loop.currentMode, !modes.contains(mode) else { return true }
-        return modes.contains(.common) && isCommon(mode)
+        return modes.contains(.common) && loop.isCommon(mode)
     }
 
-    /// A loop does not say which modes are common; what is added to `common` does.
-    private func isCommon(_ mode: Loop.Mode) -> Bool {
-        guard mode != .default else { return true }
-        let probe = Loop.Observer([]) { _, _ in }
-        loop.add(probe, in: .common)
-        defer { probe.invalidate() }
-        return loop.contains(probe, in: mode)
-    }
+    // MARK: The beginning and the end
 
-    // MARK: The end
-
-    /// What is to be let go of without the lock.
-    struct Remains {
-        fileprivate var action: (@Sendable (Value) -> Void)?
-        fileprivate var values: FirstInFirstOut<Value>?
-        fileprivate var items: [Loop.Item] = []
-    }
-
-    /// Refuses everything from now on.
-    func close() -> Remains {
-        isOpen = false
-        defer {
-            action = nil
-            values = FirstInFirstOut()
+    /// Called once, by the limiter's `init`.
+    final func open() {
+        let isRefused = lock.withLock {
+            endHandler = loop.onEnd { [self] in loopEnds() }
+            return endHandler == nil
         }
-        var remains = releaseItems()
-        remains.action = action
-        remains.values = values
-        return remains
+        if isRefused { invalidate() }
     }
 
-    /// The same, but values that wait are still acted on.
-    func retire() -> Remains {
-        isOpen = false
-        return releaseItems()
-    }
-
-    private func releaseItems() -> Remains {
-        stopTimer()
-        defer {
-            timer = nil
-            farewell = nil
+    final func invalidate() {
+        let remains = lock.withLock { () -> Any in
+            defer {
+                linedUp = FirstInFirstOut()
+                leftForTheEnd = []
+            }
+            return (close(), linedUp, leftForTheEnd)
         }
-        return Remains(items: [timer, farewell].compactMap { $0 })
+        withExtendedLifetime(remains) {}
     }
 
-    /// Lets go, without the lock.
-    static func dispose(_ remains: Remains) { for item in remains.items { item.invalidate() } }
+    /// The last reference to the limiter has gone. What is lined up keeps the core alive until it is acted on.
+    final func release() {
+        lock.lock()
+        let pending = isOpen && whenReleased == .flush ? takePending() : []
+        let acceptance = lineUp(pending)
+        let remains = close()
+        lock.unlock()
+        act(on: acceptance)
+        withExtendedLifetime((pending, remains)) {}
+    }
+
+    /// On the loop's thread, with its last block done.
+    private func loopEnds() {
+        lock.lock()
+        let pending = isOpen && whenReleased == .flush ? takePending() : []
+        let actions = leftForTheEnd + pending
+        // Blocks that were dropped.
+        let dropped = linedUp
+        linedUp = FirstInFirstOut()
+        leftForTheEnd = []
+        let remains = close()
+        lock.unlock()
+        for action in actions { action() }
+        withExtendedLifetime((dropped, remains)) {}
+    }
+
+    /// Refuses everything from now on. The lock is held. Returns what is to be let go of without it.
+    private func close() -> Any? {
+        isOpen = false
+        setTimer(to: nil)
+        if leftForTheEnd.isEmpty {
+            endHandler?.cancel()
+            endHandler = nil
+        }
+        return forgetAll()
+    }
+}
+
+/// What every limiter is told when it is made.
+struct LimiterSettings {
+    let kind: RateLimitState.Kind
+    let interval: Duration
+    let edges: RateLimitEdges
+    let loop: Loop
+    let modes: Set<Loop.Mode>
+    let whenReleased: RateLimitRelease
+
+    init(
+        _ kind: RateLimitState.Kind, _ interval: Duration, _ edges: RateLimitEdges, _ loop: Loop,
+        _ modes: Set<Loop.Mode>, _ whenReleased: RateLimitRelease
+    ) {
+        self.kind = kind
+        self.interval = interval
+        self.edges = edges
+        self.loop = loop
+        self.modes = modes
+        self.whenReleased = whenReleased
+    }
+
+    /// The state that a limiter, or a key, begins with.
+    var state: RateLimitState { RateLimitState(kind, interval: interval.wholeNanoseconds, edges: edges) }
+}
+
+extension Optional where Wrapped == Duration {
+    /// A `maxWait`, for the state.
+    var asMaxWait: Int64? { self?.wholeNanoseconds }
 }

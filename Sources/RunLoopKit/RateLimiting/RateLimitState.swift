@@ -31,6 +31,9 @@ struct RateLimitState: Sendable {
         var timer = TimerChange.keep
         /// Act on what is pending: for a call, that includes its own input.
         var acts = false
+
+        /// Whether there is nothing to do: so it is for most calls inside a burst.
+        var changesNothing: Bool { !acts && timer == .keep }
     }
 
     let kind: Kind
