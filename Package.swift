@@ -27,7 +27,7 @@ let package = Package(
             name: "MainThreadTests",
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
-                "HostProgram", "ThreadProgram",
+                "HostProgram", "ThreadProgram", "MemoryProgram",
                 "RunLoopKit",
             ]),
         .executableTarget(
@@ -39,6 +39,8 @@ let package = Package(
             name: "HostProgram", dependencies: ["RunLoopKit", "CLinux"], path: "Tests/Programs/HostProgram"),
         .executableTarget(
             name: "ThreadProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/ThreadProgram"),
+        .executableTarget(
+            name: "MemoryProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MemoryProgram"),
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),

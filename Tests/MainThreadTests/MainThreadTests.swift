@@ -104,4 +104,22 @@ import Testing
             #expect(program.errors.contains(text))
         }
     }
+
+    // MARK: With little memory
+
+    @Test func aCallInsideABurstAllocatesNothingAndMakesNoSystemCall() throws {
+        // An allocation would end the program.
+        try expect("1000 rounds, no system calls of the loops", of: ["burst"])
+    }
+
+    @Test(arguments: [("throttle", 100_000), ("debounce", 1_000_000)])
+    func keysThatAreUsedOnceDoNotStayInMemory(_ kind: String, _ keys: Int) throws {
+        try expect("\(keys) actions, 1000 keys at most, 0 in the end", of: [kind, "\(keys)"])
+    }
+
+    private func expect(_ line: String, of arguments: [String]) throws {
+        let program = try Program.run("MemoryProgram", arguments, environment: ["SWIFT_BACKTRACE": "enable=no"])
+        #expect(program.status == 0)
+        #expect(program.lines == [line] || program.lines == ["a sanitizer has the memory"], "\(program.errors)")
+    }
 }
