@@ -111,6 +111,54 @@ import Testing
         #expect(log.entries.count == 3)
     }
 
+    @Test func collectingGivesEachKeyItsOwnArray() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<[String]>()
+        let throttle = KeyedThrottle<String, Int>.collecting(interval: .seconds(1), on: loop) { key, inputs in
+            log.add([key] + inputs.map(String.init))
+        }
+        let debounce = KeyedDebounce<String, Int>.collecting(interval: .seconds(2), on: loop) { key, inputs in
+            log.add(["debounced", key] + inputs.map(String.init))
+        }
+        for input in 1...5 {
+            let key = input % 2 == 0 ? "even" : "odd"
+            throttle(input, for: key)
+            debounce(input, for: key)
+        }
+        #expect(log.entries == [["odd", "1"], ["even", "2"]])
+        clock.advance(by: .seconds(10))
+        let inOrder = log.entries.dropFirst(2).sorted { $0.lexicographicallyPrecedes($1) }
+        #expect(
+            inOrder == [
+                ["debounced", "even", "2", "4"], ["debounced", "odd", "1", "3", "5"], ["even", "4"], ["odd", "3", "5"],
+            ])
+        #expect(throttle.keyCount == 0 && debounce.keyCount == 0)
+    }
+
+    @Test func withoutInput() {
+        let (loop, _) = Loop.inVirtualTime(.manual)
+        let log = Log<String>()
+        let limiter = KeyedThrottle<String, Void>(interval: .seconds(1), on: loop) { key, _ in log.add(key) }
+        limiter(for: "a")
+        limiter(for: "b")
+        limiter(for: "a")
+        #expect(log.entries == ["a", "b"])
+    }
+
+    @Test func anActionMayCancelWhatIsDueWithIt() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<Int>()
+        let box = Box<KeyedDebounce<Int, Void>>()
+        box.value = KeyedDebounce(interval: .seconds(1), on: loop) { key, _ in
+            log.add(key)
+            box.value!.cancel(1 - key)
+        }
+        for key in 0...1 { box.value!(for: key) }
+        clock.advance(by: .seconds(5))
+        #expect(log.entries.count == 1 && box.value!.keyCount == 0)
+        box.value = nil
+    }
+
     @Test func aCallFromInsideTheActionAndAZeroInterval() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()

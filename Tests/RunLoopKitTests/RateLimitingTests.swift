@@ -4,36 +4,8 @@ import Testing
 
 /// Throttle and debounce on a loop in virtual time.
 @Suite struct RateLimitingTests {
-    /// What happened when, in milliseconds.
-    struct Entry: Equatable, CustomStringConvertible {
-        let time: Int64
-        let input: Int
-
-        init(_ time: Int64, _ input: Int) { (self.time, self.input) = (time, input) }
-
-        var description: String { "\(input)@\(time)" }
-    }
-
-    /// A loop, and calls at times.
-    struct Scene {
-        let loop: Loop
-        let clock: VirtualClock
-        let log = Log<Entry>()
-
-        init(_ advance: VirtualClock.Advance = .automatic) { (loop, clock) = Loop.inVirtualTime(advance) }
-
-        var write: @Sendable (Int) -> Void {
-            { [log, clock] in log.add(Entry(clock.now.nanoseconds / 1_000_000, $0)) }
-        }
-
-        func at(_ milliseconds: Int64, in mode: Loop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
-            loop.add(
-                Loop.Timer(at: Loop.Instant(nanoseconds: milliseconds * 1_000_000)) { _ in body() }, in: mode)
-        }
-
-        /// Until nothing is left to do.
-        func run() { #expect(loop.run(mode: .default, for: .seconds(1000)) == .finished) }
-    }
+    private typealias Entry = RateLimitEntry
+    private typealias Scene = RateLimitScene
 
     // MARK: The edges
 
@@ -267,9 +239,13 @@ import Testing
         // Here lodash acts twice at 10, which is the second mend.
         #expect(recursive(.throttle, both) == [Entry(0, 0), Entry(10, 1), Entry(20, 2), Entry(30, 3)])
         #expect(recursive(.throttle, .trailing) == [Entry(10, 0), Entry(20, 1), Entry(30, 2), Entry(40, 3)])
+        // With a maxWait of one interval a debounce is lodash's throttle, without the mend.
+        #expect(recursive(.boundedDebounce, .trailing) == [Entry(10, 0), Entry(20, 1), Entry(30, 2), Entry(40, 3)])
+        #expect(recursive(.boundedDebounce, .leading) == [Entry(0, 0)])
+        #expect(recursive(.boundedDebounce, both) == [Entry(0, 0), Entry(10, 1), Entry(10, 2), Entry(20, 3)])
     }
 
-    private enum Kind { case throttle, debounce }
+    private enum Kind { case throttle, debounce, boundedDebounce }
 
     private func recursive(_ kind: Kind, _ edges: RateLimitEdges) -> [Entry] {
         let scene = Scene()
@@ -283,9 +259,10 @@ import Testing
             let limiter = Throttle<Int>(
                 interval: .milliseconds(10), edges: edges, on: scene.loop, action: action)
             box.value = { limiter($0) }
-        case .debounce:
+        case .debounce, .boundedDebounce:
             let limiter = Debounce<Int>(
-                interval: .milliseconds(10), edges: edges, on: scene.loop, action: action)
+                interval: .milliseconds(10), edges: edges,
+                maxWait: kind == .debounce ? nil : .milliseconds(10), on: scene.loop, action: action)
             box.value = { limiter($0) }
         }
         _ = box.value!(0)
@@ -401,9 +378,4 @@ import Testing
         scene.run()
         #expect(scene.log.entries == [Entry(15, 1000)])
     }
-}
-
-/// Something that is set after the closures that use it were made.
-final class Box<Value>: @unchecked Sendable {
-    var value: Value?
 }

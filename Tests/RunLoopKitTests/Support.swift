@@ -52,3 +52,8 @@ extension Loop.Instant: ExpressibleByIntegerLiteral {
 
 /// A second on virtual clocks, which start at zero.
 func seconds(_ count: Int64) -> Loop.Instant { Loop.Instant(nanoseconds: count * 1_000_000_000) }
+
+/// Something that is set after the closures that use it were made.
+final class Box<Value>: @unchecked Sendable {
+    var value: Value?
+}
