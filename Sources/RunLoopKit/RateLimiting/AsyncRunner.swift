@@ -1,0 +1,96 @@
+/// Runs the actions of an `AsyncLimiter`, at most one at a time unless one does not heed its cancellation.
+///
+/// Calls are answered, and let go of, without the lock.
+final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable {
+    typealias Call = AsyncCall<Input, Output>
+
+    private struct Running {
+        let number: Int
+        var task: Task<Void, Never>?
+        let calls: [Call]
+    }
+
+    private let overlap: RateLimitOverlap
+    private let lock = Lock()
+
+    // Guarded by `lock`.
+    /// Nil once the limiter was invalidated.
+    private var action: (@Sendable (Input) async throws -> Output)?
+    private var running: Running?
+    private var queued: [Call] = []
+    private var lastNumber = 0
+
+    init(_ overlap: RateLimitOverlap, _ action: @escaping @Sendable (Input) async throws -> Output) {
+        self.overlap = overlap
+        self.action = action
+    }
+
+    /// Begins an action for these calls, of which there is one at least, or does with them what the overlap says.
+    func start(_ calls: [Call]) {
+        let (replaced, task) = lock.withLock { () -> ([Call], Task<Void, Never>?) in
+            guard action != nil else { return (calls, nil) }
+            guard let previous = running else {
+                begin(calls)
+                return ([], nil)
+            }
+            switch overlap {
+            case .skipWhileRunning: return (calls, nil)
+            case .queueLatest:
+                defer { queued = calls }
+                return (queued, nil)
+            case .cancelPrevious:
+                begin(calls)
+                return (previous.calls, previous.task)
+            }
+        }
+        // Answered before the task is cancelled, or some would be told of the cancellation.
+        for call in replaced { call.answer(.success(nil)) }
+        task?.cancel()
+    }
+
+    func dropQueued() {
+        let dropped = lock.withLock { takeQueued() }
+        withExtendedLifetime(dropped) {}
+    }
+
+    func end() {
+        let (dropped, action, task) = lock.withLock {
+            defer { self.action = nil }
+            return (takeQueued(), self.action, running?.task)
+        }
+        task?.cancel()
+        withExtendedLifetime((dropped, action)) {}
+    }
+
+    /// The lock is held, and the limiter valid.
+    private func begin(_ calls: [Call]) {
+        let (action, input) = (action!, calls.last!.input)
+        lastNumber += 1
+        let number = lastNumber
+        running = Running(number: number, calls: calls)
+        // It may have ended before the next line, but it cannot say so: that takes the lock.
+        running?.task = Task.detached {
+            let result: Result<Output?, any Error>
+            do { result = .success(try await action(input)) } catch { result = .failure(error) }
+            for call in calls { call.answer(result) }
+            self.hasEnded(number)
+        }
+    }
+
+    private func hasEnded(_ number: Int) {
+        let ended = lock.withLock { () -> Running? in
+            // Another one may have begun beside it.
+            guard let ended = running, ended.number == number else { return nil }
+            running = nil
+            // Nothing is queued once the limiter was invalidated.
+            if !queued.isEmpty { begin(takeQueued()) }
+            return ended
+        }
+        withExtendedLifetime(ended) {}
+    }
+
+    private func takeQueued() -> [Call] {
+        defer { queued = [] }
+        return queued
+    }
+}

@@ -1,0 +1,194 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Limiters whose action is asynchronous: who gets which answer. In virtual time; nobody waits on a pool thread.
+@Suite struct AsyncLimiterTests {
+    /// An action whose runs end when the test says so.
+    private final class Work: Sendable {
+        let begun = Log<Int>()
+        let cancelled = Log<Int>()
+        private let gates = (0..<10).map { _ in Count() }
+
+        func finish(_ input: Int) { gates[input].up() }
+
+        /// The input times ten.
+        func run(_ input: Int) async throws -> Int {
+            begun.add(input)
+            while gates[input].value == 0 {
+                if Task.isCancelled {
+                    cancelled.add(input)
+                    throw CancellationError()
+                }
+                await Task.yield()
+            }
+            return input * 10
+        }
+    }
+
+    private struct Scene {
+        let thread: LoopThread
+        let clock = VirtualClock(.manual)
+        let work = Work()
+        /// Input and answer; -1 for nil, -2 for an error.
+        let answers = Log<[Int]>()
+        let limiter: AsyncLimiter<Int, Int>
+
+        init(_ overlap: RateLimitOverlap, whenReleased: RateLimitRelease = .discard) throws {
+            thread = try LoopThread(clock: clock)
+            limiter = .debounce(
+                interval: .seconds(1), on: thread.loop, whenReleased: whenReleased, whileRunning: overlap
+            ) { [work] in try await work.run($0) }
+        }
+
+        func call(_ input: Int) {
+            limiter.call(input) { [answers] in
+                let answer =
+                    switch $0 {
+                    case .success(let output): output ?? -1
+                    case .failure: -2
+                    }
+                answers.add([input, answer])
+            }
+        }
+
+        /// A burst of one call, to its end.
+        func burst(_ input: Int) {
+            call(input)
+            clock.advance(by: .seconds(1))
+        }
+    }
+
+    private func eventually(_ condition: @escaping @Sendable () -> Bool) async {
+        while !condition() { await Task.yield() }
+    }
+
+    @Test func allCallsOfABurstGetTheResultOfItsAction() async throws {
+        let scene = try Scene(.queueLatest)
+        for input in 1...3 { scene.call(input) }
+        scene.clock.advance(by: .seconds(1))
+        scene.work.finish(3)
+        await eventually { scene.answers.entries.count == 3 }
+        #expect(scene.answers.entries == [[1, 30], [2, 30], [3, 30]] && scene.work.begun.entries == [3])
+    }
+
+    @Test func whileOneRunsOthersAreSkipped() async throws {
+        let scene = try Scene(.skipWhileRunning)
+        scene.burst(1)
+        scene.burst(2)
+        await eventually { scene.answers.entries == [[2, -1]] }
+        scene.work.finish(1)
+        await eventually { scene.answers.entries == [[2, -1], [1, 10]] }
+        #expect(scene.work.begun.entries == [1])
+    }
+
+    @Test func whileOneRunsTheLatestIsQueued() async throws {
+        let scene = try Scene(.queueLatest)
+        for input in 1...3 { scene.burst(input) }
+        await eventually { scene.answers.entries == [[2, -1]] }
+        scene.work.finish(1)
+        scene.work.finish(3)
+        await eventually { scene.answers.entries.count == 3 }
+        #expect(scene.answers.entries == [[2, -1], [1, 10], [3, 30]] && scene.work.begun.entries == [1, 3])
+    }
+
+    @Test func whileOneRunsANewOneCancelsIt() async throws {
+        let scene = try Scene(.cancelPrevious)
+        scene.burst(1)
+        await eventually { scene.work.begun.entries == [1] }
+        scene.burst(2)
+        await eventually { scene.work.cancelled.entries == [1] && scene.work.begun.entries == [1, 2] }
+        scene.work.finish(2)
+        await eventually { scene.answers.entries == [[1, -1], [2, 20]] }
+    }
+
+    @Test func flushBeginsAtOnce() async throws {
+        let scene = try Scene(.queueLatest)
+        scene.call(1)
+        #expect(scene.limiter.isPending && scene.limiter.flush() && !scene.limiter.flush())
+        scene.work.finish(1)
+        await eventually { scene.answers.entries == [[1, 10]] }
+    }
+
+    @Test func cancelAnswersWhatIsPendingOrQueued() async throws {
+        let scene = try Scene(.queueLatest)
+        scene.burst(1)
+        scene.burst(2)
+        scene.call(3)
+        scene.limiter.cancel()
+        #expect(scene.answers.entries.sorted { $0[0] < $1[0] } == [[2, -1], [3, -1]])
+        scene.work.finish(1)
+        await eventually { scene.answers.entries.count == 3 }
+        #expect(scene.answers.entries.last == [1, 10])
+    }
+
+    @Test func invalidateAnswersEverybody() async throws {
+        let scene = try Scene(.queueLatest)
+        scene.burst(1)
+        await eventually { scene.work.begun.entries == [1] }
+        scene.burst(2)
+        scene.call(3)
+        scene.limiter.invalidate()
+        scene.call(4)
+        #expect(!scene.limiter(5))
+        await eventually { scene.answers.entries.count == 4 }
+        #expect(scene.answers.entries.sorted { $0[0] < $1[0] } == [[1, -2], [2, -1], [3, -1], [4, -1]])
+    }
+
+    @Test func theEndOfTheLoopAnswersOrActs() async throws {
+        for (release, expected) in [(RateLimitRelease.discard, [[1, -1], [2, -1]]), (.flush, [[1, 10], [2, -1]])] {
+            let scene = try Scene(.queueLatest, whenReleased: release)
+            scene.work.finish(1)
+            scene.call(1)
+            scene.thread.stop()
+            scene.thread.join()
+            scene.call(2)
+            await eventually { scene.answers.entries.count == 2 }
+            #expect(scene.answers.entries.sorted { $0[0] < $1[0] } == expected)
+        }
+    }
+
+    @Test func droppingTheLimiterAnswersWhatIsPending() async throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let answers = Log<Int?>()
+        do {
+            let limiter = AsyncLimiter.debounce(interval: .seconds(1), on: thread.loop) { (input: Int) in input }
+            limiter.call(1) { answers.add(try? $0.get()) }
+            #expect(answers.entries == [])
+        }
+        #expect(answers.entries == [nil])
+    }
+
+    @Test func whatALeadingThrottleLimitsAwayIsAnsweredNil() async throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let limiter = AsyncLimiter.throttle(interval: .seconds(1), on: thread.loop) { (input: Int) in input * 10 }
+        #expect(try await limiter.run(1) == 10)
+        #expect(try await limiter.run(2) == nil)
+        limiter.interval = .zero
+        #expect(limiter.interval == .zero)
+        limiter.cancel()
+        #expect(try await limiter.run(3) == 30)
+    }
+
+    @Test func errorsReachTheCaller() async throws {
+        struct Failure: Error, Equatable {}
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let limiter = AsyncLimiter.throttle(interval: .zero, on: thread.loop) { (_: Int) throws -> Int in
+            throw Failure()
+        }
+        await #expect(throws: Failure()) { try await limiter.run(1) }
+    }
+
+    @Test func cancellingTheWaitingTaskEndsItsWaitOnly() async throws {
+        let scene = try Scene(.queueLatest)
+        scene.call(1)
+        let waiting = Task { try await scene.limiter.run(2) }
+        // Cancelled before, while or after it calls: it is answered at once in every case.
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        scene.work.finish(1)
+        scene.work.finish(2)
+        scene.clock.advance(by: .seconds(1))
+        await eventually { scene.answers.entries == [[1, 20]] }
+    }
+}
