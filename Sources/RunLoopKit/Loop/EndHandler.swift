@@ -3,7 +3,8 @@ extension Loop {
     /// had accepted have run or been dropped. The loop refuses everything by then.
     ///
     /// From any thread. It is not an item: it belongs to no mode and keeps no run going. Handlers are called in the
-    /// order in which they were registered. When a loop made with `Loop(clock:)` goes with its last reference, they are
+    /// order in which they were registered. Those of a main loop whose thread has been given away are called on the
+    /// thread that finds this out. When a loop made with `Loop(clock:)` goes with its last reference, they are
     /// not called, as cancel handlers are not. CF: the cancel handler of a source that is there for nothing else.
     ///
     /// ```swift
@@ -20,6 +21,7 @@ extension Loop {
             if !refusesWork { endHandlers[ObjectIdentifier(registered)] = registered }
             return !refusesWork
         }
+        if !isAccepted { complainIfMainIsGone() }
         return isAccepted ? registered : nil
     }
 
