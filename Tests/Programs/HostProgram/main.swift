@@ -91,7 +91,9 @@ case "given-away":
     Loop.main.perform { print("never") }
     print("accepted: \(Loop.main.perform {})")
     DispatchQueue.main.async {
-        print("accepted: \(Loop.main.perform {})")
+        // The thread's end, and with it the loop's, is on its way.
+        while Loop.main.perform({}) { sched_yield() }
+        print("refused")
         exit(0)
     }
     dispatchMain()
