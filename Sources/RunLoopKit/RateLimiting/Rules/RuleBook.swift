@@ -1,0 +1,175 @@
+import Synchronization
+
+/// The rules of one message.
+///
+/// Objects' rules are found by address, types' rules by walking through them: there are few. Its lock guards them, their
+/// settings and their states, and is never held when something is let go of that may call back: what has to go is
+/// collected in `Remains`. Order of locks: the engine's, this one, a limiter's, a loop's.
+@usableFromInline
+final class RuleBook: @unchecked Sendable {
+    typealias MakeRule = @Sendable (RuleBook, Any.Type, ThrottleRule.Settings) -> ThrottleRule
+
+    /// What is to be let go of without the lock.
+    struct Remains {
+        var rules: [ThrottleRule] = []
+        var objects: [AnyObject] = []
+        var delayed: [any Flushable] = []
+
+        /// Runs what discarded rules held back, and lets go of everything.
+        consuming func settle() { for delayed in delayed { delayed.flush() } }
+    }
+
+    let name: String
+    let declaringType: Any.Type
+    let isStatic: Bool
+    let engine: ThrottleEngine
+    private let makeRule: MakeRule
+
+    /// Whether a message has to look here at all. Written with the lock held.
+    @usableFromInline let hasRules = Atomic<Bool>(false)
+
+    let lock = Lock()
+
+    // Guarded by `lock`.
+    private var objectRules: [ObjectIdentifier: ThrottleRule] = [:]
+    private var typeRules: [ThrottleRule] = []
+    /// Whether nobody can send the message any more.
+    private var isClosed = false
+    /// When there are so many rules for objects it is time to look which objects have gone. Grows with what is left,
+    /// so that looking costs each rule a constant time.
+    private var purgeCount = 16
+
+    init(
+        _ name: String, of declaringType: Any.Type, isStatic: Bool, engine: ThrottleEngine, makeRule: @escaping MakeRule
+    ) {
+        (self.name, self.declaringType, self.isStatic) = (name, declaringType, isStatic)
+        (self.engine, self.makeRule) = (engine, makeRule)
+    }
+
+    func makeRule(for type: Any.Type, _ settings: ThrottleRule.Settings) -> ThrottleRule {
+        makeRule(self, type, settings)
+    }
+
+    // MARK: Finding. The lock is held.
+
+    /// The rule that counts for a message: the object's own, or its class's.
+    func rule(for object: AnyObject?, of type: Any.Type, _ remains: inout Remains) -> ThrottleRule? {
+        if !objectRules.isEmpty, let object, let rule = ownRule(of: object, &remains) { return rule }
+        if typeRules.isEmpty { return nil }
+        let id = ObjectIdentifier(type)
+        return typeRules.first { $0.targetID == id } ?? typeRules.first { isSubtype(type, of: $0.type!) }
+    }
+
+    /// A rule found at the object's address may be that of an object that has gone. The object's own is the only one
+    /// whose weak reference can still be there: nothing else lives at this address.
+    private func ownRule(of object: AnyObject, _ remains: inout Remains) -> ThrottleRule? {
+        let id = ObjectIdentifier(object)
+        guard let rule = objectRules[id] else { return nil }
+        // Not the last reference: the caller has one.
+        if rule.liveObject === object { return rule }
+        objectRules[id] = nil
+        retire(rule, &remains)
+        return nil
+    }
+
+    /// The rule of a class above or below `type`.
+    func obstacle(for type: Any.Type) -> ThrottleRule? {
+        let id = ObjectIdentifier(type)
+        return typeRules.first {
+            $0.targetID != id && (isSubtype(type, of: $0.type!) || isSubtype($0.type!, of: type))
+        }
+    }
+
+    func rule(for type: Any.Type) -> ThrottleRule? {
+        let id = ObjectIdentifier(type)
+        return typeRules.first { $0.targetID == id }
+    }
+
+    /// All rules in force.
+    func all(_ remains: inout Remains) -> [ThrottleRule] {
+        purge(&remains)
+        return typeRules + objectRules.values
+    }
+
+    // MARK: Changing. The lock is held.
+
+    /// Puts a rule into force, in the place of one for the same target.
+    func apply(_ rule: ThrottleRule, at place: Int, _ remains: inout Remains) throws(ThrottleRuleError) {
+        guard rule.place == nil else { throw .alreadyApplied(rule) }
+        guard !isClosed else { throw .targetIsGone(rule) }
+        if let type = rule.type {
+            if let obstacle = obstacle(for: type) { throw .conflict(rule, standing: obstacle) }
+            replace(self.rule(for: type), by: rule, at: place, &remains)
+            typeRules.append(rule)
+        } else {
+            guard let object = rule.liveObject else { throw .targetIsGone(rule) }
+            remains.objects.append(object)
+            if objectRules.count >= purgeCount { purge(&remains) }
+            replace(ownRule(of: object, &remains), by: rule, at: place, &remains)
+            objectRules[rule.targetID] = rule
+        }
+        updateHasRules()
+    }
+
+    private func replace(
+        _ old: ThrottleRule?, by rule: ThrottleRule, at place: Int, _ remains: inout Remains
+    ) {
+        rule.place = old?.place ?? place
+        guard let old else { return }
+        rule.takeOver(from: old)
+        typeRules.removeAll { $0 === old }
+        retire(old, &remains)
+    }
+
+    /// Takes a rule out of force. What it holds back is in the remains.
+    func discard(_ rule: ThrottleRule, _ remains: inout Remains) throws(ThrottleRuleError) {
+        guard rule.place != nil else { throw .notApplied(rule) }
+        let object = rule.liveObject
+        if let object { remains.objects.append(object) }
+        typeRules.removeAll { $0 === rule }
+        if rule.type == nil { objectRules[rule.targetID] = nil }
+        takeDelayed(of: rule, &remains)
+        retire(rule, &remains)
+        // It had discarded itself with its object.
+        if rule.type == nil, object == nil { throw .notApplied(rule) }
+    }
+
+    /// Discards all rules, since nobody can send the message any more. They refer to the book, and the book to them.
+    func close(_ remains: inout Remains) {
+        isClosed = true
+        for rule in typeRules + objectRules.values {
+            takeDelayed(of: rule, &remains)
+            retire(rule, &remains)
+        }
+        (typeRules, objectRules) = ([], [:])
+        updateHasRules()
+    }
+
+    private func takeDelayed(of rule: ThrottleRule, _ remains: inout Remains) {
+        if let delayed = rule.takeDelayed() { remains.delayed.append(delayed) }
+    }
+
+    /// Lets go of the rules of objects that have gone.
+    private func purge(_ remains: inout Remains) {
+        for (id, rule) in objectRules {
+            if let object = rule.liveObject {
+                remains.objects.append(object)
+            } else {
+                objectRules[id] = nil
+                retire(rule, &remains)
+            }
+        }
+        purgeCount = max(16, 2 * objectRules.count)
+    }
+
+    private func retire(_ rule: ThrottleRule, _ remains: inout Remains) {
+        rule.place = nil
+        remains.rules.append(rule)
+        updateHasRules()
+    }
+
+    private func updateHasRules() {
+        // Relaxed: see where it is read.
+        hasRules.store(!typeRules.isEmpty || !objectRules.isEmpty, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,145 @@
+/// Limits how often a message runs, for one object, for a class or for a type's static method.
+///
+/// Made by `Message.rule(for:…)`, put into force by `ThrottleEngine.apply(_:)`. This class is what all rules have in
+/// common; `MessageRule`, what `rule(for:…)` returns, knows the message's target and input too.
+///
+/// Settings may be changed at any time from any thread, also while the rule is applied. The next message sees them;
+/// nothing moves a message that is held back already. But the next message takes its place, and begins a new window,
+/// if the interval, the mode or the loop is not what it was.
+///
+/// MessageThrottle: `MTRule`.
+public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
+    /// Which of the messages in a window runs, and when.
+    public enum Mode: String, CaseIterable, Codable, Sendable {
+        /// The first one runs, at once and on the caller's thread; those that follow it within the interval are
+        /// ignored. A leading throttle. MessageThrottle: `MTPerformModeFirstly`.
+        case firstly
+
+        /// The window begins with the first message. At its end the last one runs, on the rule's loop. A trailing
+        /// throttle. MessageThrottle: `MTPerformModeLast`.
+        case last
+
+        /// The last message runs, on the rule's loop, when there has been none for the interval. A trailing debounce.
+        /// MessageThrottle: `MTPerformModeDebounce`.
+        case debounce
+    }
+
+    struct Settings {
+        var interval: Duration
+        var mode: Mode
+        var loop: Loop
+        var isPersistent: Bool
+
+        init(_ interval: Duration, _ mode: Mode, _ loop: Loop, _ isPersistent: Bool) {
+            (self.interval, self.mode, self.loop, self.isPersistent) = (interval, mode, loop, isPersistent)
+        }
+    }
+
+    let book: RuleBook
+
+    /// Nil for an object's rule.
+    let type: Any.Type?
+    /// The object's address, or what stands for the type. An address can come again: `object` tells.
+    let targetID: ObjectIdentifier
+    private weak let object: AnyObject?
+    private let targetText: String
+
+    // Guarded by the book's lock.
+    private(set) var settings: Settings
+    /// Rules are listed in this order. Nil while the rule is not applied.
+    var place: Int?
+
+    init(in book: RuleBook, for target: RuleTarget, _ settings: Settings) {
+        self.book = book
+        self.settings = settings
+        switch target {
+        case .object(let object):
+            self.object = object
+            type = nil
+            targetID = ObjectIdentifier(object)
+            targetText = "one \(Swift.type(of: object))"
+        case .type(let type):
+            object = nil
+            self.type = type
+            targetID = ObjectIdentifier(type)
+            targetText = "\(book.isStatic ? "type" : "class") \(type)"
+        }
+    }
+
+    // MARK: Settings
+
+    /// How long a window is. Zero or less: no limit, messages run at once.
+    public final var interval: Duration {
+        get { book.lock.withLock { settings.interval } }
+        set { book.lock.withLock { settings.interval = newValue } }
+    }
+
+    /// Which of the messages in a window runs, and when.
+    public final var mode: Mode {
+        get { book.lock.withLock { settings.mode } }
+        set { book.lock.withLock { settings.mode = newValue } }
+    }
+
+    /// On whose thread messages run that were held back, in its common modes; its clock is the one that counts. When
+    /// it ends it runs what it holds back, as long as it takes blocks, and from then on the rule limits nothing in the
+    /// modes `last` and `debounce`.
+    public final var loop: Loop {
+        get { book.lock.withLock { settings.loop } }
+        set {
+            let old = book.lock.withLock { () -> Loop in
+                defer { settings.loop = newValue }
+                return settings.loop
+            }
+            withExtendedLifetime(old) {}  // Perhaps the last reference: let go of without the lock.
+        }
+    }
+
+    /// Whether `ThrottleEngine.snapshot()` has the rule. Always false for an object's rule, whatever it is set to: an
+    /// object does not outlive the program.
+    public final var isPersistent: Bool {
+        get { book.lock.withLock { settings.isPersistent && type != nil } }
+        set { book.lock.withLock { settings.isPersistent = newValue } }
+    }
+
+    // MARK: Asking
+
+    /// The name of its message.
+    public final var messageName: String { book.name }
+
+    /// Whether the rule is in force: applied, not discarded, not replaced, its object alive.
+    public final var isApplied: Bool {
+        let (isStanding, object) = book.lock.withLock { (place != nil, self.object) }
+        return isStanding && (type != nil || object != nil)
+    }
+
+    /// What is limited and how: `"save" of class Document: debounce, 0.3 seconds`.
+    public final var description: String {
+        let (interval, mode) = book.lock.withLock { (settings.interval, settings.mode) }
+        return "\(subject): \(mode), \(interval)"
+    }
+
+    /// What is limited.
+    final var subject: String { "\"\(book.name)\" of \(targetText)" }
+
+    /// The object, while it is alive. Not to be let go of with the lock held: it may be the last reference.
+    final var liveObject: AnyObject? { object }
+
+    /// Takes what a snapshot knows. The book's lock is held.
+    final func changeWhileLocked(to saved: Settings) {
+        (settings.interval, settings.mode, settings.isPersistent) = (saved.interval, saved.mode, true)
+    }
+
+    // MARK: What only `MessageRule` knows. The book's lock is held.
+
+    /// Goes on from where `other`, a rule for the same target and message, is.
+    func takeOver(from other: ThrottleRule) { fatalError("RunLoopKit: a rule without a message") }
+
+    /// Gives up what is held back. Returns what runs it, to be called without the lock.
+    func takeDelayed() -> (any Flushable)? { fatalError("RunLoopKit: a rule without a message") }
+}
+
+/// What a rule is for.
+enum RuleTarget {
+    case object(AnyObject)
+    case type(Any.Type)
+}

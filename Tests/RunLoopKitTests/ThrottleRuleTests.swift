@@ -1,0 +1,294 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// The modes of rules and their settings: when a message runs.
+@Suite struct RuleTests {
+    // MARK: Modes
+
+    @Test func withoutARuleEveryMessageRunsAtOnce() {
+        let stage = RuleScene()
+        stage.send(0, 1, 2, to: RuleDocument())
+        #expect(stage.ran == [(0, 0), (1, 1), (2, 2)])
+    }
+
+    @Test func firstlyRunsTheFirstAndIgnoresTheRestOfTheWindow() throws {
+        let stage = RuleScene()
+        let document = RuleDocument()
+        try stage.limit(document, 100, .firstly)
+        stage.send(0, 10, 99, 100, 150, 230, to: document)
+        #expect(stage.ran == [(0, 0), (100, 100), (230, 230)])
+    }
+
+    @Test func firstlyRunsOnTheCallersThread() throws {
+        let stage = RuleScene()
+        let caller = try LoopThread()
+        let threads = Log<Bool>()
+        let message = Message<RuleDocument, Int>("where", engine: stage.engine) { _, _ in
+            threads.add(caller.loop.isOnOwnThread)
+        }
+        try stage.engine.apply(
+            message.rule(for: RuleDocument.self, interval: .seconds(1), mode: .firstly, on: stage.loop))
+        try caller.performAndWait { message(RuleDocument(), 1) }
+        #expect(threads.entries == [true])
+    }
+
+    @Test func lastRunsTheLastOneAtTheWindowsEnd() throws {
+        let stage = RuleScene()
+        let document = RuleDocument()
+        try stage.limit(document, 100, .last)
+        stage.send(0, 10, 90, 300, to: document)
+        #expect(stage.ran == [(100, 90), (400, 300)])
+    }
+
+    @Test func debounceRunsTheLastOneWhenThereHasBeenNoneForTheInterval() throws {
+        let stage = RuleScene()
+        let document = RuleDocument()
+        try stage.limit(document, 100, .debounce)
+        stage.send(0, 50, 149, 300, to: document)
+        #expect(stage.ran == [(249, 149), (400, 300)])
+    }
+
+    @Test func debounceIsTheDefaultModeAndTheMainLoopTheDefaultLoop() {
+        let stage = RuleScene()
+        let rule = stage.saving.rule(for: RuleDocument.self, interval: .seconds(1))
+        #expect(rule.mode == .debounce && rule.loop === Loop.main && !rule.isPersistent && rule.alwaysRun == nil)
+        #expect(rule.interval == .seconds(1) && rule.messageName == "save" && !rule.isApplied)
+    }
+
+    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
+    func whatIsHeldBackRunsOnTheRulesLoop(_ mode: ThrottleRule.Mode) throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let engine = ThrottleEngine()
+        let log = Log<Int>()
+        let message = Message<RuleDocument, Int>("save", engine: engine) { _, input in
+            #expect(thread.loop.isOnOwnThread)
+            log.add(input)
+        }
+        let document = RuleDocument()
+        try engine.apply(message.rule(for: document, interval: .seconds(1), mode: mode, on: thread.loop))
+        message(document, 1)
+        message(document, 2)
+        #expect(log.entries == [])
+        clock.advance(by: .seconds(1))
+        #expect(log.entries == [2])
+    }
+
+    @Test func whatIsHeldBackKeepsItsInputAlive() throws {
+        final class Paper: Sendable {}
+        let engine = ThrottleEngine()
+        let (loop, _) = Loop.inVirtualTime()
+        let papers = Count()
+        let message = Message<RuleDocument, Paper>("print", engine: engine) { _, _ in papers.up() }
+        let document = RuleDocument()
+        try engine.apply(message.rule(for: document, interval: .seconds(1), mode: .last, on: loop))
+        weak var (first, last): (Paper?, Paper?)
+        do {
+            let (one, two) = (Paper(), Paper())
+            (first, last) = (one, two)
+            message(document, one)
+            message(document, two)
+        }
+        #expect(first == nil && last != nil)
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(papers.value == 1 && last == nil)
+    }
+
+    @Test func aMessageWithoutInput() throws {
+        let engine = ThrottleEngine()
+        let (loop, _) = Loop.inVirtualTime()
+        let count = Count()
+        let message = Message<RuleDocument, Void>("close", engine: engine) { _, _ in count.up() }
+        try engine.apply(message.rule(for: RuleDocument.self, interval: .seconds(1), mode: .firstly, on: loop))
+        message(RuleDocument())
+        message(RuleDocument())
+        #expect(count.value == 1)
+    }
+
+    @Test func aMessageSentByItsOwnBodyGoesByTheRule() throws {
+        let stage = RuleScene()
+        let box = Box<Message<RuleDocument, Int>>()
+        box.value = Message("again", engine: stage.engine) { target, input in
+            stage.scene.write(input)
+            if input < 3 { box.value!(target, input + 1) }
+        }
+        let rule = box.value!.rule(for: RuleDocument.self, interval: .milliseconds(10), on: stage.loop)
+        try stage.engine.apply(rule)
+        box.value!(RuleDocument(), 0)
+        stage.scene.run()
+        #expect(stage.ran == [(10, 0), (20, 1), (30, 2), (40, 3)])
+        box.value = nil
+    }
+
+    // MARK: No limit
+
+    @Test(arguments: ThrottleRule.Mode.allCases)
+    func anIntervalOfZeroOrLessIsNoLimit(_ mode: ThrottleRule.Mode) throws {
+        for interval in [Duration.zero, .seconds(-5)] {
+            let stage = RuleScene()
+            let rule = stage.saving.rule(for: RuleDocument.self, interval: interval, mode: mode, on: stage.loop)
+            try stage.engine.apply(rule)
+            stage.send(0, 0, 1, to: RuleDocument())
+            #expect(stage.ran == [(0, 0), (0, 0), (1, 1)])
+        }
+    }
+
+    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
+    func anIntervalSetToZeroLetsTheNextMessageRunInThePlaceOfTheOneHeldBack(_ mode: ThrottleRule.Mode) throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, mode)
+        stage.scene.at(20) { rule.interval = .zero }
+        stage.send(10, 30, 40, to: RuleDocument())
+        #expect(stage.ran == [(30, 30), (40, 40)])
+    }
+
+    @Test func aHugeIntervalNeverEnds() throws {
+        for mode in ThrottleRule.Mode.allCases {
+            let stage = RuleScene()
+            let rule = stage.saving.rule(
+                for: RuleDocument.self, interval: .seconds(Int64.max), mode: mode, on: stage.loop)
+            try stage.engine.apply(rule)
+            stage.saving(RuleDocument(), 1)
+            #expect(stage.loop.run(mode: .default, for: .seconds(1_000_000)) != .stopped)
+            stage.saving(RuleDocument(), 2)
+            #expect(stage.ran.map(\.input) == (mode == .firstly ? [1] : []))
+            try stage.engine.discard(rule)
+            #expect(stage.ran.map(\.input) == (mode == .firstly ? [1] : [2]))
+        }
+    }
+
+    // MARK: Settings that change while the rule is applied
+
+    @Test func theNextMessageSeesAChangedInterval() throws {
+        let stage = RuleScene()
+        let (first, second) = (RuleDocument(), RuleDocument())
+        let firstly = try stage.limit(first, 1000, .firstly)
+        stage.scene.at(15) { firstly.interval = .milliseconds(10) }
+        stage.send(0, 10, 20, 25, to: first)
+        #expect(stage.ran == [(0, 0), (20, 20)])
+
+        let debounce = try stage.limit(second, 1000, .debounce)
+        stage.scene.at(110) { debounce.interval = .milliseconds(10) }
+        stage.send(100, 120, to: second)
+        #expect(stage.ran.dropFirst(2) == [RuleScene.Entry(130, 120)])
+    }
+
+    @Test func whatIsHeldBackIsNotMovedByAChangedInterval() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100)
+        stage.scene.at(10) { rule.interval = .milliseconds(1) }
+        stage.send(0, to: RuleDocument())
+        #expect(stage.ran == [(100, 0)])
+    }
+
+    @Test func theNextMessageSeesAChangedMode() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, .debounce)
+        stage.scene.at(15) { rule.mode = .firstly }
+        stage.scene.at(35) { rule.mode = .last }
+        stage.scene.at(500) { rule.mode = .firstly }
+        stage.send(10, 20, 30, 40, 120, 600, to: RuleDocument())
+        // 20 takes the place of 10, 30 is in its window; 40 begins a window that ends at 140.
+        #expect(stage.ran == [(20, 20), (140, 120), (600, 600)])
+    }
+
+    @Test func aMessageThatAFirstlyRuleIgnoresDoesNotTakeThePlaceOfOneHeldBack() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 1000, .firstly)
+        stage.scene.at(15) { rule.mode = .last }
+        stage.scene.at(25) { rule.mode = .firstly }
+        stage.send(10, 20, 30, 40, to: RuleDocument())
+        // Still in the window of 10, and yet 30 runs: or 20 would be lost for nothing.
+        #expect(stage.ran == [(10, 10), (30, 30)])
+    }
+
+    @Test func theNextMessageSeesAChangedLoop() throws {
+        let stage = RuleScene()
+        let (other, clock) = Loop.inVirtualTime()
+        let rule = try stage.limit(RuleDocument.self, 100)
+        stage.saving(RuleDocument(), 1)
+        rule.loop = other
+        #expect(rule.loop === other)
+        stage.saving(RuleDocument(), 2)
+        stage.scene.run()
+        #expect(stage.ran == [])
+        #expect(other.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(stage.ran.map(\.input) == [2] && clock.now == Loop.Instant(nanoseconds: 100_000_000))
+    }
+
+    @Test func aFirstlyRuleThatChangesItsLoopBeginsAnewSinceTheClockIsAnother() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, .firstly)
+        stage.saving(RuleDocument(), 1)
+        rule.loop = Loop.inVirtualTime().0
+        stage.saving(RuleDocument(), 2)
+        stage.saving(RuleDocument(), 3)
+        #expect(stage.ran.map(\.input) == [1, 2])
+    }
+
+    @Test func theNextMessageSeesAChangedPredicate() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, .firstly)
+        stage.scene.at(15) { rule.alwaysRun = { _, input in input == 20 } }
+        stage.scene.at(25) { rule.alwaysRun = nil }
+        stage.send(0, 10, 20, 30, to: RuleDocument())
+        #expect(stage.ran == [(0, 0), (20, 20)])
+    }
+
+    // MARK: The predicate
+
+    @Test func alwaysRunRunsAtOnceAndLeavesTheLimiterAlone() throws {
+        let stage = RuleScene()
+        let debounce = try stage.limit(RuleDocument.self, 100)
+        debounce.alwaysRun = { _, input in input % 2 == 1 }
+        stage.send(0, 51, 60, 99, to: RuleDocument())
+        #expect(stage.ran == [(51, 51), (99, 99), (160, 60)])
+
+        let other = RuleScene()
+        let firstly = try other.limit(RuleDocument.self, 100, .firstly)
+        firstly.alwaysRun = { _, input in input % 2 == 1 }
+        other.send(1, 10, 51, 60, 110, to: RuleDocument())
+        // The message at 1 has begun no window, the one at 51 has moved none.
+        #expect(other.ran == [(1, 1), (10, 10), (51, 51), (110, 110)])
+    }
+
+    @Test func alwaysRunIsAskedAboutTargetAndInput() throws {
+        let stage = RuleScene()
+        let chosen = RuleDocument()
+        let rule = stage.saving.rule(
+            for: RuleDocument.self, interval: .seconds(1), mode: .firstly, on: stage.loop,
+            alwaysRun: { [weak chosen] target, input in target === chosen && input > 5 })
+        try stage.engine.apply(rule)
+        for input in [1, 6] {
+            stage.saving(RuleDocument(), input)
+            stage.saving(chosen, input)
+        }
+        #expect(stage.ran.map(\.input) == [1, 6])
+    }
+
+    @Test func alwaysRunMayChangeTheRulesItself() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, .last)
+        rule.alwaysRun = { [engine = stage.engine, weak rule] _, _ in
+            rule.map { try? engine.discard($0) }
+            return false
+        }
+        stage.saving(RuleDocument(), 1)
+        #expect(stage.ran == [(0, 1)] && !rule.isApplied)
+    }
+
+    // MARK: The loop's end
+
+    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
+    func aLoopThatEndsRunsWhatItHoldsBackAndLimitsNothingAfterwards(_ mode: ThrottleRule.Mode) throws {
+        let stage = RuleScene()
+        try stage.limit(RuleDocument.self, 100, mode)
+        stage.saving(RuleDocument(), 1)
+        stage.loop.end()
+        #expect(stage.ran == [(0, 1)])
+        stage.saving(RuleDocument(), 2)
+        stage.saving(RuleDocument(), 3)
+        #expect(stage.ran == [(0, 1), (0, 2), (0, 3)])
+    }
+}

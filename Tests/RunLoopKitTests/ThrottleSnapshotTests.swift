@@ -1,0 +1,216 @@
+import Foundation
+import Testing
+
+@testable import RunLoopKit
+
+/// Persistent rules: what is saved, and what becomes of it at the next start, which is another engine here.
+@Suite struct RuleSnapshotTests {
+    typealias Snapshot = ThrottleEngine.Snapshot
+
+    @Test func persistentRulesAreAppliedAgainAtTheNextStart() throws {
+        let first = RuleScene()
+        try first.limit(RuleDraft.self, 250, .last, isPersistent: true)
+        try first.limit(RuleLetter.self, 100, .firstly)  // not persistent
+        try first.engine.apply(
+            first.purging.rule(
+                for: RuleDocument.self, interval: .seconds(6), mode: .firstly, on: first.loop, isPersistent: true))
+        let data = try JSONEncoder().encode(first.engine.snapshot())
+
+        let second = RuleScene()
+        try second.engine.apply(try JSONDecoder().decode(Snapshot.self, from: data), on: second.loop)
+        #expect(
+            second.engine.rules.map(\.description) == [
+                #""save" of class RuleDraft: last, 0.25 seconds"#,
+                #""purge" of type RuleDocument: firstly, 6.0 seconds"#,
+            ])
+        #expect(second.engine.rules.allSatisfy { $0.isPersistent && $0.loop === second.loop })
+        second.send(0, 10, to: RuleDraft())
+        #expect(second.ran == [(250, 10)])
+        #expect(try second.engine.snapshot() == first.engine.snapshot())
+    }
+
+    @Test func whatIsInTheSnapshot() throws {
+        let stage = RuleScene()
+        #expect(try stage.engine.snapshot() == decode(#"{"version":1,"rules":[]}"#))
+        let rule = try stage.limit(RuleDraft.self, 250, .last)
+        #expect(try stage.engine.snapshot().rules.isEmpty)
+        rule.isPersistent = true
+        #expect(try stage.engine.snapshot() == decode(snapshot(entry(target: draft))))
+        #expect(try stage.engine.snapshot().version == 1)
+    }
+
+    @Test func anObjectsRuleIsNeverPersistent() throws {
+        let stage = RuleScene()
+        let document = RuleDocument()
+        let rule = try stage.limit(document, 100)
+        rule.isPersistent = true
+        #expect(!rule.isPersistent)
+        #expect(try stage.engine.snapshot().rules.isEmpty)
+    }
+
+    @Test func aPersistentRuleForAPrivateTypeCannotBeSaved() throws {
+        let stage = RuleScene()
+        let message = Message<Hidden, Int>("save", engine: stage.engine) { _, _ in }
+        let rule = message.rule(for: Hidden.self, interval: .seconds(1), on: stage.loop, isPersistent: true)
+        try stage.engine.apply(rule)
+        #expect { try stage.engine.snapshot() } throws: { "\($0)".contains("private or local type") }
+        rule.isPersistent = false
+        #expect(try stage.engine.snapshot().rules.isEmpty)
+    }
+
+    private final class Hidden: Sendable {}
+
+    // MARK: Messages that come later
+
+    @Test func aRuleForAMessageThatIsDeclaredLaterTakesEffectThen() throws {
+        let engine = ThrottleEngine()
+        let (loop, _) = Loop.inVirtualTime()
+        let saved = try decode(snapshot(entry(target: draft)))
+        try engine.apply(saved, on: loop)
+        #expect(engine.rules.isEmpty && engine.waitingRules == saved.rules)
+        // Saving now loses nothing.
+        #expect(try engine.snapshot() == saved)
+
+        let log = Log<Int>()
+        let otherName = Message<RuleDocument, Int>("print", engine: engine) { _, _ in }
+        let otherKind = Message<RuleDocument.Type, Int>("save", engine: engine) { _, _ in }
+        let otherType = Message<RuleDraft, Int>("save", engine: engine) { _, _ in }
+        #expect(engine.rules.isEmpty)
+        let saving = Message<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
+        #expect(engine.rules.count == 1 && engine.waitingRules.isEmpty)
+        saving(RuleDraft(), 1)
+        saving(RuleDraft(), 2)
+        #expect(log.entries == [])
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(log.entries == [2])
+        withExtendedLifetime((otherName, otherKind, otherType)) {}
+    }
+
+    /// As declared in a program: the constant is made when it is used first.
+    @Test func aLazyConstantFindsItsRuleWhenItIsUsedFirst() throws {
+        let json = """
+            {"version":1,"rules":[{"message":"ring","type":"\(name(of: RuleBell.self))","isStatic":false,\
+            "target":"\(name(of: RuleBell.self))","intervalNanoseconds":3600000000000,"mode":"firstly"}]}
+            """
+        let (loop, _) = Loop.inVirtualTime()
+        try ThrottleEngine.shared.apply(try decode(json), on: loop)
+        let bell = RuleBell()
+        for _ in 1...3 { bell.ring() }
+        #expect(bell.rings.value == 1)
+        let rules = ThrottleEngine.shared.rules(for: bell)
+        #expect(rules.count == 1)
+        for rule in rules { try ThrottleEngine.shared.discard(rule) }
+        bell.ring()
+        #expect(bell.rings.value == 2)
+    }
+
+    @Test func aRuleForATypeThatIsNotThereWaits() throws {
+        let stage = RuleScene()
+        let saved = try decode(snapshot(entry(target: "7Nowhere4GoneC"), entry(target: draft)))
+        try stage.engine.apply(saved, on: stage.loop)
+        #expect(stage.engine.rules.count == 1 && stage.engine.waitingRules == [saved.rules[0]])
+        #expect("\(saved.rules[0])" == #""save" of class 7Nowhere4GoneC: last, 0.25 seconds"#)
+        stage.engine.discardWaitingRules()
+        #expect(stage.engine.waitingRules.isEmpty && stage.engine.rules.count == 1)
+    }
+
+    @Test func aRuleThatFindsAnotherInItsWayWhenItsMessageIsDeclaredWaitsForThatOnesEnd() throws {
+        let engine = ThrottleEngine()
+        let (loop, _) = Loop.inVirtualTime()
+        try engine.apply(try decode(snapshot(entry(target: document))), on: loop)
+        try engine.apply(try decode(snapshot(entry(target: draft))), on: loop)
+        #expect(engine.waitingRules.count == 2)
+        let saving = Message<RuleDocument, Int>("save", engine: engine) { _, _ in }
+        #expect(engine.rules.map(\.subject) == [#""save" of class RuleDocument"#] && engine.waitingRules.count == 1)
+        try engine.discard(engine.rules[0])
+        #expect(engine.rules.map(\.subject) == [#""save" of class RuleDraft"#] && engine.waitingRules.isEmpty)
+        withExtendedLifetime(saving) {}
+    }
+
+    @Test func applyingASnapshotTwiceReplaces() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDraft.self, 1, .firstly)
+        rule.alwaysRun = { _, input in input == 7 }
+        let saved = try decode(snapshot(entry(target: draft), entry(target: "7Nowhere4GoneC")))
+        for _ in 1...2 { try stage.engine.apply(saved) }
+        // The rule in force is the same, with its loop and its predicate.
+        #expect(areSame(stage.engine.rules, [rule]) && stage.engine.waitingRules.count == 1)
+        #expect(rule.interval == .milliseconds(250) && rule.mode == .last && rule.isPersistent)
+        #expect(rule.loop === stage.loop && rule.alwaysRun != nil)
+    }
+
+    // MARK: What makes no sense
+
+    @Test func anUnknownVersionIsAClearErrorWhateverElseIsThere() {
+        for json in [#"{"version":2,"rules":[]}"#, #"{"version":2,"rules":"in another form"}"#, #"{"version":-1}"#] {
+            #expect {
+                try decode(json)
+            } throws: {
+                "\($0)".hasPrefix("snapshot of rules: unknown version") && "\($0)".hasSuffix("knows version 1")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "", "{", "[]", "7", "null", #"{"rules":[]}"#, #"{"version":1}"#, #"{"version":"1","rules":[]}"#,
+        #"{"version":1,"rules":[{}]}"#, #"{"version":1,"rules":[{"message":"save"}]}"#,
+    ])
+    func aCorruptSnapshotIsADecodingError(_ json: String) {
+        #expect(throws: DecodingError.self) { try decode(json) }
+    }
+
+    @Test func anUnknownModeAndAFractionalIntervalAreDecodingErrors() {
+        for change in [("\"last\"", "\"lately\""), ("250000000", "0.5"), ("250000000", "99999999999999999999")] {
+            let json = snapshot(entry(target: draft)).replacing(change.0, with: change.1)
+            #expect(throws: DecodingError.self) { try decode(json) }
+        }
+    }
+
+    @Test func aSnapshotThatMakesNoSenseLeavesTheRunningRulesAlone() throws {
+        let stage = RuleScene()
+        let standing = try stage.limit(RuleLetter.self, 77, .firstly)
+        let bad: [(String, String)] = [
+            // Nothing before or after the bad rule counts.
+            (snapshot(entry(target: draft), entry(target: document)), "class RuleLetter: firstly, 0.077"),
+            (snapshot(entry(target: draft), entry(target: name(of: RuleExpressLetter.self))), "discard that one first"),
+            (snapshot(entry(target: draft), entry(target: "Si")), "Int does not have this message"),
+        ]
+        for (json, text) in bad {
+            #expect { try stage.engine.apply(try decode(json)) } throws: { "\($0)".contains(text) }
+        }
+        let twice = snapshot(entry(target: draft), entry(target: document))
+        try stage.engine.discard(standing)
+        #expect { try stage.engine.apply(try decode(twice)) } throws: { "\($0)".contains("two rules for one class") }
+        #expect(stage.engine.rules.isEmpty && stage.engine.waitingRules.isEmpty)
+    }
+
+    // MARK: Helpers
+
+    private var document: String { name(of: RuleDocument.self) }
+    private var draft: String { name(of: RuleDraft.self) }
+
+    private func name(of type: Any.Type) -> String { lastingName(of: type)! }
+
+    private func entry(target: String) -> String {
+        """
+        {"message":"save","type":"\(document)","isStatic":false,"target":"\(target)",\
+        "intervalNanoseconds":250000000,"mode":"last"}
+        """
+    }
+
+    private func snapshot(_ entries: String...) -> String {
+        #"{"version":1,"rules":["# + entries.joined(separator: ",") + "]}"
+    }
+
+    @discardableResult
+    private func decode(_ json: String) throws -> Snapshot {
+        try JSONDecoder().decode(Snapshot.self, from: Data(json.utf8))
+    }
+}
+
+/// Used by one test only: its message is not declared before.
+final class RuleBell: Sendable {
+    let rings = Count()
+    private static let ringing = Message<RuleBell, Void>("ring") { bell, _ in bell.rings.up() }
+    func ring() { RuleBell.ringing(self) }
+}

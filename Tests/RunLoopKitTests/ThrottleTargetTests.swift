@@ -1,0 +1,180 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Rules and the objects they are for: who keeps whom, and what becomes of the rule when the object goes.
+@Suite struct RuleTargetTests {
+    @Test func aRuleDoesNotRetainItsObjectAndDiscardsItselfWithIt() throws {
+        let stage = RuleScene()
+        let rule: MessageRule<RuleDocument, Int>
+        weak var gone: RuleDocument?
+        do {
+            let document = RuleDocument()
+            gone = document
+            rule = try stage.limit(document, 100, .firstly)
+            stage.saving(document, 1)
+            #expect(rule.isApplied && stage.engine.rules.count == 1)
+        }
+        #expect(gone == nil && !rule.isApplied && stage.engine.rules.isEmpty)
+        #expect { try stage.engine.discard(rule) } throws: { "\($0)".contains("is not applied") }
+        #expect { try stage.engine.apply(rule) } throws: { "\($0)".contains("the object has gone") }
+    }
+
+    @Test func discardingARuleWhoseObjectHasGoneIsAnError() throws {
+        let stage = RuleScene()
+        let rule: MessageRule<RuleDocument, Int>
+        do { rule = try stage.limit(RuleDocument(), 100) }
+        #expect { try stage.engine.discard(rule) } throws: { "\($0)".contains("is not applied") }
+    }
+
+    @Test func anObjectAtTheAddressOfOneThatHasGoneInheritsNothing() throws {
+        let stage = RuleScene()
+        var met = 0
+        for _ in 0..<1000 where met < 20 {
+            var document: RuleDocument? = RuleDocument()
+            let address = ObjectIdentifier(document!)
+            let rule = try stage.limit(document!, 100, .firstly)
+            stage.saving(document!, 0)
+            document = nil
+            // The allocator is likely to give the same place again, if not at once. The others are kept till then.
+            var kept: [RuleDocument] = []
+            repeat { kept.append(RuleDocument()) } while ObjectIdentifier(kept.last!) != address && kept.count < 64
+            let newcomer = kept.last!
+            guard ObjectIdentifier(newcomer) == address else { continue }
+            met += 1
+            let before = stage.ran.count
+            stage.saving(newcomer, 1)
+            stage.saving(newcomer, 2)
+            #expect(stage.ran.count == before + 2 && !rule.isApplied)
+            #expect(stage.engine.rules(for: newcomer).isEmpty)
+            // And it may have a rule of its own, with a window of its own.
+            try stage.limit(newcomer, 100, .firstly)
+            stage.saving(newcomer, 3)
+            stage.saving(newcomer, 4)
+            #expect(stage.ran.count == before + 3)
+        }
+        #expect(met > 0, "the address never came again")
+    }
+
+    @Test func aRuleAppliedForAnObjectAtAnAddressOfOneThatHasGoneTakesNothingOver() throws {
+        let stage = RuleScene()
+        var met = 0
+        for _ in 0..<1000 where met < 20 {
+            var document: RuleDocument? = RuleDocument()
+            let address = ObjectIdentifier(document!)
+            let old = try stage.limit(document!, 100, .firstly)
+            stage.saving(document!, 0)
+            document = nil
+            var kept: [RuleDocument] = []
+            repeat { kept.append(RuleDocument()) } while ObjectIdentifier(kept.last!) != address && kept.count < 64
+            guard let newcomer = kept.last, ObjectIdentifier(newcomer) == address else { continue }
+            met += 1
+            let new = try stage.limit(newcomer, 100, .firstly)
+            let before = stage.ran.count
+            stage.saving(newcomer, 1)
+            #expect(stage.ran.count == before + 1 && new.isApplied && !old.isApplied)
+        }
+        #expect(met > 0, "the address never came again")
+    }
+
+    @Test func rulesOfObjectsThatHaveGoneDoNotPileUp() throws {
+        let stage = RuleScene()
+        weak var early: ThrottleRule?
+        do { early = try stage.limit(RuleDocument(), 100) }
+        // Never listed, and kept at addresses of their own so that none is found by chance.
+        var kept: [RuleDocument] = []
+        for _ in 0..<100 {
+            kept.append(RuleDocument())
+            try stage.limit(RuleDocument(), 100)
+        }
+        #expect(early == nil)
+    }
+
+    @Test func whatIsHeldBackKeepsItsTargetUntilItHasRun() throws {
+        let stage = RuleScene()
+        weak var gone: RuleDocument?
+        do {
+            let document = RuleDocument()
+            gone = document
+            try stage.limit(document, 100)
+            stage.saving(document, 1)
+        }
+        #expect(gone != nil && stage.engine.rules.count == 1)
+        stage.scene.run()
+        #expect(stage.ran == [(100, 1)] && gone == nil && stage.engine.rules.isEmpty)
+    }
+
+    @Test func whatAMessageTakesThePlaceOfIsLetGoOf() throws {
+        let stage = RuleScene()
+        try stage.limit(RuleDocument.self, 100)
+        weak var gone: RuleDocument?
+        do {
+            let document = RuleDocument()
+            gone = document
+            stage.saving(document, 1)
+        }
+        #expect(gone != nil)
+        stage.saving(RuleDocument(), 2)
+        #expect(gone == nil)
+    }
+
+    @Test(arguments: ThrottleRule.Mode.allCases)
+    func aMessageSentByATargetsDeinitRunsAtOnce(_ mode: ThrottleRule.Mode) throws {
+        final class Diary: Sendable {
+            let goes: @Sendable (Diary) -> Void
+            init(_ goes: @escaping @Sendable (Diary) -> Void) { self.goes = goes }
+            deinit { goes(self) }
+        }
+        for hasOwnRule in [false, true] {
+            let engine = ThrottleEngine()
+            let (loop, _) = Loop.inVirtualTime()
+            let count = Count()
+            let saving = Message<Diary, Int>("save", engine: engine) { _, _ in count.up() }
+            try engine.apply(saving.rule(for: Diary.self, interval: .seconds(1), mode: mode, on: loop))
+            do {
+                let diary = Diary { saving($0, 1) }
+                if hasOwnRule { try engine.apply(saving.rule(for: diary, interval: .seconds(1), mode: mode, on: loop)) }
+            }
+            #expect(count.value == 1 && engine.rules.count == 1)
+        }
+    }
+
+    @Test func whatARuleCapturedIsLetGoOfWithoutALock() throws {
+        final class Caller: Sendable {
+            let goes: @Sendable () -> Void
+            init(_ goes: @escaping @Sendable () -> Void) { self.goes = goes }
+            deinit { goes() }
+        }
+        let stage = RuleScene()
+        let goes = Count()
+        let makeCaller = {
+            Caller { [engine = stage.engine, saving = stage.saving] in
+                goes.up()
+                _ = engine.rules
+                saving(RuleDocument(), 0)
+            }
+        }
+        func makeRule() -> MessageRule<RuleDocument, Int> {
+            let caller = makeCaller()
+            let rule = stage.rule(for: RuleDocument.self, 100, .last)
+            rule.alwaysRun = { _, _ in withExtendedLifetime(caller) { false } }
+            return rule
+        }
+        try stage.engine.apply(makeRule())
+        try stage.engine.apply(makeRule())
+        #expect(goes.value == 1)
+        (stage.engine.rules[0] as? MessageRule<RuleDocument, Int>)?.alwaysRun = nil
+        #expect(goes.value == 2)
+        try stage.engine.apply(makeRule())
+        try stage.engine.discard(stage.engine.rules[0])
+        #expect(goes.value == 3)
+        do {
+            let caller = makeCaller()
+            let document = RuleDocument()
+            let rule = stage.rule(for: document, 100)
+            rule.alwaysRun = { _, _ in withExtendedLifetime(caller) { false } }
+            try stage.engine.apply(rule)
+        }
+        #expect(stage.engine.rules.isEmpty && goes.value == 4)
+    }
+}
