@@ -8,7 +8,9 @@ import Foundation
 struct RunLoopBenchmarks {
     static let name = "RunLoopBenchmarks"
 
-    static let scenarios: [any Scenario] = [TimerAccuracy(), WakeRoundTrip(), KeepaliveJob(), RateLimitCall()]
+    static let scenarios: [any Scenario] = [
+        TimerAccuracy(), WakeRoundTrip(), KeepaliveJob(), RateLimitCall(), MessageCall(),
+    ]
 
     // Not async: the initial thread is one of the two that play in some scenarios.
     static func main() {

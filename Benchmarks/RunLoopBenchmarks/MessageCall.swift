@@ -1,0 +1,104 @@
+import RunLoopKit
+
+/// What it costs that a method can be limited: it is called directly, and through a `Message`, without a rule and
+/// inside a rule's window.
+struct MessageCall: Scenario {
+    let name = "message-call"
+    let summary = "A method is called through a message: without a rule, and inside a rule's window."
+
+    func run(_ effort: Effort) throws -> Outcome {
+        // Each operation is a thousand calls.
+        let effort = Effort(
+            timerRounds: 0, periodsPerRound: 0, operationRounds: effort.operationRounds,
+            operationsPerRound: effort.operationsPerRound / 10)
+        let subjects: [any OperationSubject] = [
+            DirectCalls(), MessageCalls(Outcome.kit),
+            try MessageCalls("another object's rule") { counter in (Counter(), .firstly) },
+            try MessageCalls("rule, firstly") { ($0, .firstly) },
+            try MessageCalls("rule, last") { ($0, .last) },
+            try MessageCalls("rule, debounce") { ($0, .debounce) },
+            try MessageCalls("class's rule, firstly") { _ in (nil, .firstly) },
+            try MessageCalls("class's rule, debounce") { _ in (nil, .debounce) },
+            ClockReads(),
+        ]
+        return Outcome(
+            scenario: name,
+            title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) times 1,000 calls",
+            rows: subjects.measured(name, effort), bare: "direct",
+            notes: [
+                "The times are for 1,000 calls: microseconds here are nanoseconds for one.",
+                "\(Outcome.kit): no rule for the message. Other objects' rules make it look for one, in vain.",
+                "A rule's calls come inside its window: they are ignored or held back.",
+                "clock_gettime: for comparison. A rule reads the clock once.",
+            ])
+    }
+}
+
+/// Has a method that does next to nothing, twice.
+private final class Counter: @unchecked Sendable {
+    private(set) var sum = 0
+
+    @inline(never)
+    func addDirectly(_ number: Int) { sum &+= number }
+
+    static func addition(_ engine: ThrottleEngine) -> Message<Counter, Int> {
+        Message("add", engine: engine) { counter, number in counter.sum &+= number }
+    }
+}
+
+private final class DirectCalls: OperationSubject {
+    let name = "direct"
+    private let counter = Counter()
+
+    func measure(_ count: Int) -> Int64 {
+        let start = monotonicNow()
+        for number in 0..<(1000 * count) { counter.addDirectly(number) }
+        return monotonicNow() - start
+    }
+}
+
+private final class MessageCalls: OperationSubject {
+    let name: String
+    private let counter = Counter()
+    private let engine = ThrottleEngine()
+    private let addition: Message<Counter, Int>
+    /// An object keeps no rule alive, nor a rule its object.
+    private var target: Counter?
+
+    init(_ name: String) {
+        self.name = name
+        addition = Counter.addition(engine)
+    }
+
+    /// - Parameter rule: Whose rule, nil for the class's, and in which mode.
+    convenience init(_ name: String, rule: (Counter) -> (Counter?, ThrottleRule.Mode)) throws {
+        self.init(name)
+        let (target, mode) = rule(counter)
+        self.target = target
+        let made =
+            if let target {
+                addition.rule(for: target, interval: .seconds(3600), mode: mode, on: .current)
+            } else {
+                addition.rule(for: Counter.self, interval: .seconds(3600), mode: mode, on: .current)
+            }
+        try engine.apply(made)
+    }
+
+    func measure(_ count: Int) -> Int64 {
+        let start = monotonicNow()
+        for number in 0..<(1000 * count) { addition(counter, number) }
+        return monotonicNow() - start
+    }
+}
+
+private final class ClockReads: OperationSubject {
+    let name = "clock_gettime"
+
+    func measure(_ count: Int) -> Int64 {
+        let start = monotonicNow()
+        var sum: Int64 = 0
+        for _ in 0..<(1000 * count) { sum &+= monotonicNow() }
+        precondition(sum != 0)
+        return monotonicNow() - start
+    }
+}
