@@ -6,7 +6,7 @@ struct RunLoopDemo {
     static let name = "RunLoopDemo"
 
     /// All subcommands; the first one is run when none is named.
-    static let commands: [any Command] = [TraceCommand(), KeepAliveCommand()]
+    static let commands: [any Command] = [TraceCommand(), KeepAliveCommand(), RulesCommand()]
 
     // Not async: an async main would give the initial thread, and with it `Loop.main`, away.
     static func main() {

@@ -6,6 +6,9 @@ enum ExitCode: Int32 {
     /// The command line makes no sense (EX_USAGE).
     case usage = 64
 
+    /// What was read makes no sense (EX_DATAERR).
+    case badData = 65
+
     /// Ended by SIGINT: 128 and the signal's number, as shells do it.
     case interrupted = 130
 

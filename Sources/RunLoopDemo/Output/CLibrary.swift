@@ -44,6 +44,33 @@ func poll(for limit: Duration, until condition: () throws -> Bool) rethrows -> B
     return true
 }
 
+/// Runs this program once more, with the same input, output and environment, and waits for its end. Returns its exit
+/// code; 128 and the signal's number if one ended it.
+func runThisProgramAgain(_ arguments: [String]) throws -> Int32 {
+    // The link is followed here: in the other process it would be another one.
+    guard let path = realpath("/proc/self/exe", nil) else { throw ProgramError(errno) }
+    defer { free(path) }
+    var words: [UnsafeMutablePointer<CChar>?] = ([RunLoopDemo.name] + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    var process = pid_t()
+    let error = posix_spawn(&process, path, nil, nil, &words, environ)
+    guard error == 0 else { throw ProgramError(error) }
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0 {
+        guard errno == EINTR else { throw ProgramError(errno) }
+    }
+    let signal = status & 0x7F
+    return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+}
+
+struct ProgramError: Error, CustomStringConvertible {
+    private let code: Int32
+
+    init(_ code: Int32) { self.code = code }
+
+    var description: String { "cannot start this program again: \(String(cString: strerror(code)))" }
+}
+
 func leave(with code: ExitCode) -> Never {
     exit(code.rawValue)
 }

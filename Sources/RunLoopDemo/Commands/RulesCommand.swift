@@ -1,0 +1,45 @@
+/// `RunLoopDemo rules`: methods that are limited from outside, and rules that outlive the program.
+struct RulesCommand: Command {
+    private enum Format: String, CaseIterable {
+        case text, json
+    }
+
+    let name = "rules"
+    let summary = "Limits a method from outside: for an object, for a class, and from one run to the next."
+    let discussion = """
+        A class declares its method 'save' as a message. Callers just call 'save'; rules decide when it runs. The story
+        plays in virtual time: its seconds pass at once.
+
+        Rules for classes can be kept. With '--file' the first run saves its rule there, as JSON and in one step, and a
+        later run finds it and applies it: run it twice. Without '--file' the program plays both runs: it keeps the rule
+        in a temporary file and starts itself a second time. A file with something else in it is one line on stderr and
+        exit code 65; the file, and the rules in force, are left alone.
+
+        With '--format json' each line is an object: "chapter" ("object", "class", "conflict", "predicate", "keep" or
+        "again"), "t" (milliseconds of virtual time since the chapter began), "event" ("apply", "refused", "call",
+        "run", "change", "discard", "save", "load" or "list") and "text".
+        """
+    let options: [Option] = [
+        .value("file", "PATH", "Where the rule is kept from run to run. Default: a temporary file."),
+        .value("format", "text|json", "For people, or for programs. Default: text."),
+    ]
+
+    func run(_ arguments: Arguments) throws -> ExitCode {
+        let format = try arguments.choice("format", default: Format.text)
+        let path = arguments.value(of: "file")
+        if path == "" { throw UsageError("--file needs a path") }
+        Interruption.heed(in: [.default])
+        let log = RulesLog(isJSON: format == .json)
+        do {
+            if let path {
+                try RulesRuns(log: log, file: RulesFile(path: path)).playOne()
+            } else {
+                return try RulesRuns.playBoth(log: log, formatName: format.rawValue)
+            }
+        } catch let error as RulesFile.NoSnapshot {
+            StandardError.write("\(RunLoopDemo.name): \(error.message)\n")
+            return .badData
+        }
+        return .success
+    }
+}

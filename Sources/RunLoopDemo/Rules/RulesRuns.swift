@@ -1,0 +1,60 @@
+import RunLoopKit
+
+/// Rules that outlive the program: one run saves a rule, the next one finds it.
+struct RulesRuns {
+    let log: RulesLog
+    let file: RulesFile
+    private let engine = ThrottleEngine.shared
+
+    init(log: RulesLog, file: RulesFile) { (self.log, self.file) = (log, file) }
+
+    /// Plays both runs: the second one is another process.
+    static func playBoth(log: RulesLog, formatName: String) throws -> ExitCode {
+        let file = RulesFile.temporary()
+        defer { file.remove() }
+        try RulesRuns(log: log, file: file).playOne()
+        guard !Interruption.isRequested else { return .success }
+        return ExitCode(rawValue: try runThisProgramAgain(["rules", "--file", file.path, "--format", formatName]))
+            ?? .failure
+    }
+
+    /// Plays the first run if there is no file, and the next one if there is. Nothing is said or applied before the
+    /// file has been read.
+    func playOne() throws {
+        if let snapshot = try file.read() {
+            try playAgain(snapshot)
+        } else {
+            try RulesStory(log: log).tell()
+            if !Interruption.isRequested { try playFirst() }
+        }
+    }
+
+    private func playFirst() throws {
+        log.begin(.keep, "5. The first run applies a persistent rule, and saves it")
+        let rule = Document.rule(for: Document.self, .seconds(2), .last, on: log.loop, isPersistent: true)
+        try engine.apply(rule)
+        log.say(.apply, "\(rule)")
+        let diary = Document("diary", log)
+        log.loop.play([(0, diary, "Monday"), (500, diary, "Tuesday")])
+        try file.write(engine.snapshot())
+        log.say(.save, "\(rule) → \(file.path)")
+    }
+
+    private func playAgain(_ snapshot: ThrottleEngine.Snapshot) throws {
+        do {
+            try engine.apply(snapshot, on: log.loop)
+        } catch {
+            throw RulesFile.NoSnapshot(message: file.refusal(error))
+        }
+        log.begin(.again, "6. A later run finds the rule; nobody makes one")
+        for rule in snapshot.rules { log.say(.load, "\(rule)") }
+        log.say(.list, "in force: \(list(engine.rules)); waiting for their message: \(list(engine.waitingRules))")
+        let diary = Document("diary", log)
+        log.loop.play([(0, diary, "Wednesday"), (500, diary, "Thursday")])
+        log.say(.list, "in force since the message was first used: \(list(engine.rules))")
+    }
+
+    private func list(_ rules: [some CustomStringConvertible]) -> String {
+        rules.isEmpty ? "none" : rules.map(\.description).joined(separator: ", ")
+    }
+}
