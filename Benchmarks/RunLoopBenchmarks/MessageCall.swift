@@ -7,10 +7,10 @@ struct MessageCall: Scenario {
     let summary = "A method is called through a message: without a rule, and inside a rule's window."
 
     func run(_ effort: Effort) throws -> Outcome {
-        // Each operation is a thousand calls.
+        // Each operation is a thousand calls; a round is short enough to be over before others take the machine.
         let effort = Effort(
             timerRounds: 0, periodsPerRound: 0, operationRounds: effort.operationRounds,
-            operationsPerRound: effort.operationsPerRound / 10)
+            operationsPerRound: max(1, effort.operationsPerRound / 100))
         let subjects: [any OperationSubject] = [
             DirectCalls(), MessageCalls(Outcome.kit),
             try MessageCalls("another object's rule") { counter in (Counter(), .firstly) },

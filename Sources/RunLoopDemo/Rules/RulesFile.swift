@@ -23,7 +23,7 @@ struct RulesFile {
         } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
             return nil
         } catch let error as CocoaError {
-            throw Inaccessible(description: "cannot read \(path.debugDescription) (\(error.code.rawValue))")
+            throw Inaccessible(description: "cannot read \(path.debugDescription): \(reason(error))")
         } catch {
             throw NoSnapshot(message: refusal(error))
         }
@@ -36,8 +36,13 @@ struct RulesFile {
         do {
             try encoder.encode(snapshot).write(to: URL(filePath: path), options: .atomic)
         } catch let error as CocoaError {
-            throw Inaccessible(description: "cannot write \(path.debugDescription) (\(error.code.rawValue))")
+            throw Inaccessible(description: "cannot write \(path.debugDescription): \(reason(error))")
         }
+    }
+
+    private func reason(_ error: CocoaError) -> String {
+        guard let cause = error.underlying as? POSIXError else { return "error \(error.code.rawValue)" }
+        return String(cString: strerror(cause.code.rawValue))
     }
 
     func remove() { try? FileManager.default.removeItem(atPath: path) }

@@ -37,7 +37,7 @@ struct RulesRuns {
         let diary = Document("diary", log)
         log.loop.play([(0, diary, "Monday"), (500, diary, "Tuesday")])
         try file.write(engine.snapshot())
-        log.say(.save, "\(rule) → \(file.path)")
+        log.say(.save, "1 rule, to \(file.path)")
     }
 
     private func playAgain(_ snapshot: ThrottleEngine.Snapshot) throws {
@@ -46,15 +46,13 @@ struct RulesRuns {
         } catch {
             throw RulesFile.NoSnapshot(message: file.refusal(error))
         }
-        log.begin(.again, "6. A later run finds the rule; nobody makes one")
+        log.begin(.again, "6. A later run, another process, finds the rule: nobody has to make it again")
         for rule in snapshot.rules { log.say(.load, "\(rule)") }
-        log.say(.list, "in force: \(list(engine.rules)); waiting for their message: \(list(engine.waitingRules))")
+        if engine.rules.isEmpty { log.say(.list, "waiting for its message, which nobody has used yet") }
         let diary = Document("diary", log)
         log.loop.play([(0, diary, "Wednesday"), (500, diary, "Thursday")])
-        log.say(.list, "in force since the message was first used: \(list(engine.rules))")
-    }
-
-    private func list(_ rules: [some CustomStringConvertible]) -> String {
-        rules.isEmpty ? "none" : rules.map(\.description).joined(separator: ", ")
+        log.say(
+            .list,
+            "in force since the message was first used: \(engine.rules.map(\.description).joined(separator: ", "))")
     }
 }

@@ -38,7 +38,8 @@ struct RulesStory {
     }
 
     private func limitAClass() throws {
-        log.begin(.class, "2. A rule for a class counts all its objects together; an object's own rule goes first")
+        log.begin(
+            .class, "2. A rule for a class counts all its objects together, but an object's own rule goes before it")
         let rule = Document.rule(for: Document.self, .seconds(1), .debounce, on: loop)
         try apply(rule)
         let own = novel.rule(.seconds(1), .firstly, on: loop)

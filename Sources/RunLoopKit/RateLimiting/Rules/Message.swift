@@ -35,8 +35,8 @@ public final class Message<Target: Sendable, Input: Sendable>: @unchecked Sendab
     @usableFromInline let body: @Sendable (_ target: Target, _ input: Input) -> Void
 
     /// Nil for a static message.
-    private let objectOf: (@Sendable (Target) -> AnyObject)?
-    private let typeOf: @Sendable (Target) -> Any.Type
+    @usableFromInline let objectOf: (@Sendable (Target) -> AnyObject)?
+    @usableFromInline let typeOf: @Sendable (Target) -> Any.Type
 
     private init(
         _ name: String, _ engine: ThrottleEngine, of declaringType: Any.Type,
@@ -47,7 +47,7 @@ public final class Message<Target: Sendable, Input: Sendable>: @unchecked Sendab
         self.objectOf = objectOf
         self.typeOf = typeOf
         book = RuleBook(name, of: declaringType, isStatic: objectOf == nil, engine: engine) { book, type, settings in
-            MessageRule<Target, Input>(body, in: book, for: .type(type), settings)
+            MessageRule<Target, Input>(in: book, for: .type(type), settings)
         }
         engine.register(book)
     }
@@ -71,49 +71,20 @@ public final class Message<Target: Sendable, Input: Sendable>: @unchecked Sendab
         }
     }
 
-    // MARK: By the rules
-
-    @usableFromInline
+    // Inlined into the caller's module, where the types are known: it is several times faster then.
+    @inlinable
     func sendByRules(_ target: Target, _ input: Input) {
-        var askedRule: MessageRule<Target, Input>?
-        while true {
-            switch decide(target, asked: askedRule) {
-            case .run: return body(target, input)
-            case .ignore: return
-            case .ask(let rule, let alwaysRun):
-                if alwaysRun(target, input) { return body(target, input) }
-                // Not decided yet: the rule may have changed or gone meanwhile.
-                askedRule = rule
-            case .hold(let delayed):
-                // A loop that has ended holds nothing back.
-                guard !isGoing(target), delayed(target, input) else { return body(target, input) }
-                return
-            }
-        }
-    }
-
-    /// - Parameter asked: The rule whose predicate has said no.
-    private func decide(_ target: Target, asked: MessageRule<Target, Input>?) -> MessageRule<Target, Input>.Decision {
-        var remains = RuleBook.Remains()
-        var superseded: DelayedMessage<Target, Input>?
-        let decision = book.lock.withLock { () -> MessageRule<Target, Input>.Decision in
-            guard let found = book.rule(for: objectOf?(target), of: typeOf(target), &remains) else { return .run }
+        let verdict = book.verdict(on: objectOf?(target), of: typeOf(target)) { rule in
             // The book's rules were all made by this message.
-            let rule = unsafeDowncast(found, to: MessageRule<Target, Input>.self)
-            if rule !== asked, let alwaysRun = rule.predicate { return .ask(rule, alwaysRun) }
-            return rule.decide(superseding: &superseded)
+            unsafeDowncast(rule, to: MessageRule<Target, Input>.self).alwaysRun?(target, input) ?? false
         }
-        // What it held back was sent earlier than this message, which takes its place.
-        superseded?.cancel()
-        withExtendedLifetime(remains) {}
-        return decision
-    }
-
-    /// Whether the target is an object whose `deinit` runs: nothing may keep it any more.
-    private func isGoing(_ target: Target) -> Bool {
-        guard let object = objectOf?(target) else { return false }
-        weak let reference = object
-        return reference == nil
+        switch verdict {
+        case .run: body(target, input)
+        case .ignore: break
+        case .hold(let delayed):
+            // A loop that has ended holds nothing back.
+            if !delayed.hold({ [body] in body(target, input) }) { body(target, input) }
+        }
     }
 }
 
@@ -154,7 +125,7 @@ extension Message where Target: AnyObject {
         for object: Target, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
         alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil
     ) -> MessageRule<Target, Input> {
-        MessageRule(body, in: book, for: .object(object), .init(interval, mode, loop, false), alwaysRun)
+        MessageRule(in: book, for: .object(object), .init(interval, mode, loop, false), alwaysRun)
     }
 
     /// Makes a rule for a class and its subclasses: it counts the messages to all their objects together. It does
@@ -171,7 +142,7 @@ extension Message where Target: AnyObject {
         for type: Target.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
         isPersistent: Bool = false, alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil
     ) -> MessageRule<Target, Input> {
-        MessageRule(body, in: book, for: .type(type), .init(interval, mode, loop, isPersistent), alwaysRun)
+        MessageRule(in: book, for: .type(type), .init(interval, mode, loop, isPersistent), alwaysRun)
     }
 }
 
@@ -195,6 +166,6 @@ extension Message {
         for type: Declaring.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
         isPersistent: Bool = false, alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil
     ) -> MessageRule<Target, Input> where Target == Declaring.Type {
-        MessageRule(body, in: book, for: .type(type), .init(interval, mode, loop, isPersistent), alwaysRun)
+        MessageRule(in: book, for: .type(type), .init(interval, mode, loop, isPersistent), alwaysRun)
     }
 }

@@ -2,18 +2,27 @@ import Synchronization
 
 /// The rules of one message.
 ///
-/// Objects' rules are found by address, types' rules by walking through them: there are few. Its lock guards them, their
-/// settings and their states, and is never held when something is let go of that may call back: what has to go is
+/// Objects' rules are found by address, types' rules by walking through them: there are few. Its lock guards them,
+/// their settings and their states, and is never held when something is let go of that may call back: what has to go is
 /// collected in `Remains`. Order of locks: the engine's, this one, a limiter's, a loop's.
+///
+/// It knows nothing of the types of targets and inputs: sending a message would be many times slower in generic code.
 @usableFromInline
 final class RuleBook: @unchecked Sendable {
     typealias MakeRule = @Sendable (RuleBook, Any.Type, ThrottleRule.Settings) -> ThrottleRule
+
+    /// What is to be done with a message.
+    @usableFromInline
+    enum Verdict {
+        case run, ignore
+        case hold(DelayedMessage)
+    }
 
     /// What is to be let go of without the lock.
     struct Remains {
         var rules: [ThrottleRule] = []
         var objects: [AnyObject] = []
-        var delayed: [any Flushable] = []
+        var delayed: [DelayedMessage] = []
 
         /// Runs what discarded rules held back, and lets go of everything.
         consuming func settle() { for delayed in delayed { delayed.flush() } }
@@ -50,10 +59,59 @@ final class RuleBook: @unchecked Sendable {
         makeRule(self, type, settings)
     }
 
+    // MARK: Sending
+
+    /// What is to be done with a message that is sent now.
+    ///
+    /// - Parameters:
+    ///   - object: The target; nil for a static message.
+    ///   - type: The target's type; for a static message the target itself.
+    ///   - isException: Asks a rule's predicate. Called without the lock.
+    @usableFromInline
+    func verdict(
+        on object: AnyObject?, of type: Any.Type, isException: (ThrottleRule) -> Bool
+    ) -> Verdict {
+        var asked: ThrottleRule?
+        while true {
+            var toAsk: ThrottleRule?
+            var superseded: DelayedMessage?
+            var remains = Remains()
+            lock.lock()
+            let rule = rule(for: object, of: type, &remains)
+            var verdict = Verdict.run
+            if let rule {
+                // Once is enough; but meanwhile the rule may have changed or gone.
+                if rule.hasPredicate, rule !== asked {
+                    toAsk = rule
+                } else {
+                    verdict = rule.decide(superseding: &superseded)
+                }
+            }
+            lock.unlock()
+            // It was sent earlier than this message, which takes its place.
+            superseded?.cancel()
+            withExtendedLifetime(remains) {}
+            if let toAsk {
+                if isException(toAsk) { return .run }
+                asked = toAsk
+                continue
+            }
+            if case .hold = verdict, isGoing(object) { return .run }
+            return verdict
+        }
+    }
+
+    /// Whether the target is an object whose `deinit` runs: nothing may keep it any more.
+    private func isGoing(_ object: AnyObject?) -> Bool {
+        guard let object else { return false }
+        weak let reference = object
+        return reference == nil
+    }
+
     // MARK: Finding. The lock is held.
 
     /// The rule that counts for a message: the object's own, or its class's.
-    func rule(for object: AnyObject?, of type: Any.Type, _ remains: inout Remains) -> ThrottleRule? {
+    private func rule(for object: AnyObject?, of type: Any.Type, _ remains: inout Remains) -> ThrottleRule? {
         if !objectRules.isEmpty, let object, let rule = ownRule(of: object, &remains) { return rule }
         if typeRules.isEmpty { return nil }
         let id = ObjectIdentifier(type)

@@ -71,8 +71,8 @@ public final class ThrottleEngine: @unchecked Sendable {
         }
     }
 
-    /// Takes a rule out of force. What it holds back runs now, on the rule's loop: here, if the caller is on its thread.
-    /// It may be applied again. MessageThrottle: `discardRule:`, which lets it run when it was due.
+    /// Takes a rule out of force. What it holds back runs now, on the rule's loop: here, if the caller is on its
+    /// thread. It may be applied again. MessageThrottle: `discardRule:`, which lets it run when it was due.
     public func discard(_ rule: ThrottleRule) throws(ThrottleRuleError) {
         try change(rule) { book, remains throws(ThrottleRuleError) in
             try book.discard(rule, &remains)

@@ -25,13 +25,17 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     }
 
     struct Settings {
-        var interval: Duration
+        var interval: Duration { didSet { nanoseconds = interval.wholeNanoseconds } }
+        /// The interval. Kept, since dividing what a `Duration` is made of takes longer than all else that a message
+        /// inside a window needs.
+        private(set) var nanoseconds: Int64
         var mode: Mode
         var loop: Loop
         var isPersistent: Bool
 
         init(_ interval: Duration, _ mode: Mode, _ loop: Loop, _ isPersistent: Bool) {
             (self.interval, self.mode, self.loop, self.isPersistent) = (interval, mode, loop, isPersistent)
+            nanoseconds = interval.wholeNanoseconds
         }
     }
 
@@ -48,10 +52,17 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     private(set) var settings: Settings
     /// Rules are listed in this order. Nil while the rule is not applied.
     var place: Int?
+    /// Whether `MessageRule.alwaysRun` has to be asked.
+    var hasPredicate: Bool
+    /// Modes `last` and `debounce`: made by the first message, and anew when settings have changed.
+    private var delayed: DelayedMessage?
+    /// Mode `firstly`: when a message ran last, and on whose clock.
+    private var lastRun: (loop: ObjectIdentifier, time: Int64)?
 
-    init(in book: RuleBook, for target: RuleTarget, _ settings: Settings) {
+    init(in book: RuleBook, for target: RuleTarget, _ settings: Settings, hasPredicate: Bool) {
         self.book = book
         self.settings = settings
+        self.hasPredicate = hasPredicate
         switch target {
         case .object(let object):
             self.object = object
@@ -129,13 +140,52 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         (settings.interval, settings.mode, settings.isPersistent) = (saved.interval, saved.mode, true)
     }
 
-    // MARK: What only `MessageRule` knows. The book's lock is held.
+    // MARK: Sending. The book's lock is held.
+
+    /// What to do with a message that is sent now, the predicate apart.
+    ///
+    /// - Parameter superseded: What was held back under other settings, to be cancelled without the lock.
+    final func decide(superseding superseded: inout DelayedMessage?) -> RuleBook.Verdict {
+        let isLimited = settings.nanoseconds > 0
+        if let delayed, !isLimited || !delayed.isMade(for: settings) {
+            superseded = delayed
+            self.delayed = nil
+        }
+        guard isLimited else { return .run }
+        guard settings.mode == .firstly else { return .hold(makeDelayed()) }
+        let (loop, now) = (ObjectIdentifier(settings.loop), settings.loop.now.nanoseconds)
+        if let lastRun, lastRun.loop == loop, now < lastRun.time.addingSaturating(settings.nanoseconds) {
+            return .ignore
+        }
+        lastRun = (loop, now)
+        return .run
+    }
+
+    private func makeDelayed() -> DelayedMessage {
+        if let delayed { return delayed }
+        // After this mode a first message is a first message again: else it could be ignored and what is held back
+        // superseded, and neither would run.
+        lastRun = nil
+        let made = DelayedMessage(settings)
+        delayed = made
+        return made
+    }
 
     /// Goes on from where `other`, a rule for the same target and message, is.
-    func takeOver(from other: ThrottleRule) { fatalError("RunLoopKit: a rule without a message") }
+    final func takeOver(from other: ThrottleRule) {
+        delayed = other.delayed
+        lastRun = other.lastRun
+        other.delayed = nil
+    }
 
-    /// Gives up what is held back. Returns what runs it, to be called without the lock.
-    func takeDelayed() -> (any Flushable)? { fatalError("RunLoopKit: a rule without a message") }
+    /// Gives up what is held back, to be flushed without the lock, and the window.
+    final func takeDelayed() -> DelayedMessage? {
+        defer {
+            delayed = nil
+            lastRun = nil
+        }
+        return delayed
+    }
 }
 
 /// What a rule is for.

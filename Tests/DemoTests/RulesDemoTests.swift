@@ -1,0 +1,123 @@
+import Foundation
+import ProgramSupport
+import Testing
+
+/// `RunLoopDemo rules`.
+@Suite struct RulesDemoTests {
+    // MARK: The story
+
+    @Test func theStoryIsToldInOrderAndBothRunsArePlayed() throws {
+        let demo = try Demo.run("rules")
+        #expect(demo.status == 0 && demo.errors == "")
+        let told = [
+            "1. A rule for one object", "2. A rule for a class", "3. One rule for a class hierarchy", "refused",
+            "4. Settings change", "5. The first run", "6. A later run", "waiting for its message", "in force",
+        ]
+        var rest = demo.output[...]
+        for event in told {
+            let range = try #require(rest.range(of: event), "\(event) is missing, or too early")
+            rest = rest[range.upperBound...]
+        }
+        #expect(!demo.output.contains("\u{1B}"), "no colour where there is no terminal")
+    }
+
+    @Test func whatRunsWhen() throws {
+        let demo = try Demo.run("rules", "--format", "json")
+        #expect(demo.status == 0 && demo.errors == "")
+        let objects = try #require(demo.objects)
+        #expect(objects.allSatisfy { $0.keys.sorted() == ["chapter", "event", "t", "text"] })
+        let runs = objects.filter { $0["event"] as? String == "run" }.map { object in
+            "\(object["chapter"]!) \(object["t"]!) \(object["text"]!)"
+        }
+        #expect(
+            runs == [
+                #"object 0 novel is saved: "It""#, #"object 300 essay is saved: "On""#,
+                #"object 600 essay is saved: "On time""#, #"object 1100 novel is saved: "It was night""#,
+                #"class 500 novel is saved: "Three""#, #"class 1800 essay is saved: "Four""#,
+                #"conflict 1000 draft is saved: "Ideas""#, #"conflict 1100 essay is saved: "Not limited any more""#,
+                #"conflict 6000 draft is saved: "Ideas, more of them""#, #"predicate 500 essay is saved: "!Now""#,
+                #"predicate 2000 essay is saved: "Slowly on""#, #"keep 2000 diary is saved: "Tuesday""#,
+                #"again 2000 diary is saved: "Thursday""#,
+            ])
+        let refusals = objects.filter { $0["event"] as? String == "refused" }.compactMap { $0["text"] as? String }
+        #expect(refusals.count == 1)
+        #expect(refusals.first?.contains("(\"save\" of class Document: last, 1.0 seconds)") == true)
+    }
+
+    // MARK: The file
+
+    @Test func theFirstRunSavesTheRuleAndLaterRunsFindIt() throws {
+        try withFile { path in
+            let first = try Demo.run("rules", "--file", path, "--format", "json")
+            #expect(first.status == 0 && first.chapters.contains("keep") && !first.chapters.contains("again"))
+            let saved = try String(contentsOfFile: path, encoding: .utf8)
+            #expect(saved.contains("\"version\" : 1") && saved.contains("\"message\" : \"save\""))
+            for _ in 1...2 {
+                let later = try Demo.run("rules", "--file", path, "--format", "json")
+                #expect(later.status == 0 && later.chapters == ["again"])
+            }
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == saved)
+            // Written in one step: nothing else is left in the folder.
+            let folder = URL(filePath: path).deletingLastPathComponent().path
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 1)
+        }
+    }
+
+    @Test(arguments: [
+        "", "{", "no rules\nat all", "[]", #"{"version":7,"rules":[]}"#, #"{"version":1}"#,
+        #"{"version":1,"rules":[{"message":"save"}]}"#, "\u{0}\u{1}\u{2}",
+    ])
+    func aFileWithSomethingElseIsOneLineAndExitCode65AndLeftAlone(_ content: String) throws {
+        try withFile { path in
+            try content.write(toFile: path, atomically: false, encoding: .utf8)
+            let demo = try Demo.run("rules", "--file", path)
+            #expect(demo.status == 65 && demo.output == "")
+            #expect(demo.errors.split(separator: "\n").count == 1 && demo.errors.contains(path))
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == content)
+        }
+    }
+
+    @Test func aFileThatCannotBeReadOrWrittenIsOneLine() throws {
+        try withFile { path in
+            let folder = URL(filePath: path).deletingLastPathComponent().path
+            for path in [folder, folder + "/missing/rules.json"] {
+                let demo = try Demo.run("rules", "--file", path)
+                #expect(demo.status == 1 && demo.errors.split(separator: "\n").count == 1)
+                #expect(demo.errors.contains("cannot"))
+            }
+        }
+    }
+
+    // MARK: Manners
+
+    @Test(arguments: [["--file"], ["--file", ""], ["--file="], ["--format", "xml"], ["more"], ["--fast"]])
+    func badUsageIsOneLineAndExitCode64(_ arguments: [String]) throws {
+        let demo = try Demo.run(["rules"] + arguments)
+        #expect(demo.status == 64 && demo.output == "" && demo.errors.split(separator: "\n").count == 1)
+    }
+
+    @Test func theHelpSaysWhatThereIs() throws {
+        let demo = try Demo.run("rules", "--help")
+        #expect(demo.status == 0 && demo.errors == "")
+        for word in ["--file", "--format", "65", "chapter"] { #expect(demo.output.contains(word), "\(word)") }
+    }
+
+    @Test func aClosedPipeIsNoCrash() throws {
+        let demo = try Demo.runReadingOneLine(["rules"])
+        #expect(demo.status == 0 && demo.errors == "")
+    }
+
+    // MARK: Helpers
+
+    /// Gives `body` a path in a folder of its own, with nothing there.
+    private func withFile(_ body: (_ path: String) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder.appending(path: "rules.json").path)
+    }
+}
+
+extension Program {
+    fileprivate var chapters: Set<String> { Set((objects ?? []).compactMap { $0["chapter"] as? String }) }
+}
