@@ -96,7 +96,8 @@ final class RuleBook: @unchecked Sendable {
                 asked = toAsk
                 continue
             }
-            if case .hold = verdict, isGoing(object) { return .run }
+            // An object's own rule has just found it alive.
+            if case .hold = verdict, rule?.type != nil, isGoing(object) { return .run }
             return verdict
         }
     }
