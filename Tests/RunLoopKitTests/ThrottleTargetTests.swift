@@ -53,7 +53,8 @@ import Testing
             stage.saving(newcomer, 4)
             #expect(stage.ran.count == before + 3)
         }
-        #expect(met > 0, "the address never came again")
+        // AddressSanitizer gives no address twice for a long time.
+        #expect(met > 0 || Kernel.hasSanitizer, "the address never came again")
     }
 
     @Test func aRuleAppliedForAnObjectAtAnAddressOfOneThatHasGoneTakesNothingOver() throws {
@@ -74,7 +75,8 @@ import Testing
             stage.saving(newcomer, 1)
             #expect(stage.ran.count == before + 1 && new.isApplied && !old.isApplied)
         }
-        #expect(met > 0, "the address never came again")
+        // AddressSanitizer gives no address twice for a long time.
+        #expect(met > 0 || Kernel.hasSanitizer, "the address never came again")
     }
 
     @Test func rulesOfObjectsThatHaveGoneDoNotPileUp() throws {
