@@ -1,46 +1,82 @@
-/// What a throttle or a debounce does, and when: rules over times, without a clock, a timer, a loop or a lock.
+/// The rules of throttle and debounce by themselves: no clock, no timer, no loop and no lock.
+///
+/// For those who have a clock and a timer of their own, a game's frame time for instance, or a simulation. Everybody
+/// else wants `Throttle` or `Debounce`, which carry out on a loop what this says.
 ///
 /// Every event is a method that is told the time and returns a `Step`: what to do with the one timer, and whether to
 /// act now. The owner carries it out, and keeps the inputs. The state is complete before the step is returned, so an
 /// action may send the next event.
 ///
+/// ```swift
+/// var state = RateLimitState(.debounce(maxWait: nil), interval: 300, edges: .trailing)
+/// var due: Int64?
+///
+/// func carryOut(_ step: RateLimitState.Step) {
+///     switch step.timer {
+///     case .keep: break
+///     case .start(let time): due = time
+///     case .stop: due = nil
+///     }
+///     if step.acts { save() }
+/// }
+///
+/// textChanged = { carryOut(state.call(at: milliseconds())) }
+/// eachFrame = { if let due, due <= milliseconds() { carryOut(state.timerFired(at: milliseconds())) } }
+/// ```
+///
+/// **Times** are whole numbers on one clock, in any unit; `Throttle` and `Debounce` use nanoseconds. They must not go
+/// back. Sums that go beyond the range saturate: such a time never comes. At one instant a timer that is due goes
+/// before a call.
+///
+/// **Threads.** It is a value: who shares one between threads guards it with a lock.
+///
+/// **Edges.** Without any edge these rules, as lodash's, still act in one case: on a call that comes when the time is
+/// up while a timer runs, and only for a throttle or with a `maxWait`. `Throttle` and `Debounce` promise never to act
+/// then, and do not ask.
+///
 /// The rules are lodash's, whose names are given below, with two mends: `flush` stops the timer, and a throttle never
-/// acts twice within its interval but for a flush.
-///
-/// Without any edge these rules, as lodash's, still act in one case: on a call that comes when the time is up while a
-/// timer runs. The recorded scenarios hold one. `Throttle` and `Debounce` promise never to act then, and do not ask.
-///
-/// All times are nanoseconds on one clock. They must not go back.
-struct RateLimitState: Sendable {
-    enum Kind: Hashable, Sendable {
+/// acts twice within its interval but for a flush. HWThrottle and MessageThrottle have no counterpart: there the rules
+/// are woven into queues and timers.
+public struct RateLimitState: Hashable, Sendable {
+    /// Which of the two rules.
+    public enum Kind: Hashable, Sendable {
         /// At most one action in an interval. lodash: a debounce whose `maxWait` is its `wait`.
         case throttle
         /// One action for a burst; within `maxWait` if there is one. Less than the interval counts as the interval.
         case debounce(maxWait: Int64?)
     }
 
-    /// What the owner has to do now.
-    struct Step: Equatable, Sendable {
-        enum TimerChange: Equatable, Sendable {
+    /// What the owner has to do now: first with the timer, then act.
+    public struct Step: Hashable, Sendable {
+        /// What becomes of the one timer.
+        public enum TimerChange: Hashable, Sendable {
+            /// Nothing: it runs on, or does not run.
             case keep
-            /// Start it, or move it if it runs.
+            /// Start it, or move it if it runs; when the time has come, send `timerFired(at:)`.
             case start(at: Int64)
+            /// Stop it.
             case stop
         }
 
-        var timer = TimerChange.keep
-        /// Act on what is pending: for a call, that includes its own input.
-        var acts = false
+        /// What to do with the timer.
+        public internal(set) var timer = TimerChange.keep
+
+        /// Whether to act, now, on what is pending: for a call, that includes its own input.
+        public internal(set) var acts = false
 
         /// Whether there is nothing to do: so it is for most calls inside a burst.
         var changesNothing: Bool { !acts && timer == .keep }
     }
 
-    let kind: Kind
-    let edges: RateLimitEdges
+    /// Which of the two rules it follows.
+    public let kind: Kind
 
-    /// lodash: `wait`. Not negative. A new value counts from the next event on: a timer that runs is not moved.
-    private(set) var interval: Int64
+    /// When it acts.
+    public let edges: RateLimitEdges
+
+    /// How long a throttle keeps actions apart, and how long there must be no call for a debounce. Never negative.
+    /// lodash: `wait`.
+    public private(set) var interval: Int64
 
     /// When the last call came; nil before the first one and after a cancel. lodash: `lastCallTime`.
     private var lastCall: Int64?
@@ -50,13 +86,19 @@ struct RateLimitState: Sendable {
     private var lastAction: Int64?
 
     /// When the timer is to fire; nil when none runs. lodash: `timerId`.
-    private(set) var timer: Int64?
+    public private(set) var timer: Int64?
 
-    /// Whether an input waits for the trailing edge. lodash: `lastArgs`, which it also keeps when there is no trailing
-    /// edge.
-    private(set) var isPending = false
+    /// Whether an input waits for the trailing edge: never without that edge. lodash: `lastArgs`, which it also keeps
+    /// when there is no trailing edge.
+    public private(set) var isPending = false
 
-    init(_ kind: Kind, interval: Int64, edges: RateLimitEdges) {
+    /// Makes the state of a limiter that was never called.
+    ///
+    /// - Parameters:
+    ///   - kind: Which of the two rules.
+    ///   - interval: In the unit of all times. Negative counts as zero.
+    ///   - edges: When to act.
+    public init(_ kind: Kind, interval: Int64, edges: RateLimitEdges) {
         self.kind = kind
         self.interval = max(0, interval)
         self.edges = edges
@@ -64,8 +106,8 @@ struct RateLimitState: Sendable {
 
     // MARK: Events
 
-    /// A call. Afterwards `isPending` tells whether its input is to be kept.
-    mutating func call(at now: Int64) -> Step {
+    /// A call. Afterwards `isPending` tells whether its input is to be kept, in place of any that was kept before.
+    public mutating func call(at now: Int64) -> Step {
         let isDue = isDue(at: now)
         lastCall = now
         isPending = edges.contains(.trailing)
@@ -75,27 +117,28 @@ struct RateLimitState: Sendable {
         return act(at: now, startTimer(at: now.addingSaturating(interval)))
     }
 
-    /// The timer has fired. Ignored when the time that it was started for has not come: it was moved or stopped
-    /// meanwhile.
-    mutating func timerFired(at now: Int64) -> Step {
+    /// The timer has fired. May be late. Ignored, with an empty step, when the time that it was started for has not
+    /// come: it was moved or stopped meanwhile.
+    public mutating func timerFired(at now: Int64) -> Step {
         guard let timer, timer <= now else { return Step() }
         guard isDue(at: now) else { return startTimer(at: nextLook) }
         return trailingEdge(at: now)
     }
 
-    /// Acts now on what is pending. The burst goes on: its times stay.
-    mutating func flush(at now: Int64) -> Step { timer == nil ? Step() : trailingEdge(at: now) }
+    /// Acts now on what is pending, if anything is, and stops the timer. The burst goes on: its times stay. lodash:
+    /// `flush`, which leaves the timer running.
+    public mutating func flush(at now: Int64) -> Step { timer == nil ? Step() : trailingEdge(at: now) }
 
-    /// Forgets what is pending, and the burst.
-    mutating func cancel() -> Step {
+    /// Forgets what is pending, and the burst: the next call is a first call. lodash: `cancel`.
+    public mutating func cancel() -> Step {
         lastCall = nil
         lastAction = nil
         isPending = false
         return stopTimer()
     }
 
-    /// A new interval, zero if it is negative.
-    mutating func changeInterval(to interval: Int64) { self.interval = max(0, interval) }
+    /// A new interval, zero if it is negative. It counts from the next event on: a timer that runs is not moved.
+    public mutating func changeInterval(to interval: Int64) { self.interval = max(0, interval) }
 
     // MARK: Forgetting
 
