@@ -6,7 +6,9 @@ struct RunLoopDemo {
     static let name = "RunLoopDemo"
 
     /// All subcommands; the first one is run when none is named.
-    static let commands: [any Command] = [TraceCommand(), KeepAliveCommand(), RulesCommand()]
+    static let commands: [any Command] = [
+        TraceCommand(), KeepAliveCommand(), ThrottleCommand(), ReplayCommand(), RulesCommand(),
+    ]
 
     // Not async: an async main would give the initial thread, and with it `Loop.main`, away.
     static func main() {

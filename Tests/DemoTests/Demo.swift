@@ -1,3 +1,4 @@
+import Foundation
 import ProgramSupport
 
 /// The demo program.
@@ -7,8 +8,8 @@ enum Demo {
         try run(arguments, signal: signal)
     }
 
-    static func run(_ arguments: [String], signal: Int32? = nil) throws -> Program {
-        try Program.run("RunLoopDemo", arguments, signal: signal)
+    static func run(_ arguments: [String], signal: Int32? = nil, input: URL? = nil) throws -> Program {
+        try Program.run("RunLoopDemo", arguments, signal: signal, input: input)
     }
 
     /// Reads one byte only and then closes the pipe.

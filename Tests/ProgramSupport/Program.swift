@@ -9,11 +9,15 @@ package struct Program {
 
     /// Runs a program to its end.
     ///
-    /// - Parameter signal: What it is sent once it is under way.
+    /// - Parameters:
+    ///   - signal: What it is sent once it is under way.
+    ///   - input: A file that is its standard input. Nothing, otherwise.
     package static func run(
-        _ name: String, _ arguments: [String], signal: Int32? = nil, environment: [String: String] = [:]
+        _ name: String, _ arguments: [String], signal: Int32? = nil, environment: [String: String] = [:],
+        input: URL? = nil
     ) throws -> Program {
-        try run(name, arguments, environment) { process, output in
+        let handle = try input.map { try FileHandle(forReadingFrom: $0) } ?? .nullDevice
+        return try run(name, arguments, environment, handle) { process, output in
             guard let signal else { return output.readDataToEndOfFile() }
             // It is under way once it has said something.
             let head = output.readData(ofLength: 1)
@@ -24,22 +28,26 @@ package struct Program {
 
     /// Reads one byte only and then closes the pipe, as `head` does.
     package static func runAndCloseThePipe(_ name: String, _ arguments: [String]) throws -> Program {
-        try run(name, arguments, [:]) { _, output in
+        try run(name, arguments, [:], .nullDevice) { _, output in
             defer { try? output.close() }
             return output.readData(ofLength: 1)
         }
     }
 
+    /// Where a program is that was built beside these tests.
+    package static func url(of name: String) -> URL {
+        URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
+    }
+
     private static func run(
-        _ name: String, _ arguments: [String], _ environment: [String: String],
+        _ name: String, _ arguments: [String], _ environment: [String: String], _ input: FileHandle,
         reading: (Process, FileHandle) -> Data
     ) throws -> Program {
         let process = Process()
-        process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(
-            path: name)
+        process.executableURL = url(of: name)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
+        process.standardInput = input
         let output = Pipe()
         process.standardOutput = output
         // A file, not a pipe: nobody reads it while the other one is read.

@@ -6,10 +6,16 @@ enum ExitCode: Int32 {
     /// The command line makes no sense (EX_USAGE).
     case usage = 64
 
-    /// What was read makes no sense (EX_DATAERR).
-    case badData = 65
+    /// The input is malformed (EX_DATAERR).
+    case malformedInput = 65
 
-    /// Ended by SIGINT: 128 and the signal's number, as shells do it.
+    /// The input cannot be opened or read (EX_NOINPUT).
+    case noInput = 66
+
+    /// Ended by SIGHUP: 128 and the signal's number, as shells do it.
+    case hungUp = 129
+
+    /// Ended by SIGINT.
     case interrupted = 130
 
     /// Ended by SIGTERM.

@@ -1,12 +1,12 @@
 import RunLoopKit
 import Synchronization
 
-/// A reason to end early: Ctrl-C, SIGTERM, or nobody who reads the output any more.
+/// A reason to end early: Ctrl-C, SIGTERM, a terminal that has gone, or nobody who reads the output any more.
 ///
 /// Ending early is not dying: the main loop's runs are stopped, from the inside out, so that whatever began also ends.
 enum Interruption {
     enum Cause: UInt8, AtomicRepresentable {
-        case none, interrupt, terminate
+        case none, interrupt, terminate, hangUp
         /// Whoever read our output has gone (`| head`): no failure, but no reason to go on.
         case readerGone
         /// The output cannot be written, because the disk is full for instance.
@@ -25,6 +25,7 @@ enum Interruption {
         case .readerGone: .success
         case .interrupt: .interrupted
         case .terminate: .terminated
+        case .hangUp: .hungUp
         case .outputFailed: .failure
         }
     }

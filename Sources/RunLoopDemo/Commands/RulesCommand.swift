@@ -38,7 +38,7 @@ struct RulesCommand: Command {
             }
         } catch let error as RulesFile.NoSnapshot {
             StandardError.write("\(RunLoopDemo.name): \(error.message)\n")
-            return .badData
+            return .malformedInput
         }
         return .success
     }

@@ -10,11 +10,18 @@
 
 /// Calls `handler`, on whichever thread, when the signal comes, also if whoever started this program had it blocked.
 /// System calls that it interrupts go on.
-func handleSignal(_ signal: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
+///
+/// - Parameter isLast: Whether the handler is called once only: the signal's default action follows.
+func handleSignal(_ signal: Int32, isLast: Bool = false, _ handler: @escaping @convention(c) (Int32) -> Void) {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = handler
-    action.sa_flags = SA_RESTART
+    action.sa_flags = isLast ? SA_RESTART | Int32(bitPattern: UInt32(SA_RESETHAND)) : SA_RESTART
     sigaction(signal, &action, nil)
+    unblockSignal(signal)
+}
+
+/// For the calling thread.
+func unblockSignal(_ signal: Int32) {
     var set = sigset_t()
     sigemptyset(&set)
     sigaddset(&set, signal)

@@ -4,6 +4,16 @@ import Synchronization
 enum StandardOutput {
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
+    /// How many columns there are: the terminal's, or 80.
+    static var width: Int { size?.columns ?? 80 }
+
+    /// The terminal's; nil when there is none, or when it does not know.
+    static var size: (columns: Int, rows: Int)? {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return nil }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
     /// Writes all of `text`. If that cannot be done the program is asked to end, and what is written later is dropped.
     static func write(_ text: String) {
         guard !isLost.load(ordering: .relaxed) else { return }
@@ -23,6 +33,14 @@ enum StandardOutput {
 
 enum StandardError {
     static func write(_ text: String) { _ = writeAll(text, to: STDERR_FILENO) }
+}
+
+/// Makes a file of `text`, in the place of any that is there. Returns 0, or the errno of what failed.
+func writeFile(_ text: String, to file: String) -> Int32 {
+    let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { return errno }
+    let error = writeAll(text, to: descriptor)
+    return close(descriptor) == 0 || error != 0 ? error : errno
 }
 
 /// Returns 0, or the errno of the write that failed.

@@ -35,4 +35,25 @@ extension Duration {
         let hundredths = inNanoseconds / 10_000
         return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
     }
+
+    /// The shortest exact form down to a microsecond, such as `1.5 s`, `100 ms` or `250 µs`.
+    var withUnit: String {
+        let microseconds = inNanoseconds / 1000
+        if microseconds.magnitude >= 1_000_000 { return decimal(microseconds, digits: 6) + " s" }
+        if microseconds.magnitude >= 1000 { return decimal(microseconds, digits: 3) + " ms" }
+        return microseconds == 0 ? "0 s" : "\(microseconds) µs"
+    }
+
+    /// Seconds, as short as it is exact down to a millisecond, such as `1.5`.
+    var inSeconds: String { decimal(inNanoseconds / 1_000_000, digits: 3) }
+}
+
+/// A whole number with a decimal point before its last digits, without needless zeros.
+private func decimal(_ number: Int64, digits: Int) -> String {
+    let text = String(number.magnitude)
+    let padded = String(repeating: "0", count: max(0, digits + 1 - text.count)) + text
+    var fraction = padded.suffix(digits)
+    while fraction.last == "0" { fraction.removeLast() }
+    let sign = number < 0 ? "-" : ""
+    return sign + padded.dropLast(digits) + (fraction.isEmpty ? "" : "." + fraction)
 }

@@ -1,0 +1,74 @@
+import RunLoopKit
+
+/// `RunLoopDemo replay`: rehearses rate-limiting policies on recorded events.
+struct ReplayCommand: Command {
+    private enum Format: String, CaseIterable {
+        case text, json
+    }
+
+    let name = "replay"
+    let summary = "Rehearses throttle and debounce on recorded events: what would have been done, and when."
+    let discussion = """
+        Reads FILE, or standard input when it is '-'. Each line is a scenario, a JSON object; times are whole
+        milliseconds and never go back:
+
+          {"id":7,"kind":"throttle","wait":32,"leading":true,"trailing":true,"ops":[{"t":0,"op":"call","v":4},
+           {"t":5,"op":"flush"},{"t":9,"op":"cancel"}]}            (on one line)
+
+        "kind" is "throttle" or "debounce"; debounce may have a "maxWait". Without "leading" and "trailing" a throttle
+        has both edges, a debounce the trailing one. "v" is a call's argument, a whole number. Other members are
+        ignored, and so are empty lines.
+
+        Each scenario is played, as it comes, on the library's own Throttle or Debounce in virtual time, which takes no
+        time; without any edge, where these never act, on the rules alone (RateLimitState). After the last operation
+        time goes on until nothing is pending.
+
+        With '--format json' each result is an object: {"id":7,"invocations":[[0,4]]}: at 0 ms the action ran with 4.
+
+        A malformed line ends it with exit code 65 and is named on standard error; what is before it has been written.
+        An input that cannot be read is exit code 66.
+        """
+    let operands = Operands(usage: "FILE|-", count: 1...1)
+    let options: [Option] = [.value("format", "text|json", "For people, or for programs. Default: text.")]
+
+    func run(_ arguments: Arguments) throws -> ExitCode {
+        let format = try arguments.choice("format", default: Format.text)
+        let file = arguments.operands[0]
+        // First of all: if standard input is closed, the next descriptor that is made takes its number.
+        let descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0, fcntl(descriptor, F_GETFD) >= 0 else { return complain("cannot open", file, errno) }
+        let stage = try Stage()
+        let replay = LoopBound(Replay(writer: makeWriter(format)), on: .main)
+        let error = LoopBound<Int32>(0, on: .main)
+        let reader = try InputReader(descriptor, on: .main) { input in
+            switch input {
+            case .bytes(let bytes): if !replay.value.read(bytes) { stage.proceed() }
+            case .end:
+                replay.value.finish()
+                stage.proceed()
+            case .failure(let code):
+                error.value = code
+                stage.proceed()
+            }
+        }
+        reader.start()
+        stage.wait()
+        if error.value != 0 { return complain("cannot read", file, error.value) }
+        guard let complaint = replay.value.complaint else { return .success }
+        StandardError.write("\(RunLoopDemo.name): \(file == "-" ? "standard input" : file), \(complaint)\n")
+        return .malformedInput
+    }
+
+    private func makeWriter(_ format: Format) -> any ReplayWriter {
+        switch format {
+        case .text: TextReplayWriter(width: StandardOutput.width, usesColour: TextStyle.isWanted)
+        case .json: JSONReplayWriter()
+        }
+    }
+
+    private func complain(_ what: String, _ file: String, _ error: Int32) -> ExitCode {
+        let name = file == "-" ? "standard input" : file.debugDescription
+        StandardError.write("\(RunLoopDemo.name): \(what) \(name): \(String(cString: strerror(error)))\n")
+        return .noInput
+    }
+}

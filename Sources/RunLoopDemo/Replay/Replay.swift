@@ -1,0 +1,83 @@
+import Foundation
+import RunLoopKit
+
+/// Reads scenarios line by line and writes what they lead to, while they come.
+///
+/// On the main loop's thread. What is written is always whole lines.
+final class Replay {
+    private let writer: any ReplayWriter
+    private let decoder = JSONDecoder()
+    private var splitter = LineSplitter()
+    private var lineNumber = 0
+    private var totals = ReplayTotals()
+    private var output = ""
+
+    /// What is wrong with the input; nil as long as nothing is.
+    private(set) var complaint: String?
+
+    init(writer: any ReplayWriter) {
+        self.writer = writer
+        output = writer.beginning
+    }
+
+    /// Whether more is wanted.
+    func read(_ bytes: [UInt8]) -> Bool {
+        splitter.add(bytes)
+        while complaint == nil, !Interruption.isRequested, let line = splitter.next() { replay(line) }
+        flush()
+        return complaint == nil && !Interruption.isRequested
+    }
+
+    /// The input is at its end. A last line may lack its line end.
+    func finish() {
+        if complaint == nil, let line = splitter.takeRest() { replay(line) }
+        if complaint == nil { output += writer.end(totals) }
+        flush()
+    }
+
+    private func replay(_ line: Data) {
+        lineNumber += 1
+        guard line.contains(where: { !Replay.blanks.contains($0) }) else { return }
+        do throws(MalformedLine) {
+            let scenario = try Scenario(line, with: decoder)
+            let invocations = Rehearsal.invocations(of: scenario)
+            totals.add(scenario, invocations)
+            output += writer.text(of: scenario, invocations)
+        } catch {
+            complaint = "line \(lineNumber): \(error.message)"
+        }
+        if output.utf8.count > Replay.limit { flush() }
+    }
+
+    /// JSON's.
+    private static let blanks = Set(" \t\r".utf8)
+
+    /// How much output is gathered while there is input.
+    private static let limit = 1 << 16
+
+    private func flush() {
+        if !output.isEmpty { StandardOutput.write(output) }
+        output = ""
+    }
+}
+
+/// What came and what was done.
+struct ReplayTotals {
+    private(set) var scenarios = 0
+    private(set) var calls = 0
+    private(set) var flushes = 0
+    private(set) var cancels = 0
+    private(set) var actions = 0
+
+    mutating func add(_ scenario: Scenario, _ invocations: [Rehearsal.Invocation]) {
+        scenarios += 1
+        actions += invocations.count
+        for operation in scenario.operations {
+            switch operation.event {
+            case .call: calls += 1
+            case .flush: flushes += 1
+            case .cancel: cancels += 1
+            }
+        }
+    }
+}

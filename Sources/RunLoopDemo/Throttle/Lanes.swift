@@ -1,0 +1,52 @@
+import RunLoopKit
+
+/// The seven limiters on a loop, called together. On the loop's thread.
+struct Lanes {
+    let loop: Loop
+    private let start: Loop.Instant
+    private let timeline: LoopBound<Timeline>
+    private let limiters: [(Call) -> Void]
+
+    init(interval: Duration, on loop: Loop) {
+        let start = loop.now
+        let timeline = LoopBound(Timeline(interval: interval), on: loop)
+        self.loop = loop
+        self.start = start
+        self.timeline = timeline
+        limiters = Lane.allCases.map { lane in
+            lane.makeLimiter(interval: interval, on: loop) { call in
+                let now = start.duration(to: loop.now)
+                timeline.value.add(Timeline.Action(time: now, call: call), in: lane)
+            }
+        }
+    }
+
+    /// Since the beginning.
+    var now: Duration { start.duration(to: loop.now) }
+
+    var recorded: Timeline { timeline.value }
+
+    /// Calls them all.
+    func call() {
+        let call = Call(time: now, value: timeline.value.callCount + 1)
+        timeline.value.add(call)
+        for limiter in limiters { limiter(call) }
+    }
+
+    func forget(before time: Duration) { timeline.value.forget(before: time) }
+
+    /// Calls them at certain times in virtual time, which takes none, and returns what came of it.
+    static func rehearse(_ times: [Duration], interval: Duration) -> Timeline {
+        let clock = VirtualClock(.manual)
+        let loop = Loop(clock: clock)
+        defer { loop.end() }
+        let lanes = Lanes(interval: interval, on: loop)
+        for time in times {
+            clock.advance(by: time - lanes.now)
+            lanes.call()
+        }
+        // Whatever is pending then is due within an interval.
+        clock.advance(by: interval)
+        return lanes.recorded
+    }
+}

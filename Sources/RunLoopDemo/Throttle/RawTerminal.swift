@@ -1,0 +1,80 @@
+import Synchronization
+
+/// The terminal, set so that key presses come at once and are not shown, with a screen to draw on.
+///
+/// It is given back as it was on every way out: when left, when the program exits, when a signal ends it, and while it
+/// is suspended (Ctrl-Z). What a signal handler may not do, nothing here does: no lock, no allocation.
+enum RawTerminal {
+    /// Whether input and output are a terminal that can do this.
+    static var isPossible: Bool {
+        guard isatty(STDIN_FILENO) == 1, StandardOutput.isTerminal else { return false }
+        return environmentVariable("TERM").map { $0 != "dumb" } ?? false
+    }
+
+    /// Between `enter` and `leave`. What the handlers read below is written before the one and not after.
+    private static let isEntered = Atomic<Bool>(false)
+    nonisolated(unsafe) private static var original = termios()
+    nonisolated(unsafe) private static var raw = termios()
+
+    /// Takes the terminal, once in a program's life. Ctrl-C and Ctrl-Z stay signals.
+    static func enter() {
+        tcgetattr(STDIN_FILENO, &original)
+        raw = original
+        raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        isEntered.store(true, ordering: .sequentiallyConsistent)
+        atexit { RawTerminal.leave() }
+        for signal in [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP] {
+            handleSignal(signal, isLast: true) { signal in
+                RawTerminal.leave()
+                // Blocked until the handler returns, and then the end.
+                raise(signal)
+            }
+        }
+        heedSuspension()
+        // Also after a SIGSTOP, of which nobody hears before: the shell has set the terminal its own way meanwhile.
+        handleSignal(SIGCONT) { _ in RawTerminal.take() }
+        take()
+    }
+
+    /// Gives the terminal back, if it is taken. Also from a signal handler.
+    static func leave() {
+        if isEntered.exchange(false, ordering: .sequentiallyConsistent) { giveBack() }
+    }
+
+    private static func heedSuspension() {
+        handleSignal(SIGTSTP) { _ in
+            RawTerminal.giveBack()
+            signal(SIGTSTP, SIG_DFL)
+            raise(SIGTSTP)
+            // It is delivered, and the process stops, here.
+            unblockSignal(SIGTSTP)
+            RawTerminal.heedSuspension()
+            RawTerminal.take()
+        }
+    }
+
+    private static func take() {
+        guard isEntered.load(ordering: .sequentiallyConsistent) else { return }
+        // In the background this stops the process until it is in the foreground again.
+        tcsetattr(STDIN_FILENO, TCSANOW, &raw)
+        send(takeSequence)
+    }
+
+    private static func giveBack() {
+        // In the background the terminal is another's, who has set it as it wants it.
+        let foreground = tcgetpgrp(STDIN_FILENO)
+        guard foreground < 0 || foreground == getpgrp() else { return }
+        send(giveBackSequence)
+        tcsetattr(STDIN_FILENO, TCSANOW, &original)
+    }
+
+    // MARK: Escape codes
+
+    /// The alternate screen, cleared; no cursor; lines are cut, not wrapped.
+    private static let takeSequence: StaticString = "\u{1B}[?1049h\u{1B}[2J\u{1B}[?25l\u{1B}[?7l"
+    private static let giveBackSequence: StaticString = "\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
+
+    private static func send(_ sequence: StaticString) {
+        _ = write(STDOUT_FILENO, sequence.utf8Start, sequence.utf8CodeUnitCount)
+    }
+}

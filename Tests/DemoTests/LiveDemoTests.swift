@@ -1,0 +1,88 @@
+import Foundation
+import ProgramSupport
+import Testing
+
+/// `throttle --live`, on a terminal of its own. What it gives back is looked at after its end.
+@Suite struct LiveDemoTests {
+    /// Ctrl-D, and keys before `q`: an arrow, a letter of two bytes, one that is suspended and refuses, since nobody
+    /// could continue the leader of a session.
+    @Test(arguments: ["q", "Q", "\u{04}", "\u{1B}[Aq", "éq", "\u{1A}q"])
+    func keysEndItAndTheTerminalIsAsItWas(_ keys: String) throws {
+        let demo = try start()
+        demo.type(keys)
+        #expect(demo.waitForEnd() == 0)
+        expectGivenBack(demo)
+    }
+
+    @Test func controlCEndsItAndTheTerminalIsAsItWas() throws {
+        let demo = try start()
+        demo.type("\u{03}")
+        #expect(demo.waitForEnd() == 130)
+        expectGivenBack(demo)
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+    func signalsEndItAndTheTerminalIsAsItWas(_ signal: Int32) throws {
+        let demo = try start()
+        kill(demo.processIdentifier, signal)
+        #expect(demo.waitForEnd() == 128 + signal)
+        expectGivenBack(demo)
+    }
+
+    @Test func evenACrashGivesTheTerminalBack() throws {
+        let demo = try start()
+        kill(demo.processIdentifier, SIGQUIT)
+        #expect(demo.waitForEnd() == -SIGQUIT)
+        expectGivenBack(demo)
+    }
+
+    @Test func aContinuedProgramTakesTheTerminalAgain() throws {
+        let demo = try start()
+        demo.clear()
+        kill(demo.processIdentifier, SIGSTOP)
+        kill(demo.processIdentifier, SIGCONT)
+        #expect(demo.waitUntilScreen(holds: "\u{1B}[?1049h"))
+        #expect(demo.isRaw)
+        demo.type("q")
+        #expect(demo.waitForEnd() == 0)
+        expectGivenBack(demo)
+    }
+
+    @Test func eachKeyIsACallAndIsDrawnAtOnce() throws {
+        let demo = try start()
+        demo.clear()
+        demo.type("x")
+        // The lanes of what acts at once.
+        #expect(demo.waitUntilScreen(holds: "●") && demo.waitUntilScreen(holds: "◆"))
+        demo.type("yzq")
+        #expect(demo.waitForEnd() == 0)
+        #expect(demo.screen.contains("3 key presses"))
+    }
+
+    @Test func withoutATerminalItIsAUsageError() throws {
+        let demo = try Demo.run("throttle", "--live")
+        #expect(demo.status == 64 && demo.output == "")
+        #expect(demo.errors.contains("terminal") && demo.errors.split(separator: "\n").count == 1)
+    }
+
+    @Test(arguments: [["--svg", "x.svg"], ["--format", "json"], ["--seed", "2"]])
+    func whatIsForMadeUpEventsDoesNotGoWithIt(_ options: [String]) throws {
+        let demo = try Demo.run(["throttle", "--live"] + options)
+        #expect(demo.status == 64 && demo.output == "" && demo.errors.contains(options[0]))
+    }
+
+    /// Returns when it has drawn something.
+    private func start() throws -> TerminalProgram {
+        let demo = try TerminalProgram("RunLoopDemo", ["throttle", "--live"])
+        #expect(!demo.isRaw || demo.screen.isEmpty)
+        try #require(demo.waitUntilScreen(holds: "debounce maxWait"))
+        #expect(demo.isRaw)
+        return demo
+    }
+
+    private func expectGivenBack(_ demo: TerminalProgram) {
+        #expect(!demo.isRaw)
+        // The cursor is shown again, and the other screen.
+        #expect(demo.screen.contains("\u{1B}[?25h\u{1B}[?1049l"))
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+
+/// A program that runs on a terminal of its own, a pseudo-terminal, as the leader of its session: what is typed is
+/// what it reads, Ctrl-C included.
+package final class TerminalProgram {
+    /// What the kernel or the C library would not do.
+    package struct Failure: Error {
+        let call: String
+        let code: Int32
+    }
+
+    package let processIdentifier: pid_t
+
+    /// The keyboard's and the screen's end.
+    private let keyboard: Int32
+
+    /// The program's end. Kept open, so that the terminal outlives the program, and its settings can be seen.
+    private let terminal: Int32
+
+    /// All that the program has drawn so far.
+    package private(set) var screen = ""
+
+    package init(_ name: String, _ arguments: [String], rows: UInt16 = 24, columns: UInt16 = 80) throws {
+        keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        // TIOCSPTLCK and TIOCGPTN: what `unlockpt` and `ptsname` do, which Swift's module of the C library lacks.
+        var (lock, number): (Int32, Int32) = (0, 0)
+        guard keyboard >= 0, ioctl(keyboard, 0x4004_5431, &lock) == 0, ioctl(keyboard, 0x8004_5430, &number) == 0 else {
+            throw Failure(call: "/dev/ptmx", code: errno)
+        }
+        let file = "/dev/pts/\(number)"
+        terminal = open(file, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        guard ioctl(terminal, UInt(TIOCSWINSZ), &size) == 0 else { throw Failure(call: "ioctl", code: errno) }
+        processIdentifier = try Self.spawn(Program.url(of: name).path, [name] + arguments, on: file)
+    }
+
+    deinit {
+        close(keyboard)
+        close(terminal)
+    }
+
+    /// The first terminal that the leader of a session opens is the session's.
+    private static func spawn(_ program: String, _ words: [String], on terminal: String) throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0)
+        for descriptor: Int32 in 1...2 { posix_spawn_file_actions_adddup2(&actions, 0, descriptor) }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // POSIX_SPAWN_SETSID, which Swift's module of the C library lacks.
+        posix_spawnattr_setflags(&attributes, 0x80)
+        let environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
+        var process: pid_t = 0
+        let code = withStrings(words) { words in
+            withStrings(environment.map { "\($0.key)=\($0.value)" }) { variables in
+                posix_spawn(&process, program, &actions, &attributes, words, variables)
+            }
+        }
+        guard code == 0 else { throw Failure(call: "posix_spawn", code: code) }
+        return process
+    }
+
+    /// Whether keys come one by one, not line by line, and are not shown.
+    package var isRaw: Bool { settings.c_lflag & tcflag_t(ICANON | ECHO) == 0 }
+
+    private var settings: termios {
+        var settings = termios()
+        tcgetattr(terminal, &settings)
+        return settings
+    }
+
+    package func type(_ keys: String) {
+        var keys = keys
+        _ = keys.withUTF8 { write(keyboard, $0.baseAddress, $0.count) }
+    }
+
+    /// Reads what the program draws until that holds `text`. False when the program ends before.
+    package func waitUntilScreen(holds text: String) -> Bool {
+        while !screen.contains(text) {
+            guard readMore(for: -1) else { return false }
+        }
+        return true
+    }
+
+    /// Waits for its end. Returns the exit code, or minus the signal that ended it.
+    package func waitForEnd() -> Int32 {
+        var status: Int32 = 0
+        // It must not wait for a screen that nobody looks at.
+        while waitpid(processIdentifier, &status, WNOHANG) == 0 { _ = readMore(for: 20) }
+        while readMore(for: 0) {}
+        let signal = status & 0x7F
+        return signal == 0 ? (status >> 8) & 0xFF : -signal
+    }
+
+    /// Forgets what was drawn.
+    package func clear() { screen = "" }
+
+    private func readMore(for milliseconds: Int32) -> Bool {
+        var entry = pollfd(fd: keyboard, events: Int16(POLLIN), revents: 0)
+        guard poll(&entry, 1, milliseconds) > 0 else { return false }
+        var bytes = [UInt8](repeating: 0, count: 1 << 14)
+        let count = read(keyboard, &bytes, bytes.count)
+        guard count > 0 else { return false }
+        screen += String(decoding: bytes[..<count], as: UTF8.self)
+        return true
+    }
+}
+
+/// Calls `body` with a null-terminated array of C strings.
+private func withStrings<Result>(
+    _ strings: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+) -> Result {
+    let copies = strings.map { strdup($0) }
+    defer { for copy in copies { free(copy) } }
+    return body(copies + [nil])
+}
