@@ -13,14 +13,16 @@ enum RawTerminal {
 
     /// Between `enter` and `leave`. What the handlers read below is written before the one and not after.
     private static let isEntered = Atomic<Bool>(false)
-    nonisolated(unsafe) private static var original = termios()
-    nonisolated(unsafe) private static var raw = termios()
+    /// Never freed, so that a handler finds them at any time.
+    nonisolated(unsafe) private static let original = UnsafeMutablePointer<termios>.allocate(capacity: 1)
+    nonisolated(unsafe) private static let raw = UnsafeMutablePointer<termios>.allocate(capacity: 1)
 
     /// Takes the terminal, once in a program's life. Ctrl-C and Ctrl-Z stay signals.
     static func enter() {
-        tcgetattr(STDIN_FILENO, &original)
-        raw = original
-        raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        original.initialize(to: termios())
+        tcgetattr(STDIN_FILENO, original)
+        raw.initialize(to: original.pointee)
+        raw.pointee.c_lflag &= ~tcflag_t(ICANON | ECHO)
         isEntered.store(true, ordering: .sequentiallyConsistent)
         atexit { RawTerminal.leave() }
         for signal in [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP] {
@@ -56,7 +58,7 @@ enum RawTerminal {
     private static func take() {
         guard isEntered.load(ordering: .sequentiallyConsistent) else { return }
         // In the background this stops the process until it is in the foreground again.
-        tcsetattr(STDIN_FILENO, TCSANOW, &raw)
+        tcsetattr(STDIN_FILENO, TCSANOW, raw)
         send(takeSequence)
     }
 
@@ -65,7 +67,7 @@ enum RawTerminal {
         let foreground = tcgetpgrp(STDIN_FILENO)
         guard foreground < 0 || foreground == getpgrp() else { return }
         send(giveBackSequence)
-        tcsetattr(STDIN_FILENO, TCSANOW, &original)
+        tcsetattr(STDIN_FILENO, TCSANOW, original)
     }
 
     // MARK: Escape codes
