@@ -9,9 +9,9 @@ enum RuleCache {}
 
 /// An engine of its own, a loop in virtual time, and messages that write down when they run.
 struct RuleScene {
-    typealias Entry = RateLimitingTests.Entry
+    typealias Entry = RateLimitEntry
 
-    let scene: RateLimitingTests.Scene
+    let scene: RateLimitScene
     let engine = ThrottleEngine()
     let saving: Message<RuleDocument, Int>
     let purging: Message<RuleDocument.Type, Int>
@@ -20,7 +20,7 @@ struct RuleScene {
     var ran: [Entry] { scene.log.entries }
 
     init(_ advance: VirtualClock.Advance = .automatic) {
-        let scene = RateLimitingTests.Scene(advance)
+        let scene = RateLimitScene(advance)
         self.scene = scene
         saving = Message("save", engine: engine) { _, input in scene.write(input) }
         purging = Message("purge", engine: engine) { _, input in scene.write(input) }
