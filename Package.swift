@@ -15,7 +15,7 @@ let package = Package(
         // Compares with the bare system calls and with what the toolchain has: CFRunLoop, Dispatch, Swift concurrency.
         .executableTarget(
             name: "RunLoopBenchmarks", dependencies: ["RunLoopKit", "CLinux"], path: "Benchmarks/RunLoopBenchmarks"),
-        .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"], exclude: ["Fixtures"]),
+        .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit", "CLinux"], exclude: ["Fixtures"]),
         // Runs the demo as a program.
         .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo"]),
         .target(name: "ProgramSupport", path: "Tests/ProgramSupport"),

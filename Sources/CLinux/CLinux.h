@@ -16,6 +16,7 @@
 
 // GNU extensions, hidden without _GNU_SOURCE.
 extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int pipe2(int ends[2], int flags);
 
 // The calling thread's kernel id; equal to getpid() on the initial thread only.
 static inline int clinux_thread_id(void) { return (int)syscall(SYS_gettid); }

@@ -83,7 +83,7 @@ extension Loop {
 
         // MARK: What kinds of items differ in
 
-        /// Whether several loops may have the item. Only sources can be shared.
+        /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` can be shared.
         var canBeInManyLoops: Bool { true }
 
         /// Puts the item where it belongs in a mode it has joined. The loop's lock is held.

@@ -53,15 +53,17 @@ extension Loop {
 
         // MARK: PortBacked
 
-        var descriptor: Descriptor { eventFD.descriptor }
+        var watches: [Watch] { [Watch(descriptor: eventFD.descriptor, events: [.read, .edge])] }
 
-        var hasWork: Bool { unhandled.load(ordering: .relaxed) > 0 }
+        private var hasWork: Bool { unhandled.load(ordering: .relaxed) > 0 }
+
+        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? { hasWork ? events : nil }
 
         var summary: String { "port source: \(unhandled.load(ordering: .relaxed)) sends waiting" }
 
         var readyTurn: UInt64 { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
-        func perform() -> Bool {
+        func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
             // Acquire: see send(). A send after this finds zero, and makes a new edge.
             let count = unhandled.exchange(0, ordering: .acquiring)
             guard count > 0 else { return false }

@@ -1,4 +1,4 @@
-/// A system call that failed: which one, and why.
+/// A system call that failed: which one, why, and the way out where there is one.
 ///
 /// Thrown wherever the caller can react, for instance by closing descriptors or by raising a limit:
 ///

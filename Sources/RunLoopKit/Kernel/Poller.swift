@@ -1,7 +1,7 @@
 /// An epoll set: many descriptors, each with a token that says whose it is.
 ///
-/// All are watched edge-triggered for readability. Tokens, not descriptor numbers, identify who became ready: a
-/// number can be closed and given to somebody else between the kernel's report and our look at it.
+/// Tokens, not descriptor numbers, identify who became ready: a number can be closed and given to somebody else between
+/// the kernel's report and our look at it.
 final class Poller {
     /// The epoll set itself. It can be watched like any other descriptor: readable when something in it is ready.
     let descriptor: Descriptor
@@ -22,15 +22,26 @@ final class Poller {
         events.deallocate()
     }
 
+    /// Watches one of the loop's own, edge-triggered for readability.
     func add(_ descriptor: Descriptor, token: UInt64) throws(LoopError) {
-        try System.add(descriptor, to: self.descriptor, token: token)
+        try System.watch(descriptor, for: [.read, .edge], in: self.descriptor, token: token)
     }
 
-    func remove(_ descriptor: Descriptor) { System.remove(descriptor, from: self.descriptor) }
+    /// Watches what a source asks for; what was watched before is changed. A change reports what is ready now, as a
+    /// beginning does.
+    func set(_ watch: Watch, token: UInt64) throws(LoopError) {
+        guard let events = watch.events else { return remove(watch) }
+        try System.watch(watch.descriptor, for: events, in: descriptor, token: token)
+    }
+
+    func remove(_ watch: Watch) { System.remove(watch.descriptor, from: descriptor) }
 
     /// Fetches what is ready, waiting for it when `blocking`. May return 0 although blocking: look again.
     func wait(blocking: Bool) -> Int { System.wait(epoll: descriptor, into: events, blocking: blocking) }
 
     /// The token of the `index`th descriptor that the last `wait` reported, in the order in which they became ready.
     func token(at index: Int) -> UInt64 { events[index].data.u64 }
+
+    /// What it is ready for.
+    func events(at index: Int) -> PollEvents { PollEvents(rawValue: events[index].events) }
 }

@@ -1,5 +1,5 @@
-// Every system call of the library, as thin wrappers that turn errno into a `LoopError`. This is the only
-// file that imports the C library: what else needs it goes through here.
+// Every system call of the library, as thin wrappers that turn errno into a `LoopError`. This file and
+// SystemCalls+Inputs.swift are the only ones that import the C library: what else needs it goes through them.
 
 internal import CLinux
 
@@ -84,12 +84,16 @@ enum System {
 
     // MARK: epoll
 
-    /// Puts a descriptor into an epoll set, edge-triggered, for readability.
-    static func add(_ descriptor: Descriptor, to epoll: Descriptor, token: UInt64) throws(LoopError) {
+    /// Watches a descriptor in an epoll set, or changes what one that is there is watched for.
+    static func watch(
+        _ descriptor: Descriptor, for events: PollEvents, in epoll: Descriptor, token: UInt64
+    ) throws(LoopError) {
         var event = epoll_event()
-        event.events = CLINUX_EPOLLIN | CLINUX_EPOLLET
+        event.events = events.rawValue
         event.data.u64 = token
-        try check("epoll_ctl", epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event))
+        if epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 { return }
+        guard errno == EEXIST else { throw LoopError(call: "epoll_ctl") }
+        try check("epoll_ctl", epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event))
     }
 
     /// Takes a descriptor out of an epoll set. One that has left already is no error.
@@ -304,8 +308,8 @@ enum System {
 
     /// The result of a call that returns -1 on failure.
     @discardableResult
-    private static func check(_ call: String, _ result: Int32) throws(LoopError) -> Int32 {
-        guard result >= 0 else { throw LoopError(call: call) }
+    static func check(_ call: @autoclosure () -> String, _ result: Int32) throws(LoopError) -> Int32 {
+        guard result >= 0 else { throw LoopError(call: call()) }
         return result
     }
 
@@ -334,6 +338,9 @@ enum System {
         case EEXIST: "EEXIST"
         case EINVAL: "EINVAL"
         case ENOSYS: "ENOSYS"
+        case ESRCH: "ESRCH"
+        case ECHILD: "ECHILD"
+        case EBUSY: "EBUSY"
         default: "errno \(code)"
         }
     }

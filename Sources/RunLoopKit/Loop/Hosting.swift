@@ -211,12 +211,12 @@ extension Loop {
     }
 
     private func hasReady(_ mode: ModeState) -> Bool {
-        mode.ready.hasReady { token in
-            switch token {
+        mode.ready.hasReady { entry in
+            switch entry.token {
             case ReadyList.wakeUp: true
             case ReadyList.timers: lock.withLock { isTimerDue(in: mode) }
             case ReadyList.mainQueue: servesMainQueue(in: mode.mode) && mainQueue!.isReady
-            default: lock.withLock { mode.ports.source(for: token)?.hasWork ?? false }
+            default: lock.withLock { work(behind: entry, in: mode) != nil }
             }
         }
     }

@@ -4,9 +4,9 @@ extension Loop {
     ///
     /// A sleeping loop that runs in this mode takes notice at once.
     ///
-    /// - Returns: Whether the item is in the mode now. False when it was refused: it is invalid, it is a timer or
-    ///   observer of another loop, or this loop has ended. Adding an item that is there already changes nothing, and is
-    ///   true.
+    /// - Returns: Whether the item is in the mode now. False when it was refused: it is invalid, it is in another loop
+    ///   and of a kind that cannot be in two (all but `Source0` and `PortSource`), or this loop has ended. Adding an
+    ///   item that is there already changes nothing, and is true.
     /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or
     ///   `fs.epoll.max_user_watches` is exhausted; then it traps and says so.
     ///

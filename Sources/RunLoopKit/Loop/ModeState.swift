@@ -52,7 +52,7 @@ final class ModeState {
         if let timer { try poller.add(timer, token: ReadyList.timers) }
         if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
         for (source, token) in ports.inOrderOfReadiness {
-            try poller.add(source.descriptor, token: token)
+            for watch in source.watches { try poller.set(watch, token: token) }
         }
         self.poller = poller
     }
@@ -87,18 +87,23 @@ final class ModeState {
     }
 
     func insert(_ port: any PortBacked) {
-        let token = ports.insert(port)
-        guard let poller else { return }
+        _ = ports.insert(port)
+        watchesChanged(of: port)
+    }
+
+    func watchesChanged(of port: any PortBacked) {
+        guard let poller, let token = ports.token(of: port) else { return }
         do {
-            try poller.add(port.descriptor, token: token)
+            for watch in port.watches { try poller.set(watch, token: token) }
         } catch {
-            fatalError("RunLoopKit: adding a source to mode \(mode): \(error)")
+            fatalError("RunLoopKit: watching a source in mode \(mode): \(error)")
         }
     }
 
     func remove(_ port: any PortBacked) {
         ports.remove(port)
-        poller?.remove(port.descriptor)
+        guard let poller else { return }
+        for watch in port.watches { poller.remove(watch) }
     }
 
     /// Takes everything out at once, at the loop's end, and says what it was.

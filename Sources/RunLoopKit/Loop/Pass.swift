@@ -31,7 +31,8 @@ extension Loop {
             hasHandledSource = true
             run.hasJustDrainedMainQueue = true
         case .timers: fireTimers(of: mode, until: run.budgetEnd)
-        case .port(let token): hasHandledSource = performPort(token, of: mode) || hasHandledSource
+        case .port(let token, let events):
+            hasHandledSource = performPort(token, events, of: mode) || hasHandledSource
         }
         if !isSpent(run.budgetEnd) { performBlocks(for: mode, until: run.budgetEnd) }  // 3.10
 
@@ -116,10 +117,10 @@ extension Loop {
     // MARK: Version-1 sources
 
     /// Performs a source that was found ready, if it is still in the mode.
-    private func performPort(_ token: UInt64, of mode: ModeState) -> Bool {
+    private func performPort(_ token: UInt64, _ events: PollEvents, of mode: ModeState) -> Bool {
         guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return false }
         informHost()
-        return loopIsCallingOutToASource1(source)
+        return loopIsCallingOutToASource1(source, events, mode)
     }
 
     // MARK: Timers

@@ -1,10 +1,15 @@
-/// A version-1 source: something with a descriptor that becomes readable.
+/// A version-1 source: something with a descriptor that becomes ready.
 protocol PortBacked: Loop.Item {
-    /// Watched edge-triggered for readability, in every mode that the source is in.
-    var descriptor: Descriptor { get }
+    /// What is watched in every mode that the source is in: always the same descriptors.
+    var watches: [Watch] { get }
 
-    /// Whether there is something to handle. A readiness that turns out to be none costs no pass and no callout.
-    var hasWork: Bool { get }
+    /// What there is to handle; nil for nothing: a readiness that turns out to be none costs no pass and no callout.
+    /// The loop's lock is held.
+    ///
+    /// - Parameters:
+    ///   - events: What the kernel reported.
+    ///   - isFresh: Whether it did so just now: no handler has been called since.
+    func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents?
 
     /// The turn in which it became ready; 0 when it is not, or does not know.
     var readyTurn: UInt64 { get }
@@ -12,8 +17,18 @@ protocol PortBacked: Loop.Item {
     /// For the description of a loop: one line.
     var summary: String { get }
 
-    /// Handles what there is; false when another loop was faster.
-    func perform() -> Bool
+    /// Handles what there is, in a pass of `mode`; false when somebody was faster.
+    func perform(_ events: PollEvents, in mode: ModeState) -> Bool
+}
+
+extension PortBacked {
+    /// To be called, without any lock, when `watches` says something else than before.
+    ///
+    /// Every mode asks for itself, with its loop's lock held: of two changes at the same time, whoever comes to a mode
+    /// last finds the last one.
+    func watchesChanged() {
+        for mode in currentModes { mode.loop?.lock.withLock { mode.watchesChanged(of: self) } }
+    }
 }
 
 /// The version-1 sources of a mode, and the tokens by which the kernel knows them.
@@ -45,6 +60,9 @@ struct PortTable {
         let turns = slots.filter { $0.source != nil }.map { max($0.source!.readyTurn, $0.turn) }
         return zip(all, turns).sorted { $0.1 < $1.1 }.map(\.0)
     }
+
+    /// The token of a source that is here.
+    func token(of source: any PortBacked) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
 
     /// The source that `token` was made for, if it is still here.
     func source(for token: UInt64) -> (any PortBacked)? {

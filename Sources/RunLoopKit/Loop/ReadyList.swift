@@ -10,43 +10,67 @@ struct ReadyList {
     /// Jobs have arrived in the main dispatch queue.
     static let mainQueue = UInt64.max - 2
 
-    private var tokens: [UInt64] = []
+    struct Entry {
+        let token: UInt64
+        /// What the kernel reported; nothing for what it was not asked about.
+        let events: PollEvents
+        /// Whether the report was the last thing that happened: an older one may have become untrue.
+        fileprivate(set) var isFresh = false
+    }
+
+    private var entries: [Entry] = []
     private var next = 0
 
-    var isEmpty: Bool { next == tokens.count }
+    /// Whether nothing has been taken since entries came into an empty list.
+    private var isHeadFresh = false
 
-    mutating func append(_ token: UInt64) {
+    var isEmpty: Bool { next == entries.count }
+
+    mutating func append(_ token: UInt64, events: PollEvents = []) {
         // One entry for each of the loop's own: two would cost a pass for nothing.
-        if token >= ReadyList.mainQueue, tokens[next...].contains(token) { return }
-        tokens.append(token)
+        if token >= ReadyList.mainQueue, entries[next...].contains(where: { $0.token == token }) { return }
+        if isEmpty { isHeadFresh = true }
+        entries.append(Entry(token: token, events: events))
     }
 
     /// Forgets a wake-up that an earlier run has not got to.
     mutating func forgetWakeUp() {
         guard !isEmpty else { return }
-        tokens.removeSubrange(..<next)
+        entries.removeSubrange(..<next)
         next = 0
-        tokens.removeAll { $0 == ReadyList.wakeUp }
+        entries.removeAll { $0.token == ReadyList.wakeUp }
     }
 
     /// Forgets those at the front behind which there is nothing, and says whether any is left.
-    mutating func hasReady(_ isStillReady: (UInt64) -> Bool) -> Bool {
-        while !isEmpty {
-            if isStillReady(tokens[next]) { return true }
+    mutating func hasReady(_ isStillReady: (Entry) -> Bool) -> Bool {
+        while let first {
+            if isStillReady(first) {
+                // Who knows when it is going to be served.
+                isHeadFresh = false
+                return true
+            }
             _ = popFirst()
         }
         return false
     }
 
-    mutating func popFirst() -> UInt64? {
-        guard next < tokens.count else { return nil }
+    private var first: Entry? {
+        guard !isEmpty else { return nil }
+        var entry = entries[next]
+        entry.isFresh = isHeadFresh
+        return entry
+    }
+
+    mutating func popFirst() -> Entry? {
+        guard let first else { return nil }
         defer {
             next += 1
-            if next == tokens.count {
-                tokens.removeAll(keepingCapacity: true)
+            isHeadFresh = false
+            if next == entries.count {
+                entries.removeAll(keepingCapacity: true)
                 next = 0
             }
         }
-        return tokens[next]
+        return first
     }
 }

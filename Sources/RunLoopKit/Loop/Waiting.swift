@@ -5,8 +5,8 @@ extension Loop {
         case wakeUp
         case timers
         case mainQueue
-        /// A version-1 source, by its token.
-        case port(UInt64)
+        /// A version-1 source, by its token, and what it is ready for.
+        case port(UInt64, PollEvents)
     }
 
     /// Step 3.7: the one thing that this pass serves, waiting for it unless `polls`.
@@ -26,8 +26,8 @@ extension Loop {
                 wasWoken = true
                 mode.ready.append(ReadyList.wakeUp)
             }
-            while let token = mode.ready.popFirst() {
-                if let ready = look(at: token, in: mode) { return ready }
+            while let entry = mode.ready.popFirst() {
+                if let ready = look(at: entry, in: mode) { return ready }
             }
             // All that was left over has turned out to be nothing: that says nothing about what is ready now.
             guard hasAsked else { continue }
@@ -41,8 +41,8 @@ extension Loop {
 
     func isTimeUp(for run: Run) -> Bool { run.onlyPolls || run.deadline.map { $0 <= clock.nanoseconds } ?? false }
 
-    private func look(at token: UInt64, in mode: ModeState) -> Ready? {
-        switch token {
+    private func look(at entry: ReadyList.Entry, in mode: ModeState) -> Ready? {
+        switch entry.token {
         case ReadyList.wakeUp:
             return .wakeUp
         case ReadyList.timers:
@@ -50,8 +50,13 @@ extension Loop {
         case ReadyList.mainQueue:
             return takeMainQueue(in: mode.mode) ? .mainQueue : nil
         default:
-            return lock.withLock { mode.ports.source(for: token)?.hasWork ?? false } ? .port(token) : nil
+            return lock.withLock { work(behind: entry, in: mode) }.map { .port(entry.token, $0) }
         }
+    }
+
+    /// What a version-1 source has to handle; nil when it has nothing, or has left. The lock is held.
+    func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
+        mode.ports.source(for: entry.token)?.workBehind(entry.events, isFresh: entry.isFresh)
     }
 
     /// Whether a timer has to fire now. The lock is held.
@@ -86,7 +91,7 @@ extension Loop {
                 // Our own eventfd may have an old edge left: what counts is the wake word.
                 if token == ReadyList.wakeUp, !wasNotified { continue }
                 if token == ReadyList.timers { timerFD?.didFire() }
-                mode.ready.append(token)
+                mode.ready.append(token, events: mode.poller!.events(at: index))
             }
         }
         if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }

@@ -1,5 +1,5 @@
 // What a loop does without descriptors, in a process with no other thread that could open or close one meanwhile. With "errors": each
-// call that can fail, in turn. With "run": runs a loop that has none.
+// call that can fail, in turn. With "run": runs a loop that has none. With "many": a loop with ten thousand of them.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -33,6 +33,62 @@ func report(_ name: String, _ body: () throws -> Void) {
     } catch {
         print("\(name): \(error)")
     }
+}
+
+/// Raises the limit of this process as far as it may; false when that is not far enough.
+func allowDescriptors(_ count: Int) -> Bool {
+    var limit = rlimit()
+    getrlimit(resource, &limit)
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(resource, &limit)
+    return limit.rlim_max >= count
+}
+
+/// Both ends of 5,000 pairs of sockets, each watched: what is sent to one makes the other ready.
+func serveTenThousand() throws {
+    let pairs = 5000
+    guard allowDescriptors(2 * pairs + 100) else {
+        return print("skipped: the hard limit of descriptors is too low")
+    }
+    let loop = Loop.current
+    let served = LoopBound(0, on: loop)
+    var sources: [Loop.FileDescriptorSource] = []
+    for _ in 0..<pairs {
+        var ends: [Int32] = [-1, -1]
+        #if canImport(Glibc)
+            socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends)
+        #else
+            socketpair(AF_UNIX, Int32(SOCK_STREAM), 0, &ends)
+        #endif
+        for end in ends {
+            let source = try Loop.FileDescriptorSource(owning: end) { source, ready in
+                var byte: UInt8 = 0
+                served.value += read(source.descriptor, &byte, 1)
+            }
+            sources.append(source)
+            loop.add(source, in: .default)
+        }
+    }
+    /// What the loop does for one event, and then to find that there is no other.
+    func serve(_ source: Loop.FileDescriptorSource) -> String {
+        let before = loop.counters
+        write(source.descriptor, "x", 1)
+        while loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
+        return "\(loop.counters.passes - before.passes) passes, \(loop.counters.polls - before.polls) polls"
+    }
+    print("\(sources.count) sources")
+    print(serve(sources[0]))
+    print("the same for each: \(Set(sources.map { serve($0) }).count == 1), served \(served.value)")
+    for source in sources { write(source.descriptor, "x", 1) }
+    while served.value < 20_001 { loop.run(mode: .default, for: .seconds(3600), returnAfterSourceHandled: true) }
+    print("all at once: served \(served.value)")
+    for source in sources { source.invalidate() }
+    print("descriptors closed: \(sources.allSatisfy { $0.descriptor == -1 })")
+}
+
+if CommandLine.arguments.dropFirst().first == "many" {
+    try serveTenThousand()
+    exit(0)
 }
 
 let loop = Loop.current

@@ -1,0 +1,92 @@
+extension Loop.FileDescriptorSource {
+    /// What a source waits for. Hang-ups and errors are always reported, whatever is asked for.
+    public struct Interest: OptionSet, Hashable, Sendable {
+        /// The option's bit.
+        public let rawValue: UInt8
+
+        /// Options made of bits.
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// That there is something to read: data, a connection to accept, or the end of the data. CF:
+        /// `kCFFileDescriptorReadCallBack`.
+        public static let read = Interest(rawValue: 1)
+
+        /// That there is room to write. CF: `kCFFileDescriptorWriteCallBack`.
+        public static let write = Interest(rawValue: 2)
+
+        /// That something exceptional has happened: out-of-band data of a TCP socket, a change in `/proc/mounts`.
+        public static let priority = Interest(rawValue: 4)
+    }
+
+    /// What a descriptor was found ready for.
+    public struct Readiness: OptionSet, Hashable, Sendable {
+        /// The option's bit.
+        public let rawValue: UInt8
+
+        /// Options made of bits.
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// Reading does not wait: there is data, or its end.
+        public static let readable = Readiness(rawValue: 1)
+
+        /// Writing does not wait.
+        public static let writable = Readiness(rawValue: 2)
+
+        /// Something exceptional has happened.
+        public static let priority = Readiness(rawValue: 4)
+
+        /// The other end has gone. There may be data left to be read.
+        public static let hangUp = Readiness(rawValue: 8)
+
+        /// The other end of a stream socket has finished writing. Reported to those who want to read.
+        public static let readHangUp = Readiness(rawValue: 16)
+
+        /// The descriptor is in error; for the writing end of a pipe: nobody reads it any more.
+        public static let error = Readiness(rawValue: 32)
+    }
+}
+
+extension Loop.FileDescriptorSource.Interest: CustomStringConvertible {
+    /// The options' names, such as `read|write`; `nothing` when there are none.
+    public var description: String {
+        let names: [(Self, String)] = [(.read, "read"), (.write, "write"), (.priority, "priority")]
+        return names.filter { contains($0.0) }.map(\.1).joinedOptions
+    }
+}
+
+extension Loop.FileDescriptorSource.Readiness: CustomStringConvertible {
+    /// The options' names, such as `readable|hangUp`; `nothing` when there are none.
+    public var description: String {
+        let names: [(Self, String)] = [
+            (.readable, "readable"), (.writable, "writable"), (.priority, "priority"), (.hangUp, "hangUp"),
+            (.readHangUp, "readHangUp"), (.error, "error"),
+        ]
+        return names.filter { contains($0.0) }.map(\.1).joinedOptions
+    }
+}
+
+extension [String] {
+    fileprivate var joinedOptions: String { isEmpty ? "nothing" : joined(separator: "|") }
+}
+
+// How interest and readiness are called in the kernel.
+
+extension PollEvents {
+    init(_ interest: Loop.FileDescriptorSource.Interest) {
+        self = []
+        if interest.contains(.read) { formUnion([.read, .readHangUp]) }
+        if interest.contains(.write) { insert(.write) }
+        if interest.contains(.priority) { insert(.priority) }
+    }
+}
+
+extension Loop.FileDescriptorSource.Readiness {
+    init(_ events: PollEvents) {
+        let pairs: [(PollEvents, Self)] = [
+            (.read, .readable), (.write, .writable), (.priority, .priority), (.hangUp, .hangUp),
+            (.readHangUp, .readHangUp), (.error, .error),
+        ]
+        self = []
+        for (event, readiness) in pairs where events.contains(event) { insert(readiness) }
+    }
+}

@@ -1,0 +1,80 @@
+import CLinux
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// Two connected ends, for tests: a pipe, or a pair of sockets. Nothing here ever waits, and no program that another
+/// test starts inherits them: it would keep them open.
+final class Ends: Sendable {
+    let reader: Int32
+    let writer: Int32
+
+    private init(_ ends: [Int32]) { (reader, writer) = (ends[0], ends[1]) }
+
+    static func pipe() -> Ends {
+        var ends: [Int32] = [-1, -1]
+        precondition(pipe2(&ends, Int32(O_CLOEXEC) | Int32(O_NONBLOCK)) == 0)
+        return Ends(ends)
+    }
+
+    static func sockets() -> Ends {
+        var ends: [Int32] = [-1, -1]
+        #if canImport(Glibc)
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        #else
+            let kind = Int32(SOCK_STREAM) | Int32(SOCK_CLOEXEC) | Int32(SOCK_NONBLOCK)
+        #endif
+        precondition(socketpair(AF_UNIX, kind, 0, &ends) == 0)
+        return Ends(ends)
+    }
+
+    /// Which ends are open is a test's affair: those it closes itself, or gives away, it says.
+    deinit {
+        if !isReaderGone { close(reader) }
+        if !isWriterGone { close(writer) }
+    }
+
+    nonisolated(unsafe) var isReaderGone = false
+    nonisolated(unsafe) var isWriterGone = false
+
+    func send(_ text: String) {
+        let bytes = Array(text.utf8)
+        precondition(write(writer, bytes, bytes.count) == bytes.count)
+    }
+
+    /// Up to `count` bytes that are there; "" at the end, nil when there is nothing now.
+    func take(_ count: Int = 4096) -> String? { readText(reader, count) }
+
+    func hangUp() {
+        close(writer)
+        isWriterGone = true
+    }
+
+    func stopReading() {
+        close(reader)
+        isReaderGone = true
+    }
+}
+
+func readText(_ descriptor: Int32, _ count: Int = 4096) -> String? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let got = read(descriptor, &bytes, count)
+    return got < 0 ? nil : String(decoding: bytes[..<got], as: UTF8.self)
+}
+
+/// Makes `number` name what `descriptor` names: as if it had been closed and given out again.
+func reuse(_ number: Int32, for descriptor: Int32) { precondition(dup2(descriptor, number) == number) }
+
+func finishWriting(_ socket: Int32) { shutdown(socket, Int32(SHUT_WR)) }
+
+func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
+
+/// Opens a file for reading.
+func openFile(_ path: String) -> Int32 { open(path, O_RDONLY | O_CLOEXEC) }
+
+func closeFile(_ descriptor: Int32) { close(descriptor) }
