@@ -96,6 +96,9 @@ extension Loop {
         func didJoin(_ mode: Mode, of loop: Loop) {}
         func didLeave(_ mode: Mode, of loop: Loop) {}
 
+        /// A loop that the item was in has ended. Called without any lock.
+        func loopHasEnded() {}
+
         /// The item is invalid, in no mode any more, and knows it. May be called twice; without any lock, since what handlers
         /// captured may call us as it goes.
         func releaseHandlers() {}

@@ -37,7 +37,10 @@ extension Loop {
         if !dropped.isEmpty || members.contains(where: { !$0.1.isEmpty }) { complainIfMainIsGone() }
         drop(dropped)
         for (state, items) in members {
-            for item in items { item.tellLeft(state.mode, of: tellingSources ? self : nil) }
+            for item in items {
+                item.tellLeft(state.mode, of: tellingSources ? self : nil)
+                item.loopHasEnded()
+            }
             state.close()
         }
         for handler in handlers {

@@ -1,0 +1,268 @@
+import Testing
+
+@testable import RunLoopKit
+
+@Suite struct MessagePortTests {
+    // MARK: Order
+
+    @Test func messagesAreHandledOneByOneInTheOrderOfSending() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let port = try Loop.MessagePort<Int> { log.add($0) }
+        for number in 0..<1000 { #expect(port.send(number)) }
+        #expect(port.waitingCount == 1000)
+        loop.add(port, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+        #expect(log.entries == Array(0..<1000) && port.waitingCount == 0)
+    }
+
+    @Test func eachSendersOrderIsKept() throws {
+        let thread = try LoopThread()
+        let seen = LoopBound([Int](repeating: 0, count: 4), on: thread.loop)
+        let (handled, wrong) = (Count(), Count())
+        let port = try Loop.MessagePort<(sender: Int, number: Int)> { message in
+            if seen.value[message.sender] != message.number - 1 { wrong.up() }
+            seen.value[message.sender] = message.number
+            handled.up()
+        }
+        thread.loop.add(port, in: .default)
+        let senders = try (0..<4).map { index in
+            let sender = try LoopThread()
+            sender.perform {
+                for number in 1...5000 {
+                    port.send((index, number))
+                    // Let the loop fall asleep now and then.
+                    if number % 100 == 0 { spin(until: thread.loop.isWaiting) }
+                }
+            }
+            return sender
+        }
+        for sender in senders { sender.stop() }
+        spin(until: handled.value == 20_000)
+        #expect(wrong.value == 0)
+    }
+
+    @Test func aRunNestedInTheHandlerGoesOnWithTheNextMessage() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let port = try Loop.MessagePort<Int> { number in
+            log.add("begin \(number)")
+            if number == 1 || number == 3 { Loop.current.run(mode: .default, for: .seconds(1)) }
+            log.add("end \(number)")
+        }
+        loop.add(port, in: .default)
+        for number in 1...5 { port.send(number) }
+        loop.run(mode: .default, for: .seconds(9))
+        #expect(
+            log.entries == [
+                "begin 1", "begin 2", "end 2", "begin 3", "begin 4", "end 4", "begin 5", "end 5", "end 3", "end 1",
+            ])
+    }
+
+    /// A message that comes at the very moment at which the one before it is taken finds the queue not empty: whoever
+    /// takes sees to it that the loop comes back.
+    @Test func aMessageSentWhileTheOneBeforeIsTakenIsNotForgotten() throws {
+        let thread = try LoopThread()
+        let handled = Count()
+        let port = try Loop.MessagePort<Int> { _ in handled.up() }
+        thread.loop.add(port, in: .default)
+        for round in 1...20_000 {
+            port.send(1)
+            // At every distance from the first.
+            for _ in 0..<(round % 400) { _ = thread.loop.isWaiting }
+            port.send(2)
+            spin(until: handled.value == 2 * round)
+        }
+    }
+
+    // MARK: Fairness and cost
+
+    @Test func aPassHandlesNoMoreThanItsShare() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let port = try Loop.MessagePort<Int> { log.add("\($0)") }
+        let other = try Loop.PortSource { _ in log.add("other") }
+        loop.add(port, in: .default)
+        loop.add(other, in: .default)
+        let share = Loop.MessagePort<Int>.messagesPerPass
+        for number in 0..<(2 * share + 1) { port.send(number) }
+        other.send()
+        let passes = loop.counters.passes
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries.firstIndex(of: "other") == share)
+        #expect(log.entries.filter { $0 != "other" } == (0..<(2 * share + 1)).map(String.init))
+        #expect(loop.counters.passes == passes + 5, "three shares, the other port, and one that times out")
+    }
+
+    @Test func whatTheHandlerSendsWaitsForAnotherPass() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let itself = LoopBound<Loop.MessagePort<Int>?>(nil, on: loop)
+        let port = try Loop.MessagePort<Int> { number in
+            log.add("\(number)")
+            if number < 3 { itself.value?.send(number + 1) }
+        }
+        itself.value = port
+        loop.add(port, in: .default)
+        loop.add(Loop.Observer(.beforeTimers) { _, _ in log.add("pass") }, in: .default)
+        port.send(1)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["pass", "1", "pass", "2", "pass", "3", "pass"])
+        itself.value = nil
+    }
+
+    @Test func onlyTheFirstMessageInTheQueueCostsAWrite() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let port = try Loop.MessagePort<Int> { _ in }
+        loop.add(port, in: .default)
+        let eventFD = port.watches[0].descriptor
+        for number in 0..<50 { port.send(number) }
+        #expect(System.drain(eventFD: eventFD) == 1)
+        port.send(50)
+        #expect(System.drain(eventFD: eventFD) == 0)
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in port.send(51) }, in: .default)
+        loop.run(mode: .default, for: .zero)
+        #expect(port.waitingCount == 51, "its edge was taken away by this test")
+        // Messages that come one by one are handled without any further write.
+        let single = try Loop.MessagePort<Int> { _ in }
+        loop.add(single, in: .default)
+        single.send(1)
+        loop.run(mode: .default, for: .zero)
+        #expect(single.waitingCount == 0 && System.drain(eventFD: single.watches[0].descriptor) == 1)
+    }
+
+    // MARK: Nothing is lost
+
+    @Test func aStopInTheHandlerKeepsTheRestForTheNextRun() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let port = try Loop.MessagePort<Int> { number in
+            log.add(number)
+            Loop.current.stop()
+        }
+        loop.add(port, in: .default)
+        loop.add(port, in: "other")
+        for number in 1...4 { port.send(number) }
+        for (count, mode) in zip(1..., [Loop.Mode.default, "other", .default, "other"]) {
+            #expect(loop.run(mode: mode, for: .seconds(1)) == .stopped)
+            #expect(log.entries == Array(1...count))
+        }
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+        #expect(log.entries.count == 4)
+    }
+
+    @Test func aPortMovedInItsHandlerTakesTheRestAlong() throws {
+        let (one, _) = Loop.inVirtualTime()
+        let (two, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let itself = LoopBound<Loop.MessagePort<Int>?>(nil, on: one)
+        let port = try Loop.MessagePort<Int> { number in
+            log.add("\(number) in \(Loop.current === one ? "one" : "two") \(Loop.current.currentMode!.name)")
+            guard number < 3 else { return }
+            one.remove(itself.value!, in: number == 1 ? .default : "other")
+            (number == 1 ? one : two).add(itself.value!, in: number == 1 ? "other" : .default)
+        }
+        itself.value = port
+        one.add(port, in: .default)
+        for number in 1...4 { port.send(number) }
+        #expect(one.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(one.run(mode: "other", for: .seconds(1)) == .finished)
+        #expect(two.run(mode: .default, for: .seconds(1)) == .timedOut)
+        #expect(log.entries == ["1 in one default", "2 in one other", "3 in two default", "4 in two default"])
+        // Its handler holds the loop that holds it.
+        port.invalidate()
+        itself.value = nil
+    }
+
+    @Test func messagesSentWhileTheLoopStopsAndRunsAgainAreAllHandled() throws {
+        let (handled, wrong) = (Count(), Count())
+        let thread = try LoopThread()
+        let port = try Loop.MessagePort<Int> { number in
+            if number != handled.value { wrong.up() }
+            handled.up()
+            if number % 7 == 0 { Loop.current.stop() }
+        }
+        thread.loop.add(port, in: .common)
+        let sender = try LoopThread()
+        sender.perform { for number in 0..<5000 { port.send(number) } }
+        sender.stop()
+        spin(until: handled.value == 5000)
+        #expect(wrong.value == 0)
+    }
+
+    // MARK: The end
+
+    @Test func anInvalidPortRefusesMessagesAndDropsThoseThatWait() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        weak var captured: Count?
+        weak var message: Count?
+        let port = try { () throws in
+            let (count, sent) = (Count(), Count())
+            (captured, message) = (count, sent)
+            let port = try Loop.MessagePort<Count> { _ in count.up() }
+            #expect(port.send(sent))
+            return port
+        }()
+        loop.add(port, in: .default)
+        #expect(captured != nil && message != nil)
+        port.invalidate()
+        #expect(captured == nil && message == nil)
+        #expect(!port.send(Count()) && port.waitingCount == 0)
+        #expect(!loop.add(port, in: .default))
+    }
+
+    @Test func invalidatingInTheHandlerEndsItAtOnce() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let itself = LoopBound<Loop.MessagePort<Int>?>(nil, on: loop)
+        let port = try Loop.MessagePort<Int> { number in
+            log.add(number)
+            itself.value?.invalidate()
+        }
+        itself.value = port
+        loop.add(port, in: .default)
+        for number in 1...3 { port.send(number) }
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(log.entries == [1])
+        itself.value = nil
+    }
+
+    @Test func aPortWhoseLoopHasEndedRefusesMessagesUntilAnotherLoopHasIt() throws {
+        var ended: Loop? = Loop(clock: VirtualClock())
+        let log = Log<Int>()
+        let port = try Loop.MessagePort<Int> { log.add($0) }
+        for (round, mode) in [Loop.Mode.default, .common].enumerated() {
+            ended?.add(port, in: mode)
+            #expect(port.send(round))
+            if round == 0 { ended?.end() }
+            ended = nil
+            #expect(!port.send(-1))
+            ended = Loop(clock: VirtualClock())
+        }
+        let (loop, _) = Loop.inVirtualTime()
+        loop.add(port, in: .default)
+        #expect(port.send(2))
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [0, 1, 2], "what was accepted is not lost")
+        loop.remove(port, in: .default)
+        #expect(port.send(3), "taken out of a living loop it waits for another")
+    }
+
+    @Test func aThreadsEndIsTheEndOfItsLoopForAPort() throws {
+        let thread = try LoopThread()
+        let port = try Loop.MessagePort<Int> { _ in }
+        thread.loop.add(port, in: .common)
+        thread.stop()
+        thread.join()
+        #expect(!port.send(1))
+    }
+
+    @Test func aPortIsInOneLoopAtATime() throws {
+        let (one, _) = Loop.inVirtualTime()
+        let (two, _) = Loop.inVirtualTime()
+        let port = try Loop.MessagePort<Int> { _ in }
+        #expect(one.add(port, in: .common) && !two.add(port, in: .default))
+        port.send(1)
+        #expect("\(one)".contains("message port of Int: 1 waiting"))
+    }
+}
