@@ -29,6 +29,7 @@ let package = Package(
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "HostProgram", "ThreadProgram", "MemoryProgram",
                 "RunLoopKit",
+                "SignalProgram",
             ]),
         .executableTarget(
             name: "MainQueueProgram", dependencies: ["ConformanceSupport", "RunLoopKit"],
@@ -41,6 +42,8 @@ let package = Package(
             name: "ThreadProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/ThreadProgram"),
         .executableTarget(
             name: "MemoryProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MemoryProgram"),
+        .executableTarget(
+            name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),

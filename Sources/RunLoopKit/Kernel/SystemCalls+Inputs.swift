@@ -41,4 +41,80 @@ extension System {
         let count = poll(&request, 1, 0)
         return count > 0 ? PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))) : []
     }
+
+    // MARK: Unix signals
+
+    /// What a signalfd tells about a signal.
+    typealias SignalInfo = (signal: Int32, sender: Int32, user: UInt32, code: Int32, value: Int32)
+
+    /// The set that has one signal in it; throws for numbers that are none, or that the C library keeps for itself.
+    private static func set(of signal: Int32, _ call: String) throws(LoopError) -> sigset_t {
+        var set = sigset_t()
+        sigemptyset(&set)
+        try check("\(call)(\(signal))", sigaddset(&set, signal))
+        return set
+    }
+
+    /// A signalfd for one signal, which has to be blocked.
+    static func makeSignalFD(_ signal: Int32) throws(LoopError) -> Descriptor {
+        var set = try set(of: signal, "signalfd")
+        guard signal != SIGKILL, signal != SIGSTOP else {
+            throw LoopError(call: "signalfd(\(signal))", code: EINVAL, advice: "nobody can catch SIGKILL and SIGSTOP")
+        }
+        return try check("signalfd(\(signal))", signalfd(-1, &set, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK)))
+    }
+
+    /// The next signal of a signalfd that is pending, for the process or for the calling thread; nil when there is none.
+    static func takeSignal(from signalFD: Descriptor) -> SignalInfo? {
+        var info = signalfd_siginfo()
+        while true {
+            if read(signalFD, &info, MemoryLayout.size(ofValue: info)) == MemoryLayout.size(ofValue: info) {
+                return (Int32(info.ssi_signo), Int32(info.ssi_pid), info.ssi_uid, info.ssi_code, info.ssi_int)
+            }
+            if errno != EINTR { return nil }
+        }
+    }
+
+    /// Blocks a signal on the calling thread. Says whether it was blocked before.
+    static func block(_ signal: Int32) throws(LoopError) -> Bool {
+        var (set, old) = (try set(of: signal, "pthread_sigmask"), sigset_t())
+        pthread_sigmask(SIG_BLOCK, &set, &old)
+        return sigismember(&old, signal) == 1
+    }
+
+    /// The error number for a signal that another thread would take.
+    static var busy: Int32 { EBUSY }
+
+    /// Unblocks a signal on the calling thread: if it is pending it takes its ordinary way now.
+    static func unblock(_ signal: Int32) {
+        guard var set = try? set(of: signal, "pthread_sigmask") else { return }
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
+
+    // MARK: /proc
+
+    /// The kernel's numbers of this process's threads; none where there is no `/proc`.
+    static var threadNumbers: [Int32] {
+        guard let folder = opendir("/proc/self/task") else { return [] }
+        defer { closedir(folder) }
+        var numbers: [Int32] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if let number = Int32(name) { numbers.append(number) }
+        }
+        return numbers
+    }
+
+    /// The first 4096 bytes of a file of `/proc`, as text; nil when it cannot be read.
+    static func readProcFile(_ path: String) -> String? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
+            let count = read(file, buffer.baseAddress, buffer.count)
+            return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
+        }
+    }
 }

@@ -1,0 +1,26 @@
+/// What `/proc` says about a thread of this process.
+struct ThreadStatus {
+    let number: Int32
+    let name: String
+
+    /// A bit for each signal, the lowest for signal 1.
+    let blockedSignals: UInt64
+
+    func blocks(_ signal: Int32) -> Bool { blockedSignals >> UInt64(signal - 1) & 1 == 1 }
+
+    /// All threads that the process has now; none where there is no `/proc`. One that ends meanwhile is left out.
+    static var all: [ThreadStatus] { System.threadNumbers.compactMap(ThreadStatus.init(number:)) }
+
+    private init?(number: Int32) {
+        guard let text = System.readProcFile("/proc/self/task/\(number)/status") else { return nil }
+        var fields: [Substring: Substring] = [:]
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: "\t", maxSplits: 1)
+            if parts.count == 2 { fields[parts[0]] = parts[1] }
+        }
+        guard let blocked = fields["SigBlk:"].flatMap({ UInt64($0, radix: 16) }) else { return nil }
+        self.number = number
+        self.name = fields["Name:"].map(String.init) ?? "?"
+        self.blockedSignals = blocked
+    }
+}

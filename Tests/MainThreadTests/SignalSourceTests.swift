@@ -1,0 +1,59 @@
+import ProgramSupport
+import Testing
+
+/// Signals and masks belong to a whole process: each scenario of SignalProgram has one of its own.
+@Suite struct SignalSourceTests {
+    private func play(_ scenario: String) throws -> Program {
+        let program = try Program.run("SignalProgram", [scenario], environment: ["SWIFT_BACKTRACE": "enable=no"])
+        #expect(program.errors == "")
+        return program
+    }
+
+    private func expect(_ scenario: String, _ lines: [String]) throws {
+        let program = try play(scenario)
+        #expect(program.status == 0 && program.lines == lines)
+    }
+
+    @Test func aSignalArrivesWithWhatTheKernelKnowsOfIt() throws {
+        try expect("arrives", ["true true true 0", "true true true 0", "true", "SIGWINCH: 1", "stopped"])
+    }
+
+    @Test func realTimeSignalsAreReportedEachAndOnce() throws { try expect("realTime", ["[1, 2, 3] -1", "[4] -1"]) }
+
+    @Test func allSourcesForASignalHearItOnWhicheverThread() throws {
+        try expect("two", ["the other thread heard all", "second: 200", "in no loop yet: 200"])
+    }
+
+    @Test func masksArePutBackWithTheLastSource() throws {
+        try expect(
+            "masks",
+            [
+                "before: false", "with two: true", "with one: true", "after: false",
+                "blocked by the program itself: true",
+                "ended elsewhere: true", "after a pass: false",
+            ])
+    }
+
+    @Test func aThreadThatWouldTakeTheSignalIsNamed() throws {
+        let program = try play("threads")
+        let error = try #require(program.lines.first)
+        #expect(error.hasPrefix("SignalSource(10): Device or resource busy (EBUSY); the thread \"too early\" ("))
+        #expect(error.contains("before that thread is started"))
+        #expect(program.lines.dropFirst() == ["blocked: false", "unchecked: 1", "checked: 1"])
+    }
+
+    @Test func whatCannotBeCaughtIsRefused() throws {
+        let program = try play("numbers")
+        #expect(program.lines.count == 7 && program.lines.allSatisfy { $0.contains("Invalid argument (EINVAL)") })
+        #expect(program.lines[0].hasSuffix("nobody can catch SIGKILL and SIGSTOP"))
+    }
+
+    @Test func aSignalWaitsWhileNoLoopHasTheSource() throws {
+        try expect("restarts", ["1 in default", "stopped", "1 in last", "stopped false false"])
+    }
+
+    @Test func aPendingSignalTakesItsOrdinaryWayAfterTheEnd() throws {
+        let program = try play("pending")
+        #expect(program.status == -1 && program.lines == ["pending"])
+    }
+}

@@ -1,0 +1,184 @@
+// Signal sources, in a process whose signals and threads are its own. The argument names a scenario; what happened is printed.
+import RunLoopKit
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+typealias Source = Loop.SignalSource
+
+let loop = Loop.current
+let realTime: Int32 = 40
+
+func send(_ signal: Int32) { kill(getpid(), signal) }
+
+/// Serves what is there.
+func look() { while loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {} }
+
+func isBlocked(_ signal: Int32) -> Bool {
+    var set = sigset_t()
+    pthread_sigmask(SIG_BLOCK, nil, &set)
+    return sigismember(&set, signal) == 1
+}
+
+func makeSource(_ name: String, _ signal: Int32 = SIGUSR1) throws -> Source {
+    try Source(signal) { _, arrivals in print("\(name): \(arrivals.count)") }
+}
+
+func arrives() throws {
+    let source = try Source(SIGUSR1) { source, arrivals in
+        for arrival in arrivals {
+            print(
+                arrival.signal == source.signal, arrival.senderProcess == getpid(), arrival.senderUser == getuid(),
+                arrival.code)
+        }
+    }
+    loop.add(source, in: .default)
+    look()
+    send(SIGUSR1)
+    look()
+    for _ in 0..<3 { send(SIGUSR1) }  // The kernel remembers one.
+    look()
+    print("\(loop)".contains("signal source: signal \(SIGUSR1)"))
+    // Sleeping, woken by another process; and one that is ignored unless somebody asks.
+    let winch = try Source(SIGWINCH) { _, arrivals in
+        print("SIGWINCH: \(arrivals.count)")
+        Loop.current.stop()
+    }
+    loop.add(winch, in: .default)
+    loop.add(Loop.Timer(after: .milliseconds(1)) { _ in send(SIGWINCH) }, in: .default)
+    print(loop.run(mode: .default, until: .distantFuture))
+}
+
+func realTimeSignals() throws {
+    let source = try Source(realTime) { _, arrivals in print(arrivals.map(\.value), arrivals[0].code) }
+    for number in 1...3 { sigqueue(getpid(), realTime, sigval(sival_int: Int32(number))) }
+    // Before it was in any loop, and in two modes.
+    loop.add(source, in: .default)
+    loop.add(source, in: "other")
+    loop.run(mode: "other", for: .zero)
+    look()
+    sigqueue(getpid(), realTime, sigval(sival_int: 4))
+    look()
+    loop.run(mode: "other", for: .zero)
+}
+
+func twoSources() throws {
+    let heard = Atomic<Int>(0)
+    let there = try Source(SIGUSR1) { _, arrivals in heard.add(arrivals.count, ordering: .sequentiallyConsistent) }
+    let (first, second, elsewhere) = (
+        try makeSource("first"), try makeSource("second"), try makeSource("in no loop yet")
+    )
+    let thread = try LoopThread(name: "other")
+    thread.loop.add(there, in: .default)
+    loop.add(first, in: .default)
+    loop.add(second, in: .default)
+    for round in 1...200 {
+        send(SIGUSR1)
+        while heard.load(ordering: .sequentiallyConsistent) < round { sched_yield() }
+    }
+    print("the other thread heard all")
+    first.invalidate()
+    look()
+    loop.add(elsewhere, in: .default)
+    look()
+}
+
+func masks() throws {
+    print("before: \(isBlocked(SIGUSR1))")
+    var (first, second): (Source?, Source?) = (try makeSource("first"), try makeSource("second"))
+    print("with two: \(isBlocked(SIGUSR1))")
+    first?.invalidate()
+    first?.invalidate()
+    print("with one: \(isBlocked(SIGUSR1))")
+    second = nil
+    print("after: \(isBlocked(SIGUSR1))")
+    var set = sigset_t()
+    sigaddset(&set, SIGUSR2)
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+    try makeSource("own", SIGUSR2).invalidate()
+    print("blocked by the program itself: \(isBlocked(SIGUSR2))")
+    first = try makeSource("ended elsewhere")
+    let (thread, source) = (try LoopThread(name: "other"), first!)
+    try thread.performAndWait { source.invalidate() }
+    print("ended elsewhere: \(isBlocked(SIGUSR1))")
+    look()
+    print("after a pass: \(isBlocked(SIGUSR1))")
+    withExtendedLifetime((first, second)) {}
+}
+
+func threads() throws {
+    let thread = try LoopThread(name: "too early")
+    do {
+        _ = try makeSource("refused")
+    } catch {
+        print(error)
+    }
+    print("blocked: \(isBlocked(SIGUSR1))")
+    let source = try Source(SIGUSR1, checkingThreads: false) { _, arrivals in print("unchecked: \(arrivals.count)") }
+    try thread.performAndWait {
+        var set = sigset_t()
+        sigaddset(&set, SIGUSR1)
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+    let checked = try makeSource("checked")
+    for source in [source, checked] { loop.add(source, in: .default) }
+    send(SIGUSR1)
+    look()
+}
+
+func numbers() {
+    for number: Int32 in [SIGKILL, SIGSTOP, 0, -1, 32, 65, 1_000_000] {
+        do {
+            _ = try makeSource("never", number)
+            print("accepted \(number)")
+        } catch {
+            print(error)
+        }
+    }
+}
+
+/// A stop between, a source taken out and added again, and one that ends in its handler.
+func restarts() throws {
+    let source = try Source(SIGUSR1) { source, arrivals in
+        print("\(arrivals.count) in \(Loop.current.currentMode!)")
+        if Loop.current.currentMode == "last" { source.invalidate() }
+        Loop.current.stop()
+    }
+    loop.add(source, in: .default)
+    send(SIGUSR1)
+    loop.remove(source, in: .default)
+    look()
+    loop.add(source, in: .default)
+    print(loop.run(mode: .default, until: .distantFuture))
+    loop.add(source, in: "last")
+    send(SIGUSR1)
+    print(loop.run(mode: "last", until: .distantFuture), source.isValid, isBlocked(SIGUSR1))
+}
+
+// Whoever started this program may have had signals blocked, and blocked signals are inherited.
+var none = sigset_t()
+pthread_sigmask(SIG_SETMASK, &none, nil)
+
+switch CommandLine.arguments.dropFirst().first {
+case "arrives": try arrives()
+case "realTime": try realTimeSignals()
+case "two": try twoSources()
+case "masks": try masks()
+case "threads": try threads()
+case "numbers": numbers()
+case "restarts": try restarts()
+case "pending":
+    let source = try makeSource("never")
+    send(SIGUSR1)
+    print("pending")
+    fflush(nil)
+    source.invalidate()
+    print("not reached")
+default: exit(64)
+}
