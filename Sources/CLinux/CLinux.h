@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,23 @@ static inline int clinux_get_affinity(unsigned long *mask, unsigned long bytes) 
 
 static inline int clinux_set_timer_slack(unsigned long nanoseconds) {
     return prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
+}
+
+// A descriptor for a process: no C library of that age has a function for it.
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+static inline int clinux_pidfd_open(int process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
+// Looks whether the child behind a pidfd has ended, without waiting. 1 when it has, with waitid's code and status; 0 when not yet;
+// -1 and errno on failure. (siginfo_t is a union behind macros, which Swift does not see; P_PIDFD is 3.)
+static inline int clinux_wait(int pidfd, int reaps, int *code, int *status) {
+    siginfo_t info = {0};
+    int result = waitid((idtype_t)3, (id_t)pidfd, &info, WEXITED | WNOHANG | (reaps ? 0 : WNOWAIT));
+    if (result < 0) return -1;
+    *code = info.si_code;
+    *status = info.si_status;
+    return info.si_pid != 0;
 }
 
 // What libdispatch exports for run loops: the main queue's eventfd, and the call that runs what is queued. Weak, and tested

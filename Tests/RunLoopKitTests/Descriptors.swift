@@ -22,6 +22,13 @@ final class Ends: Sendable {
         return Ends(ends)
     }
 
+    /// For programs that wait for what comes.
+    static func blockingPipe() -> Ends {
+        var ends: [Int32] = [-1, -1]
+        precondition(pipe2(&ends, Int32(O_CLOEXEC)) == 0)
+        return Ends(ends)
+    }
+
     static func sockets() -> Ends {
         var ends: [Int32] = [-1, -1]
         #if canImport(Glibc)

@@ -91,6 +91,30 @@ extension System {
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
+    // MARK: Processes
+
+    /// A descriptor that becomes readable when a process has ended.
+    static func makeProcessFD(_ process: Int32) throws(LoopError) -> Descriptor {
+        let descriptor = clinux_pidfd_open(process)
+        if descriptor >= 0 { return descriptor }
+        let advice = errno == ENOSYS ? "pidfds need Linux 5.4" : nil
+        throw LoopError(call: "pidfd_open(\(process))", code: errno, advice: advice)
+    }
+
+    /// How the process behind a pidfd has ended: nil when it has not. `reaping` takes its zombie away.
+    static func exit(of processFD: Descriptor, reaping: Bool) -> Loop.ProcessSource.Exit? {
+        var (code, status): (Int32, Int32) = (0, 0)
+        let result = clinux_wait(processFD, reaping ? 1 : 0, &code, &status)
+        // No child of ours, or reaped by somebody else. A pidfd is readable only once its process has ended.
+        guard result >= 0 else { return readiness(of: processFD, for: .read).isEmpty ? nil : .unknown }
+        guard result > 0 else { return nil }
+        switch code {
+        case Int32(CLD_EXITED): return .exited(status)
+        case Int32(CLD_DUMPED): return .signalled(status, coreDumped: true)
+        default: return .signalled(status, coreDumped: false)
+        }
+    }
+
     // MARK: /proc
 
     /// The kernel's numbers of this process's threads; none where there is no `/proc`.

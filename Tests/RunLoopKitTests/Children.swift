@@ -1,0 +1,53 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// A child process. Who waits for it is the test's affair.
+final class Child: Sendable {
+    let number: Int32
+    private let hold: Ends?
+
+    /// `input` becomes the child's descriptor 3, `output` its standard output.
+    init(_ path: String, _ arguments: [String], input: Int32, output: Int32? = nil, hold: Ends? = nil) {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, 3)
+        if let output { posix_spawn_file_actions_adddup2(&actions, output, 1) }
+        var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var number: pid_t = 0
+        precondition(posix_spawn(&number, path, &actions, nil, &words, environ) == 0)
+        self.number = number
+        self.hold = hold
+    }
+
+    /// A shell that waits for `goOn()`.
+    static func waiting(then script: String) -> Child {
+        let hold = Ends.blockingPipe()
+        return Child("/bin/sh", ["-c", "read line <&3; \(script)"], input: hold.reader, hold: hold)
+    }
+
+    func goOn() { hold?.send("\n") }
+}
+
+/// Waits until a child has ended, and leaves its status to others.
+func waitForEnd(of number: Int32) {
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(number), &info, Int32(WEXITED | WNOWAIT)) < 0, errno == EINTR {}
+}
+
+/// Waits for a child, as its parent should.
+func reap(_ number: Int32) {
+    while waitpid(number, nil, 0) < 0, errno == EINTR {}
+}
+
+/// Whether a child has ended and nobody has waited for it.
+func isZombie(_ number: Int32) -> Bool {
+    var info = siginfo_t()
+    return waitid(P_PID, id_t(number), &info, Int32(WEXITED | WNOWAIT | WNOHANG)) == 0
+}
