@@ -28,6 +28,8 @@ final class Gate: Sendable {
 
     func open() { isOpen.store(true, ordering: .releasing) }
 
+    var isOpenNow: Bool { isOpen.load(ordering: .acquiring) }
+
     /// Waits by looking again and again: for events that are about to happen.
     func wait() { spin(until: isOpen.load(ordering: .acquiring)) }
 }

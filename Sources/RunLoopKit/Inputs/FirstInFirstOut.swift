@@ -8,6 +8,8 @@ struct FirstInFirstOut<Element> {
 
     var count: Int { elements.count - head }
 
+    var first: Element? { isEmpty ? nil : elements[head] }
+
     mutating func append(_ element: Element) { elements.append(element) }
 
     mutating func takeFirst() -> Element? {

@@ -41,3 +41,14 @@ func loopIsCallingOutToATimer(_ firing: Loop.Timer.Firing) {
     firing.timer.fire(firing)
     keepFrame()
 }
+
+@inline(never)
+func loopIsRunningAJob(_ job: JobQueue.Job, of loop: Loop) {
+    // A job run in the other's form crashes, or is enqueued again at every step.
+    if let taskExecutor = job.taskExecutor {
+        job.job.runSynchronously(on: taskExecutor.asUnownedTaskExecutor())
+    } else {
+        job.job.runSynchronously(on: loop.asUnownedSerialExecutor())
+    }
+    keepFrame()
+}

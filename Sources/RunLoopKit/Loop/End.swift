@@ -49,6 +49,8 @@ extension Loop {
         }
         timerFD = nil
         waker.close()
+        // Last of all: until now handlers of this thread may have been inside the actors that the jobs belong to.
+        giveUpJobs(isGoing: !tellingSources)
     }
 
     /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in

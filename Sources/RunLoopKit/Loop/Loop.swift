@@ -32,6 +32,9 @@ public final class Loop: @unchecked Sendable {
     let tally = Tally()
     let lock = Lock()
 
+    /// What Swift concurrency has handed over: the loop is an executor.
+    let jobs = JobQueue()
+
     /// The thread that the loop belongs to.
     private let owner: ThreadID
 

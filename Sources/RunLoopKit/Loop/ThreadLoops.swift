@@ -7,6 +7,9 @@ final class ThreadLoops {
     /// The loop of the innermost run on this thread: its own, or one in virtual time.
     var runningLoop: Loop?
 
+    /// The ended loop whose jobs run on this thread: the thread of last resort. Touched by the thread itself only.
+    var standsInFor: Loop?
+
     private init() { id = ThreadID.make() }
 
     /// The calling thread's.

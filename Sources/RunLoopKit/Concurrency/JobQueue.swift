@@ -1,0 +1,137 @@
+/// The jobs that Swift concurrency has handed to a loop and that have not begun to run.
+///
+/// Higher priorities first, those of one priority in the order in which they came. A drain of them is posted when the
+/// first one comes, and not again until the drain has found the queue empty: so a burst of jobs costs one block and at
+/// most one wake-up.
+final class JobQueue: @unchecked Sendable {
+    struct Job {
+        let job: UnownedJob
+        /// Nil for a job of an actor on the loop. Retained, since a job of an actor that lent itself to a task can
+        /// outlive that task, and with it the only other reference.
+        let taskExecutor: LoopTaskExecutor?
+        let turn: UInt64
+    }
+
+    /// What has to be done about a job that has been added.
+    enum Consequence { case nothing, postADrain, callTheLastResort }
+
+    private let lock = Lock()
+
+    // Guarded by `lock`.
+    private var levels: [FirstInFirstOut<Job>] = Array(repeating: FirstInFirstOut(), count: 5)
+    private var lastTurn: UInt64 = 0
+    private var drainBlock: (@Sendable () -> Void)?
+    /// Whether a drain is posted or runs; of an ended loop, whether it is in the line of the last resort.
+    private var isScheduled = false
+    private var hasComplained = false
+    private var isOrphaned = false
+    /// Weak: it retains the loop.
+    private weak var taskExecutor: LoopTaskExecutor?
+
+    // MARK: For the one thread that runs the jobs
+
+    /// Whether a job, or a handler isolated to an actor, runs. Then no other begins, also not in a run of the loop
+    /// nested in it: that would interrupt an actor in the middle of a function. Touched by the loop's thread only.
+    var isBusy = false
+    /// Whether a drain came while it was so.
+    var hasDeferredDrain = false
+
+    func takeDeferredDrain() -> Bool {
+        defer { hasDeferredDrain = false }
+        return hasDeferredDrain
+    }
+
+    /// Whether the loop has ended and its thread has nothing to say any more. Written by the loop's thread, to be asked
+    /// by it only.
+    var hasLostItsThread: Bool { isOrphaned }
+
+    // MARK: Adding and taking
+
+    func add(_ job: UnownedJob, for taskExecutor: LoopTaskExecutor?) -> Consequence {
+        let level = JobQueue.level(of: job.priority)
+        return lock.withLock {
+            lastTurn += 1
+            levels[level].append(Job(job: job, taskExecutor: taskExecutor, turn: lastTurn))
+            guard !isScheduled else { return .nothing }
+            isScheduled = true
+            return isOrphaned ? .callTheLastResort : .postADrain
+        }
+    }
+
+    /// The next job; nil when there is none, which ends the drain.
+    ///
+    /// - Parameter oldest: The one that has waited longest, whatever its priority.
+    func take(oldest: Bool) -> Job? {
+        lock.withLock {
+            guard let level = oldest ? levelOfOldest : levels.indices.first(where: { !levels[$0].isEmpty }) else {
+                isScheduled = false
+                return nil
+            }
+            return levels[level].takeFirst()
+        }
+    }
+
+    var count: Int { lock.withLock { countWhileLocked } }
+
+    /// What is posted as a drain, made once.
+    func drainBlock(of loop: Loop) -> @Sendable () -> Void {
+        lock.withLock {
+            if let drainBlock { return drainBlock }
+            // Only the loop itself runs its blocks, so it is there.
+            let made: @Sendable () -> Void = { [unowned(unsafe) loop] in loop.drainJobs() }
+            drainBlock = made
+            return made
+        }
+    }
+
+    /// The loop's task executor, made when there is none.
+    func taskExecutor(_ make: () -> LoopTaskExecutor) -> LoopTaskExecutor {
+        lock.withLock {
+            if let taskExecutor { return taskExecutor }
+            let made = make()
+            taskExecutor = made
+            return made
+        }
+    }
+
+    // MARK: The end
+
+    /// The loop's thread gives up its jobs: they and all that come are for the last resort. Says how many are left; 0
+    /// also when it has done so before.
+    func orphan() -> Int {
+        lock.withLock {
+            guard !isOrphaned else { return 0 }
+            isOrphaned = true
+            // The drain that was posted has been dropped.
+            isScheduled = countWhileLocked > 0
+            return countWhileLocked
+        }
+    }
+
+    /// Whether nobody has been told yet that the last resort is needed. True once.
+    func takeComplaint() -> Bool {
+        lock.withLock {
+            defer { hasComplained = true }
+            return !hasComplained
+        }
+    }
+
+    // MARK: Inside
+
+    private var countWhileLocked: Int { levels.reduce(0) { $0 + $1.count } }
+
+    private var levelOfOldest: Int? {
+        levels.indices.filter { !levels[$0].isEmpty }.min { levels[$0].first!.turn < levels[$1].first!.turn }
+    }
+
+    /// The named priorities, the highest first; what lies between two counts as the lower one.
+    private static func level(of priority: JobPriority) -> Int {
+        switch priority.rawValue {
+        case 33...: 0  // user-interactive
+        case 25...: 1  // user-initiated, high
+        case 21..., 0: 2  // medium, unspecified
+        case 17...: 3  // utility, low
+        default: 4  // background
+        }
+    }
+}

@@ -1,0 +1,70 @@
+extension Loop {
+    /// Takes a job, for an actor on this loop or for a task that prefers it.
+    func enqueue(_ job: UnownedJob, for taskExecutor: LoopTaskExecutor?) {
+        // Nobody promises that the loop outlives this call: the job may be the last thing that keeps the actor, and
+        // with it the loop, alive, and it may be over before this thread has left the locks and the waker.
+        let kept = retained()
+        defer { release(kept) }
+        switch jobs.add(job, for: taskExecutor) {
+        case .nothing: break
+        // Refused by a loop that has been told to end: the job waits until it has.
+        case .postADrain: postDrain()
+        case .callTheLastResort: LastResort.shared.serve(self)
+        }
+    }
+
+    @discardableResult
+    private func postDrain() -> Bool { perform(in: .common, jobs.drainBlock(of: self)) }
+
+    /// Runs what is there now, up to the limit; and sees to the rest.
+    func drainJobs() {
+        guard !jobs.isBusy else {
+            jobs.hasDeferredDrain = true
+            return
+        }
+        jobs.isBusy = true
+        defer { jobs.isBusy = false }
+        guard runJobs(upTo: Loop.jobsPerDrain), !postDrain() else { return }
+        // The loop has been told to end. What came before that runs here, unless it is to be discarded; what comes of it
+        // does not, or there might be no end.
+        if !discardsBlocks.load(ordering: .relaxed) { _ = runJobs(upTo: jobs.count) }
+    }
+
+    /// Runs jobs, and says whether there may be more. To be called where jobs of this loop belong.
+    func runJobs(upTo limit: Int) -> Bool {
+        for left in stride(from: limit, to: 0, by: -1) {
+            // Now and then somebody has waited long enough.
+            guard let job = jobs.take(oldest: left == 1) else { return false }
+            loopIsRunningAJob(job, of: self)
+        }
+        return true
+    }
+
+    /// Calls a handler that is isolated to an actor on this loop: no job begins meanwhile.
+    func withoutJobs(_ body: () -> Void) {
+        guard !jobs.isBusy else { return body() }
+        jobs.isBusy = true
+        body()
+        jobs.isBusy = false
+        if jobs.takeDeferredDrain() { postDrain() }
+    }
+
+    /// The loop has ended: what is left is for the last resort.
+    func giveUpJobs(isGoing: Bool) {
+        let count = jobs.orphan()
+        guard count > 0 else { return }
+        guard !isGoing else {
+            fatalError(
+                "RunLoopKit: a loop was deallocated with \(count) jobs of Swift concurrency waiting for it. Swift does not retain "
+                    + "executors: an actor on a loop has to hold the loop, or its LoopThread.")
+        }
+        LastResort.shared.serve(self)
+    }
+
+    // Not inlined: the optimiser knows that callers of a method keep `self` alive, and Swift's runtime does not.
+    @inline(never)
+    private func retained() -> Unmanaged<Loop> { .passRetained(self) }
+}
+
+@inline(never)
+private func release(_ loop: Unmanaged<Loop>) { loop.release() }

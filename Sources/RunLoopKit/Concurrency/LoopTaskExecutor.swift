@@ -1,0 +1,33 @@
+/// Where a task's code runs that belongs to no actor, when the task prefers a loop: on the loop's thread.
+///
+/// ```swift
+/// let worker = try LoopThread(name: "worker")
+/// await withTaskExecutorPreference(worker.loop.taskExecutor) {
+///     print(worker.isCurrent)  // true
+/// }
+/// ```
+///
+/// Functions of actors that have no executor of their own run there too, for this task. Jobs of a task executor and of
+/// actors on the same loop are one queue: see the loop's conformance to `SerialExecutor`, also for what happens when
+/// the loop ends.
+///
+/// Get it from `Loop.taskExecutor`. It retains its loop; Swift retains it for as long as a task prefers it. The loop's
+/// thread is kept going by its `LoopThread` alone.
+public final class LoopTaskExecutor: TaskExecutor {
+    // A type of its own, since one that is both kinds of executor costs an enqueue for every call that leaves an actor.
+
+    private let loop: Loop
+
+    fileprivate init(_ loop: Loop) { self.loop = loop }
+
+    /// Takes a job of a task that prefers the loop. Called by Swift, from any thread; never refused.
+    public func enqueue(_ job: consuming ExecutorJob) { loop.enqueue(UnownedJob(job), for: self) }
+}
+
+extension Loop {
+    /// The loop as a task's preferred executor: for `withTaskExecutorPreference` and `Task(executorPreference:)`. The
+    /// same object for as long as anybody has it. From any thread.
+    public var taskExecutor: LoopTaskExecutor {
+        jobs.taskExecutor { LoopTaskExecutor(self) }
+    }
+}
