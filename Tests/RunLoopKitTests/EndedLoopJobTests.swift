@@ -151,7 +151,7 @@ import Testing
             mailbox.add(Task(executorPreference: Loop.current.taskExecutor) { Kernel.threadName })
         }
         thread.start()
-        spin(until: mailbox.entries.count == 1)
+        await eventually(mailbox.entries.count == 1)
         #expect(await mailbox.entries[0].value == "last resort")
     }
 }

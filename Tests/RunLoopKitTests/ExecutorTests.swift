@@ -139,7 +139,7 @@ private final class Occupation: Sendable {
             Task(executorPreference: thread.loop.taskExecutor, priority: priority) { order.add(Task.currentPriority) }
         }
         occupation.finish()
-        spin(until: order.entries.count == 4)  // Awaiting a task raises its priority.
+        await eventually(order.entries.count == 4)  // Awaiting a task raises its priority.
         for task in tasks { await task.value }
         #expect(order.entries == priorities.reversed())
     }
@@ -156,7 +156,7 @@ private final class Occupation: Sendable {
             Task(executorPreference: executor, priority: .userInitiated) { order.add(.userInitiated) }
         }
         occupation.finish()
-        spin(until: order.entries.count == 102)
+        await eventually(order.entries.count == 102)
         let places = order.entries.indices.filter { order.entries[$0] == .background }
         #expect(places == [Loop.jobsPerDrain - 1, 2 * Loop.jobsPerDrain - 1])
     }
@@ -277,7 +277,7 @@ private final class Occupation: Sendable {
             Loop.current.perform(in: "nested") { touch() }
             Loop.current.run(mode: "nested", for: .zero)
         }
-        spin(until: done.value == 5)
+        await eventually(done.value == 5)
         #expect(await resident.count() == 5)
         #expect(loop.isIsolatingCurrentContext() == false)
         #expect(try resident.thread.performAndWait { Loop.current.isIsolatingCurrentContext() } == true)
@@ -309,7 +309,7 @@ private final class Occupation: Sendable {
             (loop, gone) = (resident.thread.loop, resident)
             await resident.add(1)
         }
-        spin(until: gone == nil && loop == nil)
+        await eventually(gone == nil && loop == nil)
     }
 
     /// The last reference goes in the actor's own job, over and over.
@@ -321,7 +321,7 @@ private final class Occupation: Sendable {
                 loop = resident.thread.loop
                 Task { await resident.addLater(1) }
             }
-            spin(until: loop == nil)
+            await eventually(loop == nil)
         }
     }
 
@@ -354,7 +354,7 @@ private final class Occupation: Sendable {
                 let careless = Careless(loop)
                 Task { await careless.work() }
                 // "modal" is never run, and nothing else is in the description.
-                spin(until: "\(loop)".contains("1 block posted"))
+                await eventually("\(loop)".contains("1 block posted"))
                 arrived.open()
             }
         }

@@ -39,6 +39,11 @@ func spin(until condition: @autoclosure () -> Bool) {
     while !condition() { yieldProcessor() }
 }
 
+/// The same in an async test, which must not keep its pool thread from those that bring it about.
+func eventually(_ condition: @autoclosure () -> Bool) async {
+    while !condition() { await Task.yield() }
+}
+
 extension Loop {
     /// A loop in virtual time for the calling thread.
     static func inVirtualTime(_ advance: VirtualClock.Advance = .automatic) -> (Loop, VirtualClock) {

@@ -1,0 +1,102 @@
+/// A loop's time as a clock of Swift concurrency: tasks sleep on the loop's timers.
+///
+/// Anything that is generic over clocks runs on a loop this way; and if the loop runs in virtual time, a test of it
+/// waits for nothing.
+///
+/// ```swift
+/// let thread = try LoopThread(clock: VirtualClock())
+/// let clock = LoopClock(thread.loop)
+/// let task = Task(executorPreference: thread.loop.taskExecutor) {
+///     try await Task.sleep(for: .seconds(3600), clock: clock)
+///     print(clock.now)  // 3600000000000 ns
+/// }
+/// try await task.value  // at once
+/// ```
+///
+/// Its instants are the loop's: CLOCK_MONOTONIC, as `SuspendingClock` has it, or the time of a `VirtualClock`. A sleeper is
+/// a timer in the loop, and as such keeps a run from finishing.
+///
+/// *Virtual time* jumps as soon as the loop is idle, and knows nothing of tasks that are elsewhere on their way to
+/// sleep. So let the tasks of a test run on the loop, as above, or take a `VirtualClock.hold()` until they sleep.
+///
+/// From any thread and any task. It retains its loop.
+public struct LoopClock: Clock {
+    /// The loop that has the timers.
+    public let loop: Loop
+
+    /// The mode in which the timers are.
+    public let mode: Loop.Mode
+
+    /// The clock of a loop.
+    ///
+    /// - Parameter mode: In which mode the loop has to run for sleepers to wake: any common one, unless you say
+    ///   otherwise.
+    public init(_ loop: Loop, in mode: Loop.Mode = .common) {
+        self.loop = loop
+        self.mode = mode
+    }
+
+    /// Now, on the loop's clock.
+    public var now: Loop.Instant { loop.now }
+
+    /// A nanosecond.
+    public var minimumResolution: Duration { .nanoseconds(1) }
+
+    /// Suspends the calling task until `deadline`, or a little later while the loop is busy. A deadline that is not in
+    /// the future, on a loop that still lives, is no reason to suspend.
+    ///
+    /// Cancelling the task wakes it at once and takes the timer out of the loop.
+    ///
+    /// - Parameter tolerance: How much later it may be: see `Loop.Timer.tolerance`. Nil for none.
+    /// - Throws: `CancellationError`; `Loop.Ended` when the loop has ended, or ends before the time has come.
+    public nonisolated(nonsending) func sleep(until deadline: Loop.Instant, tolerance: Duration? = nil) async throws {
+        try Task.checkCancellation()
+        let cancellation = Cancellation()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                lieDown(until: deadline, tolerance ?? .zero, cancellation) { continuation.resume(with: $0) }
+            }
+        } onCancel: {
+            cancellation.cancel()
+        }
+    }
+
+    private func lieDown(
+        until deadline: Loop.Instant, _ tolerance: Duration, _ cancellation: Cancellation,
+        _ answer: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        let reply = Reply({}, Loop.Ended(), answer)
+        let wake = reply.makeBlock()
+        // Only the timer keeps the reply, and only the loop keeps the timer: so when the loop drops it the sleeper is told.
+        let timer = Loop.Timer(at: deadline, tolerance: tolerance) { _ in wake() }
+        cancellation.set { [weak reply, weak timer] in
+            guard let reply else { return }
+            timer?.invalidate()
+            reply.cancel()
+        }
+        guard loop.add(timer, in: mode) else { return }
+        // Nobody need wait for a loop that is busy, or does not run, to learn that the time has come already.
+        if deadline <= now {
+            timer.invalidate()
+            wake()
+        }
+    }
+}
+
+extension Loop {
+    /// What is thrown to a task that waits for a loop which has ended: nothing will happen there any more.
+    public struct Ended: Error, Equatable, Sendable, CustomStringConvertible {
+        /// For tests of what callers do about it.
+        public init() {}
+
+        /// What happened, and what to do about it.
+        public var description: String {
+            "the loop has ended, so nobody would wake the task. Keep its LoopThread alive for as long as tasks sleep on it."
+        }
+    }
+}
+
+extension Clock where Self == LoopClock {
+    /// The clock of a loop, for places that take one: `Task.sleep(for: .seconds(1), clock: .loop(worker.loop))`.
+    public static func loop(_ loop: Loop) -> LoopClock { LoopClock(loop) }
+}
