@@ -1,0 +1,116 @@
+// Handlers that are isolated to an actor on the loop: they touch its state without a box and without `await`.
+//
+// One mechanism for all kinds of items. The item's handler holds the actor weakly, or there would be a circle: the actor
+// holds its loop, the loop its items. When the actor has gone, the next call invalidates the item instead.
+
+extension Loop.Timer {
+    /// Makes a timer whose handler is isolated to an actor on the loop, and may touch its state.
+    ///
+    /// ```swift
+    /// actor Meter {
+    ///     private let thread: LoopThread
+    ///     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+    ///     private(set) var ticks = 0
+    ///
+    ///     init() throws { thread = try LoopThread(name: "meter") }
+    ///
+    ///     func start() {
+    ///         let timer = Loop.Timer(every: .seconds(1), isolation: self) { meter, firing in
+    ///             meter.ticks += 1 + firing.missed
+    ///         }
+    ///         thread.loop.add(timer, in: .default)
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// The actor is not retained: once it has gone, the timer invalidates itself instead of calling its handler. While
+    /// the handler runs no job of Swift concurrency begins on the loop, also not in a nested run.
+    ///
+    /// - Parameters:
+    ///   - delay: How long to wait at least, from the moment of adding.
+    ///   - interval: The distance of the calls that follow; nil for one call only.
+    ///   - tolerance: How much later than due a call may come.
+    ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread; or it is the
+    ///     main actor, and the loop `Loop.main`. Otherwise the first call traps: `assumeIsolated` says which actor it
+    ///     is.
+    ///   - handler: Called on the loop's thread. Not called again while it runs.
+    public convenience init<A: Actor>(
+        after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero, isolation actor: A,
+        handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
+    ) {
+        let isolated = IsolatedHandler(actor, handler)
+        self.init(after: delay, repeating: interval, tolerance: tolerance) { isolated.call($0) }
+        isolated.item = self
+    }
+
+    /// Makes a timer that fires every `interval`, with a handler that is isolated to an actor on the loop. See
+    /// `init(after:repeating:tolerance:isolation:handler:)`.
+    public convenience init<A: Actor>(
+        every interval: Duration, tolerance: Duration = .zero, isolation actor: A,
+        handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
+    ) {
+        self.init(
+            after: interval, repeating: interval, tolerance: tolerance, isolation: actor, handler: handler)
+    }
+}
+
+extension Loop.Source0 {
+    /// Makes a source that performs isolated to an actor on the loop, and may touch its state. What is said of
+    /// `Loop.Timer.init(after:repeating:tolerance:isolation:handler:)` goes for it too.
+    public convenience init<A: Actor>(
+        order: Int = 0, isolation actor: A, perform: @escaping @Sendable (_ actor: isolated A) -> Void
+    ) {
+        let isolated = IsolatedHandler(actor) { (actor: isolated A, _: Void) in perform(actor) }
+        self.init(order: order) { isolated.call(()) }
+        isolated.item = self
+    }
+}
+
+extension Loop.PortSource {
+    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. What is said of
+    /// `Loop.Timer.init(after:repeating:tolerance:isolation:handler:)` goes for it too.
+    ///
+    /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
+    public convenience init<A: Actor>(
+        isolation actor: A, handler: @escaping @Sendable (_ actor: isolated A, _ count: Int) -> Void
+    ) throws(LoopError) {
+        let isolated = IsolatedHandler(actor, handler)
+        try self.init { isolated.call($0) }
+        isolated.item = self
+    }
+}
+
+extension Loop.Observer {
+    /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. What is said of
+    /// `Loop.Timer.init(after:repeating:tolerance:isolation:handler:)` goes for it too.
+    public convenience init<A: Actor>(
+        _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
+        handler: @escaping @Sendable (_ actor: isolated A, _ activity: Loop.Activity) -> Void
+    ) {
+        let isolated = IsolatedHandler(actor, handler)
+        self.init(activities, repeats: repeats, order: order) { isolated.call($1) }
+        isolated.item = self
+    }
+}
+
+/// An item's handler that runs isolated to an actor.
+private final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
+    private weak let actor: A?
+    private let handler: @Sendable (isolated A, Input) -> Void
+
+    /// Set once, before anybody else has the item.
+    weak var item: Loop.Item?
+
+    init(_ actor: A, _ handler: @escaping @Sendable (isolated A, Input) -> Void) {
+        self.actor = actor
+        self.handler = handler
+    }
+
+    func call(_ input: Input) {
+        guard let actor else {
+            item?.invalidate()
+            return
+        }
+        Loop.current.withoutJobs { actor.assumeIsolated { handler($0, input) } }
+    }
+}
