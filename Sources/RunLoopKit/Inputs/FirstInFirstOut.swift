@@ -10,6 +10,9 @@ struct FirstInFirstOut<Element> {
 
     var first: Element? { isEmpty ? nil : elements[head] }
 
+    /// - Precondition: It is not empty.
+    mutating func replaceFirst(with element: Element) { elements[head] = element }
+
     mutating func append(_ element: Element) { elements.append(element) }
 
     mutating func takeFirst() -> Element? {

@@ -1,0 +1,115 @@
+/// Where a loop puts what a task waits for: a buffer of the newest elements, and one task at most that waits for the
+/// next.
+///
+/// When it is full the oldest element goes, and the next one is told, so that nothing is passed over in silence.
+final class Inbox<Element: Sendable>: @unchecked Sendable {
+    private let lock = Lock()
+    private let capacity: Int
+    private let absorb: @Sendable (_ next: inout Element, _ lost: Element) -> Void
+
+    // Guarded by `lock`.
+    private var elements = FirstInFirstOut<Element>()
+    private var waiter: CheckedContinuation<Element?, Never>?
+    private var isFinished = false
+
+    /// - Parameters:
+    ///   - capacity: At least 1.
+    ///   - absorb: Tells an element that the one before it is lost. Library code only: called with the lock held.
+    init(capacity: Int, absorb: @escaping @Sendable (_ next: inout Element, _ lost: Element) -> Void) {
+        self.capacity = max(1, capacity)
+        self.absorb = absorb
+    }
+
+    func put(_ element: Element) {
+        let waiting = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
+            guard !isFinished else { return nil }
+            if let waiter {
+                self.waiter = nil
+                return waiter
+            }
+            // Told before it lines up; if it is the only one there is room for, it is told itself.
+            var element = element
+            if elements.count == capacity, let lost = elements.takeFirst() {
+                if let next = elements.first {
+                    var told = next
+                    absorb(&told, lost)
+                    elements.replaceFirst(with: told)
+                } else {
+                    absorb(&element, lost)
+                }
+            }
+            elements.append(element)
+            return nil
+        }
+        waiting?.resume(returning: element)
+    }
+
+    /// No element comes any more; those that are there still do.
+    func finish() {
+        let waiting = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
+            isFinished = true
+            defer { waiter = nil }
+            return waiter
+        }
+        waiting?.resume(returning: nil)
+    }
+
+    /// The next element; nil at the end, and for a cancelled task.
+    nonisolated(nonsending) func next() async -> Element? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Element?, Never>) in
+                let answer = lock.withLock { () -> Element?? in
+                    precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")
+                    if Task.isCancelled { return .some(nil) }
+                    if let element = elements.takeFirst() { return element }
+                    if isFinished { return .some(nil) }
+                    waiter = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            finish()
+        }
+    }
+}
+
+/// An iterator's hold on what feeds it: when it goes, the item leaves the loop.
+final class Subscription<Element: Sendable>: Sendable {
+    let inbox: Inbox<Element>
+
+    // Weak: when the loop lets go of the item, at its end for instance, the item's handler goes, and with it the feed.
+    private weak let item: Loop.Item?
+    private weak let farewell: Loop.Item?
+
+    /// - Parameter farewell: What else has to leave the loop then.
+    init(_ item: Loop.Item, feeds inbox: Inbox<Element>, farewell: Loop.Item? = nil) {
+        self.inbox = inbox
+        self.item = item
+        self.farewell = farewell
+    }
+
+    deinit { leave() }
+
+    nonisolated(nonsending) func next() async -> Element? {
+        let element = await inbox.next()
+        if element == nil { leave() }
+        return element
+    }
+
+    private func leave() {
+        item?.invalidate()
+        farewell?.invalidate()
+    }
+}
+
+/// What an item's handler holds: when the item is invalid or gone, the inbox is finished.
+final class Feed<Element: Sendable>: Sendable {
+    private let inbox: Inbox<Element>
+
+    init(_ inbox: Inbox<Element>) { self.inbox = inbox }
+
+    deinit { inbox.finish() }
+
+    func put(_ element: Element) { inbox.put(element) }
+}

@@ -1,0 +1,260 @@
+import RunLoopKit
+import Testing
+
+extension Loop {
+    /// How many items of a kind the loop's description lists.
+    fileprivate func count(of kind: String) -> Int {
+        description.split(separator: "\n").filter { $0.contains("    \(kind)") }.count
+    }
+}
+
+@Suite struct SequenceTests {
+    private typealias Tick = Loop.Ticks.Tick
+
+    // MARK: Ticks
+
+    @Test func ticksKnowTheirTimeAndWhatWasMissed() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        var ticks = thread.loop.ticks(every: .seconds(1)).makeAsyncIterator()
+        clock.advance(by: .seconds(1))
+        #expect(await ticks.next() == Tick(at: 1, missed: 0))
+        // Nobody takes these: the newest is left, and counts the others.
+        clock.advance(by: .seconds(4))
+        #expect(await ticks.next() == Tick(at: 5, missed: 3))
+        clock.advance(by: .seconds(1))
+        #expect(await ticks.next() == Tick(at: 6, missed: 0))
+        // A busy loop.
+        thread.perform { clock.advance(by: .seconds(3)) }
+        clock.advance(by: .zero)
+        clock.advance(by: .seconds(1))
+        let late = try #require(await ticks.next())
+        #expect(late.scheduledTime == seconds(10) && late.missed == 3)
+    }
+
+    @Test func ticksOfATaskOnTheLoop() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let loop = thread.loop
+        let times = Task(executorPreference: loop.taskExecutor) {
+            var times: [Loop.Instant] = []
+            for await tick in loop.ticks(every: .seconds(10)) {
+                times.append(tick.scheduledTime)
+                if times.count == 3 { break }
+            }
+            return times
+        }
+        #expect(await times.value == [seconds(10), seconds(20), seconds(30)])
+        #expect(loop.count(of: "timer") == 0)
+    }
+
+    @Test func endingAnIterationTakesTheTimerOut() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let loop = thread.loop
+        let sequence = loop.ticks(every: .seconds(1))
+        #expect(loop.count(of: "timer") == 0)
+        do {
+            var (first, second) = (sequence.makeAsyncIterator(), sequence.makeAsyncIterator())
+            #expect(loop.count(of: "timer") == 2)
+            clock.advance(by: .seconds(1))
+            #expect(await first.next() != nil)
+            #expect(await second.next() != nil)
+        }
+        #expect(loop.count(of: "timer") == 0)
+        let waiting = Task { for await _ in sequence {} }
+        await eventually(loop.count(of: "timer") == 1)
+        waiting.cancel()
+        await waiting.value
+        #expect(loop.count(of: "timer") == 0)
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            for await _ in sequence {}
+        }
+        await late.value
+        #expect(loop.count(of: "timer") == 0)
+    }
+
+    @Test func theEndOfTheLoopEndsEverySequence() async throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let loop = thread.loop
+        let (port, sends) = try Loop.PortSource.makeSends(on: loop)
+        let ticks = Task { for await _ in loop.ticks(every: .seconds(1)) {} }
+        let activities = Task { for await _ in loop.activities(.exit) {} }
+        let counts = Task { for await _ in sends {} }
+        await eventually(loop.count(of: "timer") == 1 && loop.count(of: "observer") == 1)
+        thread.stop()
+        for task in [ticks, activities, counts] { await task.value }
+        // And those that begin later.
+        for await _ in loop.ticks(every: .seconds(1)) {}
+        for await _ in loop.activities() {}
+        for await _ in try Loop.PortSource.makeSends(on: loop).sends {}
+        withExtendedLifetime(port) {}
+    }
+
+    @Test func anIntervalOfZeroIsASingleTick() async throws {
+        let thread = try LoopThread()
+        var count = 0
+        for await tick in thread.loop.ticks(every: .zero) { count += 1 + tick.missed }
+        #expect(count == 1)
+    }
+
+    // MARK: A port
+
+    @Test func sendsAreCountedAndNoneIsLost() async throws {
+        let thread = try LoopThread()
+        let (port, sends) = try Loop.PortSource.makeSends(on: thread.loop)
+        let senders = (0..<4).map { _ in Task { for _ in 0..<250 { port.send() } } }
+        var total = 0
+        for await count in sends {
+            total += count
+            if total == 1000 { break }
+        }
+        for sender in senders { await sender.value }
+        #expect(total == 1000 && port.isValid)
+        port.invalidate()
+        #expect(await sends.first { _ in true } == nil)
+    }
+
+    @Test func aPortWhoseSequenceHasGoneLeavesTheLoop() async throws {
+        let thread = try LoopThread()
+        let before = thread.loop.description
+        let port: Loop.PortSource
+        do {
+            let made = try Loop.PortSource.makeSends(on: thread.loop)
+            port = made.port
+            port.send()
+            #expect(await made.sends.first { _ in true } == 1)
+            #expect(thread.loop.contains(port, in: .common))
+        }
+        #expect(!port.isValid)
+        #expect(thread.loop.count(of: "source 0") == 0 && before.contains("port source"))
+    }
+
+    // MARK: Activities
+
+    @Test func activitiesComeInOrderAndWhatWasDroppedIsCounted() async throws {
+        let (loop, _) = Loop.inVirtualTime()
+        var all = loop.activities([.entry, .exit]).makeAsyncIterator()
+        var newest = loop.activities([.entry, .exit], bufferingNewest: 2).makeAsyncIterator()
+        runThreeTimes(loop)
+        var activities: [Loop.Activity] = []
+        for _ in 0..<6 { if let passage = await all.next() { activities.append(passage.activity) } }
+        #expect(activities == [.entry, .exit, .entry, .exit, .entry, .exit])
+        let left = (await newest.next(), await newest.next())
+        #expect(left.0?.activity == .entry && left.0?.missed == 4)
+        #expect(left.1?.activity == .exit && left.1?.missed == 0)
+    }
+
+    private func runThreeTimes(_ loop: Loop) {
+        for _ in 0..<3 {
+            loop.perform {}
+            loop.run(mode: .default, for: .zero)
+        }
+    }
+
+    // MARK: A sequence as a source
+
+    @Test func elementsAreDeliveredOnTheLoopInOrderAndThenTheEnd() async throws {
+        let thread = try LoopThread()
+        let log = Log<Int>()
+        let ended = Count()
+        let (stream, input) = AsyncStream<Int>.makeStream()
+        let source = Loop.Source0(delivering: stream) { number in
+            #expect(thread.isCurrent)
+            log.add(number)
+        } onEnd: { error in
+            #expect(error == nil && thread.isCurrent)
+            ended.up()
+        }
+        for number in 0..<1000 { input.yield(number) }
+        input.finish()
+        thread.loop.add(source, in: .default)
+        await eventually(ended.value == 1)
+        #expect(log.entries == Array(0..<1000))
+        #expect(!source.isValid && thread.loop.count(of: "source 0") == 0)
+    }
+
+    @Test func anErrorEndsIt() async throws {
+        struct Failure: Error {}
+        let thread = try LoopThread()
+        let (stream, input) = AsyncThrowingStream<Int, any Error>.makeStream()
+        let log = Log<String>()
+        input.yield(1)
+        input.finish(throwing: Failure())
+        thread.loop.add(
+            Loop.Source0(delivering: stream) {
+                log.add("\($0)")
+            } onEnd: {
+                log.add("\($0 is Failure)")
+            }, in: .default)
+        await eventually(log.entries.count == 2)
+        #expect(log.entries == ["1", "true"])
+    }
+
+    /// Counts what was asked of it.
+    private struct Supply: AsyncSequence, AsyncIteratorProtocol, Sendable {
+        let asked: Count
+        mutating func next() async -> Int? { asked.up() }
+        func makeAsyncIterator() -> Supply { self }
+    }
+
+    @Test func aSequenceIsNotAskedForMoreThanTheLoopTakes() async throws {
+        let (asked, log) = (Count(), Log<Int>())
+        let source = Loop.Source0(delivering: Supply(asked: asked), bufferingAtMost: 3) { log.add($0) }
+        #expect(asked.value == 0)
+        let thread = try LoopThread()
+        // In a mode in which nobody runs.
+        thread.loop.add(source, in: "modal")
+        await eventually(asked.value == 3)
+        for _ in 0..<1000 { await Task.yield() }
+        #expect(asked.value == 3)
+        thread.perform { Loop.current.run(mode: "modal", for: .zero) }
+        await eventually(asked.value == 6)
+        #expect(log.entries == [1, 2, 3])
+    }
+
+    @Test func invalidatingCancelsTheTask() async throws {
+        let thread = try LoopThread()
+        for inHandler in [false, true] {
+            let (stream, input) = AsyncStream<Int>.makeStream()
+            let (called, ended) = (Count(), Gate())
+            input.onTermination = { _ in ended.open() }
+            let sources = Log<Loop.Source0>()
+            let source = Loop.Source0(delivering: stream) { _ in
+                called.up()
+                if inHandler { sources.entries[0].invalidate() }
+            } onEnd: { _ in
+                called.upBy(100)
+            }
+            sources.add(source)
+            thread.loop.add(source, in: .default)
+            input.yield(1)
+            input.yield(2)
+            if !inHandler {
+                await eventually(called.value == 2)
+                source.invalidate()
+            }
+            await eventually(ended.isOpenNow)
+            #expect(called.value == (inHandler ? 1 : 2))
+        }
+        #expect(thread.loop.count(of: "source 0") == 0)
+    }
+
+    @Test func theEndOfTheLoopCancelsTheTaskOfASourceThatNobodyHas() async throws {
+        let thread = try LoopThread()
+        let (stream, input) = AsyncStream<Int>.makeStream()
+        let (called, ended) = (Count(), Gate())
+        input.onTermination = { _ in ended.open() }
+        thread.loop.add(Loop.Source0(delivering: stream, bufferingAtMost: 0) { _ in called.up() }, in: .default)
+        input.yield(1)
+        await eventually(called.value == 1)
+        thread.stop()
+        await eventually(ended.isOpenNow)
+    }
+}
+
+extension Loop.Ticks.Tick {
+    fileprivate init(at second: Int64, missed: Int) {
+        self.init(scheduledTime: seconds(second), missed: missed)
+    }
+}
