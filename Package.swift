@@ -28,6 +28,7 @@ let package = Package(
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "HostProgram", "ThreadProgram", "MemoryProgram",
+                "TopLevelProgram", "SyncMainProgram",
                 "RunLoopKit",
                 "SignalProgram",
             ]),
@@ -47,6 +48,8 @@ let package = Package(
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),
+        .executableTarget(name: "TopLevelProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/TopLevelProgram"),
+        .executableTarget(name: "SyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SyncMainProgram"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -34,6 +34,25 @@ import Testing
         #expect(program.status == 0 && program.lines == ["source", "finished"])
     }
 
+    @Test func mainActorCodeRunsUnderTheMainLoopOfATopLevelProgram() throws {
+        let program = try Program.run("TopLevelProgram", [])
+        #expect(program.status == 0)
+        #expect(
+            program.lines == [
+                "main actor: true, 3 ticks", "slept, back on the main thread: true", "an actor on the main loop: true",
+                "ticked, on the main thread: true", "a preference for the main loop: true", "stopped",
+            ])
+    }
+
+    @Test func mainActorCodeRunsUnderTheMainLoopOfASynchronousMain() throws {
+        let program = try Program.run("SyncMainProgram", [])
+        #expect(program.status == 0)
+        #expect(
+            program.lines == [
+                "hello one, on the main thread: true", "hello two, on the main thread: true", "2 greetings",
+            ])
+    }
+
     @Test func theMainLoopOffTheInitialThreadTrapsAndSaysWhatToDo() throws {
         // The backtrace is of no interest here.
         let program = try Program.run("AsyncMainProgram", [], environment: ["SWIFT_BACKTRACE": "enable=no"])

@@ -30,9 +30,9 @@ extension Loop.Timer {
     ///   - delay: How long to wait at least, from the moment of adding.
     ///   - interval: The distance of the calls that follow; nil for one call only.
     ///   - tolerance: How much later than due a call may come.
-    ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread; or it is the
-    ///     main actor, and the loop `Loop.main`. Otherwise the first call traps: `assumeIsolated` says which actor it
-    ///     is.
+    ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
+    ///     first call traps, and says which actor it is. (The compiler knows the main actor as a global one only: in
+    ///     handlers on `Loop.main`, write `MainActor.assumeIsolated { … }`.)
     ///   - handler: Called on the loop's thread. Not called again while it runs.
     public convenience init<A: Actor>(
         after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero, isolation actor: A,
