@@ -9,7 +9,8 @@ struct RunLoopBenchmarks {
     static let name = "RunLoopBenchmarks"
 
     static let scenarios: [any Scenario] = [
-        TimerAccuracy(), WakeRoundTrip(), KeepaliveJob(), RateLimitCall(), MessageCall(),
+        TimerAccuracy(), WakeRoundTrip(), KeepaliveJob(), RateLimitCall(), MessageCall(), ExecutorHop(),
+        ExecutorBurst(),
     ]
 
     // Not async: the initial thread is one of the two that play in some scenarios.

@@ -41,9 +41,8 @@ final class JobQueue: @unchecked Sendable {
         return hasDeferredDrain
     }
 
-    /// Whether the loop has ended and its thread has nothing to say any more. Written by the loop's thread, to be asked
-    /// by it only.
-    var hasLostItsThread: Bool { isOrphaned }
+    /// Whether the loop has ended and its thread has nothing to say any more.
+    var hasLostItsThread: Bool { lock.withLock { isOrphaned } }
 
     // MARK: Adding and taking
 

@@ -17,7 +17,8 @@
 /// a timer in the loop, and as such keeps a run from finishing.
 ///
 /// *Virtual time* jumps as soon as the loop is idle, and knows nothing of tasks that are elsewhere on their way to
-/// sleep. So let the tasks of a test run on the loop, as above, or take a `VirtualClock.hold()` until they sleep.
+/// sleep or back. So let the tasks of a test prefer the loop, as above, also those that run on its actors: Swift resumes a
+/// task where it prefers to be before it goes on to its actor. Or take a `VirtualClock.hold()` until they sleep.
 ///
 /// From any thread and any task. It retains its loop.
 public struct LoopClock: Clock {

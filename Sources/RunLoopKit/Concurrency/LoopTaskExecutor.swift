@@ -11,6 +11,10 @@
 /// actors on the same loop are one queue: see the loop's conformance to `SerialExecutor`, also for what happens when
 /// the loop ends.
 ///
+/// *With an actor on the loop.* Swift enqueues a task that prefers any executor again at every `await` inside an actor with
+/// an executor of its own, also if both are the same loop, and also at `withCheckedContinuation`: other jobs of the
+/// actor may run before its body does. What belongs together must not have an `await` in between.
+///
 /// Get it from `Loop.taskExecutor`. It retains its loop; Swift retains it for as long as a task prefers it. The loop's
 /// thread is kept going by its `LoopThread` alone.
 public final class LoopTaskExecutor: TaskExecutor {
