@@ -279,6 +279,8 @@ private final class Occupation: Sendable {
         }
         await eventually(done.value == 5)
         #expect(await resident.count() == 5)
+        // What they captured has the loop.
+        for item in [port, source] { item.invalidate() }
         #expect(loop.isIsolatingCurrentContext() == false)
         #expect(try resident.thread.performAndWait { Loop.current.isIsolatingCurrentContext() } == true)
     }
