@@ -82,6 +82,12 @@ import Testing
                 || turns.contains("job ends, the host was woken 1 times"))
     }
 
+    @Test func jobsThatComeWhileAJobRunsTheHostAreServedAfterIt() throws {
+        let program = try Program.run("HostProgram", ["within"])
+        #expect(program.status == 0)
+        #expect(program.lines == ["port", "job ends", "next job", "job ends", "last job", "quiet"])
+    }
+
     // MARK: A main loop that nobody can run
 
     @Test func aMainLoopWhoseThreadIsGivenAwayRefusesWorkAndSaysSo() throws {

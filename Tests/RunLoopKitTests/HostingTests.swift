@@ -3,7 +3,7 @@ import Testing
 @testable import RunLoopKit
 
 /// A foreign loop that watches one descriptor.
-private final class Host {
+final class Host {
     enum Trigger: CaseIterable { case level, edge }
 
     let loop: Loop
@@ -241,7 +241,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(
             log.entries == [
                 "entry", "beforeTimers", "beforeSources", "beforeWaiting",
-                "afterWaiting", "beforeTimers", "beforeSources", "block, waiting: false", "beforeWaiting", "exit",
+                "afterWaiting", "beforeTimers", "beforeSources", "block, waiting: false", "beforeWaiting",
+                "afterWaiting", "exit",
             ])
         #expect(loop.currentMode == nil)
         #expect(!loop.isWaiting)

@@ -2,11 +2,11 @@
 struct Hosting {
     var run: Run
     let outer: Loop.Outer
-    /// How many `hostedPass` calls are on the stack: a handler may run the host, nested.
+    /// How many `hostedPass` calls and runs are on the stack: a handler may run the host, or the loop, nested.
     var depth = 0
     /// Whether the beforeWaiting observers have been called, and the host sleeps.
     var rests = false
-    /// Whether `endHosting()` was called inside a pass.
+    /// Whether `endHosting()` was called inside a pass or a run.
     var endsAfterPass = false
 }
 
@@ -42,8 +42,9 @@ extension Loop {
     ///
     /// Hosting is one long run in which the host does the sleeping. The entry observers are called now, the exit ones by
     /// `endHosting()`; the beforeWaiting ones when a pass leaves nothing to do, and the afterWaiting ones when the
-    /// next one begins. `currentMode` is the hosted mode, `isWaiting` is true between passes, and a `stop()` is
-    /// not lost. A handler may run the loop nested, or the host.
+    /// next one, a run, or the end begins. `currentMode` is the hosted mode, `isWaiting` is true between passes, and a `stop()` is
+    /// not lost. A handler may run the loop nested, or the host. On a
+    /// `VirtualClock` time stands still while a handler runs the host.
     ///
     /// - Parameter mode: The mode that passes run in. To change it, end hosting and begin again.
     /// - Returns: The descriptor: the mode's own, valid as long as the loop. Only watch it: never read or close it. It is
@@ -77,8 +78,9 @@ extension Loop {
         var run = Run(mode: state, deadline: nil, onlyPolls: true, returnsAfterSourceHandled: false)
         run.hasJustDrainedMainQueue = false
         hosting = Hosting(run: run, outer: outer)
-        notify(.entry, in: state)
+        // First, since an observer may run the host.
         waker.wakeSilently()
+        notify(.entry, in: state)
         return state.poller!.descriptor
     }
 
@@ -135,7 +137,7 @@ extension Loop {
 
     /// Ends being hosted: the exit observers are called, and from now on the loop is run as any other. Stop watching
     /// the descriptor first; the loop may run or be hosted again. Called inside a pass, it takes effect when that returns,
-    /// which returns `stopped`.
+    /// which returns `stopped`; inside a run between two passes, when that returns.
     ///
     /// - Precondition: As for `hostedPass()`.
     public func endHosting() {
@@ -144,9 +146,16 @@ extension Loop {
             hosting?.endsAfterPass = true
             return
         }
-        notify(.exit, in: hosting!.run.mode)
-        // An observer may have done the same.
-        if hosting != nil { stopBeingHosted() }
+        let mode = hosting!.run.mode
+        // An observer that does the same has done it: it is inside.
+        hosting!.depth += 1
+        let thread = ThreadLoops.current
+        let runningLoop = thread.runningLoop
+        thread.runningLoop = self
+        defer { thread.runningLoop = runningLoop }
+        endRest(in: mode)
+        notify(.exit, in: mode)
+        stopBeingHosted()
     }
 
     // MARK: The passes
@@ -182,7 +191,8 @@ extension Loop {
         switch result {
         case .idle, .finished: rest(in: mode)
         case .more: informHost(ofMore: true)
-        case .stopped: informHost(ofMore: hasMore(in: mode))
+        // A host that goes on makes one more pass, in which the loop comes to rest. Not before: virtual time would move.
+        case .stopped: informHost(ofMore: !hosting!.endsAfterPass || hasMore(in: mode))
         }
         hosting!.depth -= 1
 
@@ -204,9 +214,13 @@ extension Loop {
     /// Whether another pass would find something to do at once, also what nobody woke the loop for: a run would not
     /// sleep before it has looked.
     private func hasMore(in mode: ModeState) -> Bool {
-        if hasReady(mode) { return true }
+        // What is posted comes first in the next pass, and may have more become ready: the kernel is asked after it.
+        if hasReady(mode) || lock.withLock({ hasPosted(mode) }) { return true }
         // All edges are taken from the descriptor: from now on it becomes readable only for what comes later.
         fetch(in: hosting!.run, polls: true)
+        // Who woke the loop since the pass wants another one, which begins by looking at everything, as in a run: then
+        // nothing is left to serve of the wake-up.
+        if mode.ready.forgetWakeUp() { return true }
         return hasReady(mode) || lock.withLock { hasPosted(mode) }
     }
 
@@ -215,7 +229,7 @@ extension Loop {
             switch entry.token {
             case ReadyList.wakeUp: true
             case ReadyList.timers: lock.withLock { isTimerDue(in: mode) }
-            case ReadyList.mainQueue: servesMainQueue(in: mode.mode) && mainQueue!.isReady
+            case ReadyList.mainQueue: isMainQueueReady(in: mode.mode)
             default: lock.withLock { work(behind: entry, in: mode) != nil }
             }
         }
@@ -250,8 +264,26 @@ extension Loop {
         notify(.afterWaiting, in: mode)
     }
 
+    /// A run within the hosting begins, in a handler or between two passes: the host does not sleep.
+    func beginRunWithinHosting() {
+        guard let mode = hosting?.run.mode else { return }
+        hosting!.depth += 1
+        endRest(in: mode)
+    }
+
+    /// What the host waits on knows nothing of what the run has fetched, or armed. After a run between two passes there
+    /// has to be another pass, in which the loop comes to rest.
+    func endRunWithinHosting() {
+        guard hosting != nil else { return }
+        hosting!.depth -= 1
+        let isBetweenPasses = hosting!.depth == 0
+        informHost(ofMore: isBetweenPasses)
+        if isBetweenPasses, hosting!.endsAfterPass { endHosting() }
+    }
+
     /// Sees to it that the host hears of what is ready, and of the next timer. To be called whenever the host may come
-    /// to sleep: at the end of a pass, and before handlers, which might run it.
+    /// to sleep: at the end of a pass, and as soon as the loop has fetched something or armed the timerfd, since the
+    /// handlers that come then might run the host.
     func informHost(ofMore hasMore: Bool = false) {
         guard let mode = hosting?.run.mode else { return }
         let isDue = lock.withLock {

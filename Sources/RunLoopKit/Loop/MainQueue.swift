@@ -80,6 +80,13 @@ extension Loop {
         return false
     }
 
+    /// The same as a look: takes no more than the edge.
+    func isMainQueueReady(in mode: Mode) -> Bool {
+        if servesMainQueue(in: mode) { return mainQueue!.isReady }
+        mainQueue?.hasBeenPassedOver = true
+        return false
+    }
+
     /// Whether the queue waits for a drain that an earlier edge has asked for in vain.
     func mainQueueWaits(in mode: Mode) -> Bool {
         guard let mainQueue, mainQueue.hasBeenPassedOver, servesMainQueue(in: mode) else { return false }
@@ -89,10 +96,10 @@ extension Loop {
 
     /// Step 3.9, for the main queue.
     func drainMainQueue() {
-        informHost()
         mainQueue?.beginDraining()
         loopIsServicingTheMainDispatchQueue()
         mainQueue?.endDraining()
+        mainQueue?.makeUpForRefusal()
     }
 
     // MARK: For hosts that want nothing else
@@ -127,7 +134,6 @@ extension Loop {
             main.mainQueue?.refuse()
         } else if queue.takeReadiness() {
             main.drainMainQueue()
-            main.mainQueue?.makeUpForRefusal()
         }
     }
 }

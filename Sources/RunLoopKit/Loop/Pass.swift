@@ -18,6 +18,7 @@ extension Loop {
         if !takeMainQueue(in: run) {  // 3.5
             if !polls { notify(.beforeWaiting, in: mode) }  // 3.6
             ready = nextReady(in: run, polls: polls)  // 3.7
+            informHost()
             ignoresWakeUps = true
             if !polls { notify(.afterWaiting, in: mode) }  // 3.8
         }
@@ -119,7 +120,6 @@ extension Loop {
     /// Performs a source that was found ready, if it is still in the mode.
     private func performPort(_ token: UInt64, _ events: PollEvents, of mode: ModeState) -> Bool {
         guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return false }
-        informHost()
         return loopIsCallingOutToASource1(source, events, mode)
     }
 
@@ -138,7 +138,6 @@ extension Loop {
                 return firing
             }
             guard let firing else { continue }
-            informHost()
             loopIsCallingOutToATimer(firing)
             lock.withLock { _ = firingTimers.removeLast() }
             timer.endFiring(firing, now: clock.nanoseconds)

@@ -33,12 +33,15 @@ struct ReadyList {
         entries.append(Entry(token: token, events: events))
     }
 
-    /// Forgets a wake-up that an earlier run has not got to.
-    mutating func forgetWakeUp() {
-        guard !isEmpty else { return }
+    /// Forgets a wake-up that no pass has got to. Says whether there was one.
+    @discardableResult
+    mutating func forgetWakeUp() -> Bool {
+        guard !isEmpty else { return false }
         entries.removeSubrange(..<next)
         next = 0
+        let before = entries.count
         entries.removeAll { $0.token == ReadyList.wakeUp }
+        return entries.count < before
     }
 
     /// Forgets those at the front behind which there is nothing, and says whether any is left.

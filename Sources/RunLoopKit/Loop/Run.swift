@@ -158,6 +158,7 @@ extension Loop {
     }
 
     func enter(_ state: ModeState) -> Outer {
+        beginRunWithinHosting()
         let outerState = lock.withLock {
             let outer = currentState
             currentState = state
@@ -208,8 +209,7 @@ extension Loop {
         ignoresWakeUps = outer.ignoredWakeUps
         hasLookedAtWork = outer.hasLookedAtWork
         ThreadLoops.current.runningLoop = outer.runningLoop
-        // What the host waits on knows nothing of what this run has fetched, or armed.
-        if let hosting, hosting.run.mode === outer.state { informHost() }
         if outer.informsClock, case .virtual(let clock) = clock { clock.endRun() }
+        endRunWithinHosting()
     }
 }

@@ -111,8 +111,8 @@ public final class VirtualClock: @unchecked Sendable {
     ///
     /// It waits for holds to be released: a caller that has one itself waits for ever.
     ///
-    /// Called inside a handler, and on an *automatic* clock, it serves nothing: the time moves on as if the caller had
-    /// taken that long. This is how a test makes a handler slow.
+    /// Called inside a handler, by the thread of a hosted loop (which its host serves), and on an *automatic* clock, it
+    /// serves nothing: the time moves on as if the caller had taken that long. This is how a test makes a handler slow.
     public func advance(by duration: Duration) {
         let nanoseconds = max(0, duration.wholeNanoseconds)
         guard advance == .manual else { return pass(nanoseconds) }

@@ -75,7 +75,8 @@ extension Loop {
         }
         let isMainQueueReady = mainQueueWaits(in: mode.mode)
         let count: Int
-        if let deadline, !isMainQueueReady, waker.beginWait() {
+        let hasSlept = deadline != nil && !isMainQueueReady && waker.beginWait()
+        if let deadline, hasSlept {
             count = sleep(until: deadline, in: mode)
         } else {
             Tally.count(tally.polls)
@@ -84,12 +85,12 @@ extension Loop {
         let wasNotified = waker.endWait()
         if wasNotified { wasWoken = true }
         lock.withLock {
-            // A host may sleep while a handler runs: then too a new timer has to be armed.
-            sleeping = hosting.map { ($0.run.mode, TimerHeap.never) }
+            sleeping = nil
             for index in 0..<count {
                 let token = mode.poller!.token(at: index)
-                // Our own eventfd may have an old edge left: what counts is the wake word.
-                if token == ReadyList.wakeUp, !wasNotified { continue }
+                // Our own eventfd may have an old edge left: what counts is the wake word. And who was awake gets the
+                // wake-up behind what was ready, written or not: hosted or not, the order is the same.
+                if token == ReadyList.wakeUp, !wasNotified || !hasSlept { continue }
                 if token == ReadyList.timers { timerFD?.didFire() }
                 mode.ready.append(token, events: mode.poller!.events(at: index))
             }

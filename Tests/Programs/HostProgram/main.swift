@@ -1,5 +1,5 @@
 // A foreign loop on the main thread. With "loop": a plain poll(2) hosts Loop.main; with "edges": an edge-triggered epoll set does. With "queue": it hosts the main
-// dispatch queue and nothing else. With "given-away": nobody hosts or runs Loop.main, and dispatchMain() ends its thread.
+// dispatch queue and nothing else. With "within": a job runs the host. With "given-away": nobody hosts or runs Loop.main, and dispatchMain() ends its thread.
 import CLinux
 import Dispatch
 import RunLoopKit
@@ -87,6 +87,30 @@ case "queue":
     }
     while isReadable(descriptor, waits: false) { Loop.serveMainQueue() }
     print("quiet")
+case "within":
+    // A job that runs the host, nested, in which a port's handler posts the next job.
+    let descriptor = try Loop.main.beginHosting()
+    @Sendable func serve() { while isReadable(descriptor, waits: false) { Loop.main.hostedPass() } }
+    let port = try Loop.PortSource { _ in
+        print("port")
+        DispatchQueue.main.async { print("next job") }
+    }
+    Loop.main.add(port, in: .default)
+    serve()
+    DispatchQueue.main.async {
+        port.send()
+        serve()
+        print("job ends")
+    }
+    serve()
+    // The same, of a host that serves the queue past the loop.
+    DispatchQueue.main.async {
+        DispatchQueue.main.async { print("last job") }
+        Loop.serveMainQueue()
+        print("job ends")
+    }
+    serve()
+    print("quiet")
 case "given-away":
     Loop.main.perform { print("never") }
     print("accepted: \(Loop.main.perform {})")
@@ -98,6 +122,6 @@ case "given-away":
     }
     dispatchMain()
 default:
-    print("usage: HostProgram loop|edges|queue|given-away")
+    print("usage: HostProgram loop|edges|queue|within|given-away")
     exit(64)
 }

@@ -1,0 +1,135 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// One random program, run by its loop and by hosts: the same callouts at the same times.
+@Suite struct HostingProgramTests {
+    @Test(arguments: 0..<150 as Range<UInt64>)
+    func aHostedProgramMakesTheSameCalloutsAsOneThatRuns(_ seed: UInt64) throws {
+        let run = try RandomProgram(seed).play { loop in
+            while loop.now < seconds(100) { loop.run(mode: .default, until: seconds(100)) }
+        }
+        #expect(!run.isEmpty)
+        for trigger in Host.Trigger.allCases {
+            let hosted = try RandomProgram(seed).play { loop in
+                let host = try Host(loop, .default, trigger)
+                host.serve()
+                loop.endHosting()
+            }
+            #expect(hosted == run)
+        }
+    }
+}
+
+/// What each callout does, by its number. All of it on one thread and in virtual time, so nothing but the loop decides
+/// what comes next.
+private final class RandomProgram: @unchecked Sendable {
+    private enum Action {
+        case post(Loop.Mode, wake: Bool)
+        case signal(Int, wake: Bool)
+        case send(Int)
+        case addTimer(Loop.Mode, after: Int, tolerance: Int)
+        case retime(Int, Int)
+        case invalidate(Int)
+        case nest(Loop.Mode, Int)
+        case stop, wakeUp
+    }
+
+    private let loop: Loop
+    private var script: [[Action]] = []
+    private var log: [String] = []
+    private var ports: [Loop.PortSource] = []
+    private var sources: [Loop.Source0] = []
+    private var timers: [Loop.Timer] = []
+    private var posts = 0
+    private var depth = 0
+
+    init(_ seed: UInt64) throws {
+        loop = Loop(clock: VirtualClock())
+        loop.addCommonMode(.tracking)
+        let modes: [Loop.Mode] = [.default, .common, .tracking]
+        for (number, mode) in modes.enumerated() {
+            ports.append(try Loop.PortSource { [unowned self] in callout("port \(number): \($0)") })
+            sources.append(Loop.Source0 { [unowned self] in callout("source \(number)") })
+            loop.add(ports[number], in: mode)
+            loop.add(sources[number], in: mode)
+        }
+        var random = Generator(state: seed)
+        func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+        for _ in 0..<40 {
+            script.append(
+                (0..<pick(4)).map { _ in
+                    switch pick(12) {
+                    case 0, 1: .post(modes[pick(3)], wake: pick(3) > 0)
+                    case 2, 3: .signal(pick(3), wake: pick(3) > 0)
+                    case 4, 5: .send(pick(3))
+                    case 6, 7: .addTimer(modes[pick(3)], after: pick(4), tolerance: pick(3))
+                    case 8: .retime(pick(8), pick(4))
+                    case 9: pick(2) == 0 ? .invalidate(pick(8)) : .wakeUp
+                    case 10: .nest(pick(2) == 0 ? .default : .tracking, pick(3))
+                    default: .stop
+                    }
+                })
+        }
+    }
+
+    /// The callouts, each with its time.
+    func play(_ drive: (Loop) throws -> Void) throws -> [String] {
+        perform(.addTimer(.default, after: 1, tolerance: 0))
+        perform(.post(.default, wake: true))
+        perform(.send(0))
+        try drive(loop)
+        loop.end()
+        return log
+    }
+
+    private func callout(_ name: String) {
+        let number = log.count
+        log.append("\(loop.now.nanoseconds / 1_000_000) ms: \(name) in \(loop.currentMode!.name), depth \(depth)")
+        if number < script.count { for action in script[number] { perform(action) } }
+    }
+
+    private func perform(_ action: Action) {
+        switch action {
+        case .post(let mode, let wake):
+            posts += 1
+            let number = posts
+            loop.perform(in: mode, wake: wake) { [unowned self] in callout("block \(number)") }
+        case .signal(let number, let wake): sources[number].signal(wake: wake)
+        case .send(let number): ports[number].send()
+        case .addTimer(let mode, let delay, let tolerance):
+            let number = timers.count
+            let timer = Loop.Timer(after: .milliseconds(delay), tolerance: .milliseconds(tolerance)) {
+                [unowned self] _ in callout("timer \(number)")
+            }
+            timers.append(timer)
+            loop.add(timer, in: mode)
+        case .retime(let number, let delay):
+            guard number < timers.count else { return }
+            timers[number].nextFireTime = loop.now.advanced(by: .milliseconds(delay))
+        case .invalidate(let number): if number < timers.count { timers[number].invalidate() }
+        case .nest(let mode, let duration):
+            guard depth < 3 else { return }
+            depth += 1
+            let result = loop.run(mode: mode, for: .milliseconds(duration))
+            depth -= 1
+            log.append("nested run: \(result)")
+        // Outside nested runs it would end the run, and another one forgets wake-ups of its time.
+        case .stop: if depth > 0 { loop.stop() }
+        case .wakeUp: loop.wakeUp()
+        }
+    }
+}
+
+/// SplitMix64: the same programs everywhere.
+private struct Generator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

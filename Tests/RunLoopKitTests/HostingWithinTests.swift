@@ -1,0 +1,265 @@
+import Testing
+
+@testable import RunLoopKit
+
+private let bothTriggers = Host.Trigger.allCases
+
+/// Hosts, runs and ends of hosting inside one another.
+@Suite struct HostingWithinTests {
+    // MARK: The host inside handlers
+
+    @Test(arguments: bothTriggers)
+    private func anObserverOfANestedRunThatRunsTheHostHearsOfWhatTheRunHasFetched(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        let log = Log<String>()
+        let ports = try (1...2).map { number in try Loop.PortSource { _ in log.add("port \(number)") } }
+        for port in ports { loop.add(port, in: .default) }
+        host.serve()
+        let observer = Loop.Observer(.afterWaiting, repeats: false) { _, _ in
+            host.serve()
+            log.add("observer")
+        }
+        loop.perform {
+            loop.add(observer, in: .default)
+            for port in ports { port.send() }
+            // Fetches both. The first is the run's own, and for the second it makes no pass.
+            loop.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true)
+        }
+        host.serve()
+        #expect(log.entries == ["port 2", "observer", "port 1"])
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aHandlerInANestedRunThatRunsTheHostHearsOfItsTimers(_ trigger: Host.Trigger) throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+            host.serve()
+            let log = Log<String>()
+            // The nested run arms the timerfd for this one.
+            loop.add(Loop.Timer(after: .seconds(3600)) { _ in }, in: .tracking)
+            loop.perform {
+                loop.add(Loop.Timer(after: .milliseconds(2)) { _ in log.add("timer") }, in: .default)
+                let thread = try! System.startThread(stackSize: nil) {
+                    spin(until: loop.isWaiting)
+                    loop.perform(in: .tracking) {
+                        while log.entries.isEmpty { host.sleepAndServe() }
+                        log.add("block")
+                        loop.stop()
+                    }
+                }
+                loop.run(mode: .tracking, for: .seconds(7200))
+                System.join(thread)
+            }
+            while log.entries.count < 2 { host.sleepAndServe() }
+            #expect(log.entries == ["timer", "block"])
+        }
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aTimersHandlerThatRunsTheHostHearsOfTheOtherTimersThatAreDue(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<String>()
+        let first = Loop.Timer(after: .seconds(1)) { _ in
+            host.serve()
+            log.add("first")
+        }
+        loop.add(first, in: .default)
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in log.add("second") }, in: .default)
+        host.serve()
+        #expect(log.entries == ["second", "first"])
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aTimerIsArmedWhenTheOneBeforeItHasFired(_ trigger: Host.Trigger) throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let host = try Host(loop, .default, trigger)
+            host.serve()
+            let log = Log<Int>()
+            for number in 1...3 {
+                loop.add(Loop.Timer(after: .milliseconds(number)) { _ in log.add(number) }, in: .default)
+            }
+            while log.entries.count < 3 { host.sleepAndServe() }
+            #expect(log.entries == [1, 2, 3])
+        }
+    }
+
+    @Test func anEntryObserverMayRunTheHost() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop)
+        host.serve()
+        loop.endHosting()
+        let descriptor = host.descriptor
+        #expect(!host.isReadable)
+        let log = Log<Bool>()
+        loop.add(Loop.Observer(.entry) { _, _ in log.add(System.isReadable(descriptor)) }, in: .default)
+        _ = try loop.beginHosting()
+        #expect(log.entries == [true])
+    }
+
+    @Test(arguments: bothTriggers)
+    private func virtualTimeStandsStillWhileAHandlerRunsTheHost(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        let log = Log<Loop.Instant>()
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in log.add(loop.now) }, in: .default)
+        loop.perform {
+            host.serve()
+            log.add(loop.now)
+        }
+        host.serve()
+        #expect(log.entries == [seconds(0), seconds(1)])
+    }
+
+    // MARK: Budgets
+
+    @Test func withoutTimeAPassCallsOneHandlerOfEachKind() throws {
+        let (loop, _) = Loop.inVirtualTime(.manual)
+        let log = Log<String>()
+        let sources = (1...3).map { number in Loop.Source0 { log.add("source \(number)") } }
+        for source in sources {
+            loop.add(source, in: .default)
+            source.signal()
+        }
+        for number in 1...3 { loop.add(Loop.Timer(after: .zero) { _ in log.add("timer \(number)") }, in: .default) }
+        _ = try loop.beginHosting()
+        for number in 1...3 {
+            loop.hostedPass(for: .zero)
+            #expect(log.entries.suffix(2) == ["source \(number)", "timer \(number)"])
+            #expect(log.entries.count == 2 * number)
+        }
+    }
+
+    // MARK: Runs between passes
+
+    @Test(arguments: bothTriggers)
+    private func virtualTimeGoesOnInARunBetweenPassesAndAfterIt(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        let observer = Loop.Observer([.beforeWaiting, .afterWaiting]) { _, activity in log.add("\(activity)") }
+        loop.add(observer, in: .default)
+        let tracking = Loop.Timer(after: .seconds(1)) { _ in log.add("tracking") }
+        loop.add(tracking, in: .tracking)
+        #expect(loop.run(mode: .tracking, for: .seconds(3)) == .finished)
+        loop.add(Loop.Timer(after: .seconds(5)) { _ in log.add("default") }, in: .default)
+        host.serve()
+        #expect(loop.isWaiting)
+        #expect(loop.now == seconds(6))
+        #expect(
+            log.entries == [
+                "afterWaiting", "tracking", "beforeWaiting", "afterWaiting", "default", "beforeWaiting",
+            ])
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aRunBeforeTheFirstPassDoesNotTakeItsWakeUp(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let port = try Loop.PortSource { _ in }
+        loop.add(port, in: .default)
+        let host = try Host(loop, .default, trigger)
+        loop.run(mode: .default, for: .zero)
+        host.serve()
+        #expect(loop.isWaiting)
+    }
+
+    @Test func hostingEndsInsideARunBetweenPassesWhenThatReturns() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop)
+        host.serve()
+        let log = Log<String>()
+        loop.add(Loop.Observer(.exit) { _, _ in log.add("exit") }, in: .default)
+        loop.perform(in: .tracking) {
+            loop.endHosting()
+            log.add("mode \(loop.currentMode!.name), hosted: \(loop.isHosted)")
+        }
+        loop.run(mode: .tracking, for: .zero)
+        #expect(log.entries == ["mode tracking, hosted: true", "exit"])
+        #expect(!loop.isHosted)
+        #expect(loop.currentMode == nil)
+        // It may be hosted, or end.
+        _ = try loop.beginHosting()
+        loop.endHosting()
+        loop.end()
+    }
+
+    // MARK: The end
+
+    @Test func whatBeforeWaitingBeganAfterWaitingEndsAlsoWhenHostingEnds() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let host = try Host(loop)
+        host.serve()
+        loop.add(
+            Loop.Observer { _, activity in log.add("\(activity), current: \(Loop.current === loop)") }, in: .default)
+        loop.endHosting()
+        #expect(log.entries == ["afterWaiting, current: true", "exit, current: true"])
+    }
+
+    @Test func aLoopThatIsNoLongerHostedDoesNotHoldUpVirtualTime() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let other = Loop(clock: clock)
+        try Host(loop).serve()
+        loop.endHosting()
+        let log = Log<Loop.Instant>()
+        other.add(Loop.Timer(after: .seconds(1)) { _ in log.add(other.now) }, in: .default)
+        other.run()
+        #expect(log.entries == [seconds(1)])
+    }
+
+    @Test func anObserverOfTheEndMayEndHosting() throws {
+        for activity in [Loop.Activity.afterWaiting, .exit] {
+            let (loop, _) = Loop.inVirtualTime()
+            let exits = Count()
+            let host = try Host(loop)
+            host.serve()
+            loop.add(Loop.Observer(activity) { _, _ in loop.endHosting() }, in: .default)
+            loop.add(Loop.Observer(.exit) { _, _ in exits.up() }, in: .default)
+            loop.endHosting()
+            #expect(!loop.isHosted)
+            #expect(exits.value == 1)
+            loop.end()
+        }
+    }
+
+    // MARK: Stops
+
+    @Test(arguments: bothTriggers)
+    private func aHostThatGoesOnAfterAStopComesToRest(_ trigger: Host.Trigger) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<Loop.Instant>()
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        let hold = clock.hold()
+        loop.add(Loop.Timer(after: .seconds(5)) { _ in log.add(loop.now) }, in: .default)
+        host.serve()
+        loop.stop()
+        #expect(loop.hostedPass() == .stopped)
+        hold.release()
+        // Time does not move before the host has decided to go on.
+        #expect(loop.now == seconds(0))
+        host.serve()
+        #expect(log.entries == [seconds(5)])
+        #expect(loop.isWaiting)
+    }
+
+    @Test func endingInsideANestedPassDoesNotMakeTheHostSpin() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        nonisolated(unsafe) let host = try Host(loop)
+        host.serve()
+        let passes = Log<Int>()
+        loop.perform {
+            loop.endHosting()
+            loop.wakeUp()
+            passes.add(host.serve())
+        }
+        #expect(loop.hostedPass() == .stopped)
+        #expect(passes.entries.allSatisfy { $0 < 5 })
+        #expect(!loop.isHosted)
+    }
+}
