@@ -102,6 +102,25 @@ private let bothTriggers = Host.Trigger.allCases
     }
 
     @Test(arguments: bothTriggers)
+    private func anObserverThatRunsTheHostBeforeWaitingHearsOfItsTimer(_ trigger: Host.Trigger) throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+            host.serve()
+            let log = Log<String>()
+            let observer = Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+                loop.add(Loop.Timer(after: .milliseconds(1)) { _ in log.add("timer") }, in: .default)
+                while log.entries.isEmpty { host.sleepAndServe() }
+                log.add("observer")
+            }
+            loop.add(observer, in: .default)
+            loop.wakeUp()
+            host.serve()
+            #expect(log.entries == ["timer", "observer"])
+        }
+    }
+
+    @Test(arguments: bothTriggers)
     private func virtualTimeStandsStillWhileAHandlerRunsTheHost(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)

@@ -244,10 +244,11 @@ extension Loop {
 
     /// Hands the sleeping over to the host.
     private func rest(in mode: ModeState) {
+        // First, since an observer may run the host.
+        informHost()
         notify(.beforeWaiting, in: mode)
         hosting!.rests = true
         waiting.store(true, ordering: .relaxed)
-        informHost()
         guard case .virtual(let clock) = clock else { return }
         let deadline = lock.withLock { mode.timers.wakeUpTime() } ?? TimerHeap.never
         // False: the time has gone there already. Inside a handler the loop is busy, whatever its host does.
