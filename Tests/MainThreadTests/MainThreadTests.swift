@@ -88,6 +88,31 @@ import Testing
         #expect(program.lines == ["port", "job ends", "next job", "job ends", "last job", "quiet"])
     }
 
+    // MARK: Time bases
+
+    @Test func timersCountOnTheClockOfTheirTimeBase() throws {
+        // A clock that is 11 days ahead of the other, as after a long suspend.
+        let program = try Program.run(
+            "/usr/bin/env",
+            ["unshare", "--user", "--time", "--boottime", "1000000", Program.url(of: "TimeBaseProgram").path])
+        guard !program.errors.contains("unshare") else {
+            print(
+                "timersCountOnTheClockOfTheirTimeBase: skipped, since a time namespace is not permitted here: \(program.errors)"
+            )
+            return
+        }
+        #expect(program.status == 0)
+        #expect(program.lines.first.flatMap { Int($0.dropFirst("ahead: ".count)) }.map { $0 >= 1_000_000 } == true)
+        #expect(
+            program.lines.dropFirst() == [
+                "suspending, by a delay: due", "suspending, at a time: due", "suspending, next in an hour: true",
+                "suspending, moved: due", "suspending, repeating: due",
+                "continuous, by a delay: due", "continuous, at a time: due", "continuous, next in an hour: true",
+                "continuous, moved: due", "continuous, repeating: due",
+                "suspending, a task: due", "continuous, a task: due", "the host may sleep: true", "hosted: due",
+            ])
+    }
+
     // MARK: A main loop that nobody can run
 
     @Test func aMainLoopWhoseThreadIsGivenAwayRefusesWorkAndSaysSo() throws {

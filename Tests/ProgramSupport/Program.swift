@@ -34,9 +34,10 @@ package struct Program {
         }
     }
 
-    /// Where a program is that was built beside these tests.
+    /// Where a program is that was built beside these tests; one with an absolute path is where it says.
     package static func url(of name: String) -> URL {
-        URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
+        if name.hasPrefix("/") { return URL(filePath: name) }
+        return URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
     }
 
     private static func run(

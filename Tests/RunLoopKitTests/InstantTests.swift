@@ -40,4 +40,14 @@ import Testing
         #expect(results.map(\.rawValue) == [1, 2, 3, 4])
         #expect(results.map(\.description) == ["finished", "stopped", "timedOut", "handledSource"])
     }
+
+    @Test func operatorsMoveAndMeasure() {
+        let instant: Loop.Instant = 1_000
+        #expect(instant + .nanoseconds(5) == 1_005)
+        #expect(instant - .nanoseconds(5) == 995)
+        #expect((instant + .nanoseconds(5)) - instant == .nanoseconds(5))
+        #expect(instant - (instant + .nanoseconds(5)) == .nanoseconds(-5))
+        #expect(Loop.Instant.distantFuture + .seconds(1) == .distantFuture)
+        #expect(Loop.Instant.distantPast - .seconds(1) == .distantPast)
+    }
 }

@@ -13,8 +13,9 @@
 /// try await task.value  // at once
 /// ```
 ///
-/// Its instants are the loop's: CLOCK_MONOTONIC, as `SuspendingClock` has it, or the time of a `VirtualClock`. A sleeper is
-/// a timer in the loop, and as such keeps a run from finishing.
+/// Its instants are the loop's: CLOCK_MONOTONIC, as `SuspendingClock` has it, or, if asked for, CLOCK_BOOTTIME, as
+/// `ContinuousClock` has it; or the time of a `VirtualClock`. A sleeper is a timer in the loop, and as such keeps a run from
+/// finishing.
 ///
 /// *Virtual time* jumps as soon as the loop is idle, and knows nothing of tasks that are elsewhere on their way to
 /// sleep or back. So let the tasks of a test prefer the loop, as above, also those that run on its actors: Swift resumes a
@@ -28,17 +29,22 @@ public struct LoopClock: Clock {
     /// The mode in which the timers are.
     public let mode: Loop.Mode
 
+    /// Whether time in suspend counts.
+    public let timeBase: Loop.TimeBase
+
     /// The clock of a loop.
     ///
-    /// - Parameter mode: In which mode the loop has to run for sleepers to wake: any common one, unless you say
-    ///   otherwise.
-    public init(_ loop: Loop, in mode: Loop.Mode = .common) {
+    /// - Parameters:
+    ///   - mode: In which mode the loop has to run for sleepers to wake: any common one, unless you say otherwise.
+    ///   - timeBase: Whether time in suspend counts. Instants of the two have nothing to do with each other.
+    public init(_ loop: Loop, in mode: Loop.Mode = .common, timeBase: Loop.TimeBase = .suspending) {
         self.loop = loop
         self.mode = mode
+        self.timeBase = timeBase
     }
 
-    /// Now, on the loop's clock.
-    public var now: Loop.Instant { loop.now }
+    /// Now, on the clock of the time base.
+    public var now: Loop.Instant { loop.now(timeBase) }
 
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
@@ -69,7 +75,7 @@ public struct LoopClock: Clock {
         let reply = Reply({}, Loop.Ended(), answer)
         let wake = reply.makeBlock()
         // Only the timer keeps the reply, and only the loop keeps the timer: so when the loop drops it the sleeper is told.
-        let timer = Loop.Timer(at: deadline, tolerance: tolerance) { _ in wake() }
+        let timer = Loop.Timer(at: deadline, tolerance: tolerance, timeBase: timeBase) { _ in wake() }
         cancellation.set { [weak reply, weak timer] in
             guard let reply else { return }
             timer?.invalidate()

@@ -15,6 +15,9 @@ extension Loop {
     /// Loop.current.add(timer, in: .default)
     /// ```
     ///
+    /// It counts on the loop's clock, which stands still while the machine is in suspend, unless made for another
+    /// `TimeBase`.
+    ///
     /// Delays and intervals are rounded up to whole nanoseconds; negative ones count as zero, an interval of zero means
     /// *once*, and what is beyond `Instant.distantFuture` never comes.
     public final class Timer: Item, @unchecked Sendable {
@@ -22,7 +25,7 @@ extension Loop {
         public struct Firing: Sendable {
             /// The timer, for instance to invalidate it.
             public let timer: Timer
-            /// The instant that this call was due at.
+            /// The instant that this call was due at, on the timer's clock.
             public let scheduledTime: Instant
             /// How many instants of the timer's grid were passed over since the call before, because the loop was busy,
             /// in another mode, or not running. Every instant is either a call or counted here.
@@ -34,12 +37,15 @@ extension Loop {
             /// None yet: that long after it is added for the first time.
             case delay(Int64)
             /// Asked for before the timer was in a loop. A past time counts as the time of asking, which was at
-            /// `settled` of the monotonic clock; in virtual time, as the time of adding, and `turn` tells who was
+            /// `settled` of the machine's clock; in virtual time, as the time of adding, and `turn` tells who was
             /// first.
             case asked(Int64, settled: Int64, turn: UInt64)
             /// On the clock of the loop it is, or was, in.
             case at(Int64)
         }
+
+        /// What the timer counts its time on.
+        public let timeBase: TimeBase
 
         /// Nil once the timer is invalid. Guarded by the item's lock.
         private var handler: (@Sendable (Firing) -> Void)?
@@ -63,9 +69,10 @@ extension Loop {
         private let firing = Atomic<Bool>(false)
 
         private init(
-            _ fireTime: FireTime, _ interval: Duration?, _ tolerance: Duration,
+            _ fireTime: FireTime, _ interval: Duration?, _ tolerance: Duration, _ timeBase: TimeBase,
             _ handler: @escaping @Sendable (Firing) -> Void
         ) {
+            self.timeBase = timeBase
             self.fireTime = fireTime
             self.intervalNanoseconds = max(0, interval?.wholeNanoseconds ?? 0)
             self.toleranceNanoseconds = 0
@@ -80,34 +87,39 @@ extension Loop {
         ///   - delay: How long to wait at least, from the moment of adding. Zero or less: the next pass.
         ///   - interval: The distance of the calls that follow; nil or zero or less for one call only.
         ///   - tolerance: How much later than due a call may come; see `tolerance`.
+        ///   - timeBase: Whether time in suspend counts.
         ///   - handler: Called on the loop's thread. Not called again while it runs, for instance by a nested run.
         public convenience init(
             after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-            handler: @escaping @Sendable (_ firing: Firing) -> Void
+            timeBase: TimeBase = .suspending, handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(.delay(max(0, delay.wholeNanoseconds)), interval, tolerance, handler)
+            self.init(.delay(max(0, delay.wholeNanoseconds)), interval, tolerance, timeBase, handler)
         }
 
-        /// Makes a timer that fires at `time` on the clock of the loop it is added to, and then every `interval`. A
-        /// time in the past counts as now. CF: `CFRunLoopTimerCreate`.
+        /// Makes a timer that fires at `time` on the clock of the loop it is added to, or on that of another `timeBase`
+        /// (see `Loop.now(_:)`), and then every `interval`. A time in the past counts as now. CF: `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-            handler: @escaping @Sendable (_ firing: Firing) -> Void
+            timeBase: TimeBase = .suspending, handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(Timer.asked(time.nanoseconds), interval, tolerance, handler)
+            self.init(Timer.asked(time.nanoseconds, timeBase), interval, tolerance, timeBase, handler)
         }
 
         /// Makes a timer that fires every `interval`, the first time one interval after it is added to a loop.
         public convenience init(
-            every interval: Duration, tolerance: Duration = .zero,
+            every interval: Duration, tolerance: Duration = .zero, timeBase: TimeBase = .suspending,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(after: interval, repeating: interval, tolerance: tolerance, handler: handler)
+            self.init(
+                after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, handler: handler)
         }
 
-        private static func asked(_ time: Int64) -> FireTime {
-            .asked(time, settled: System.monotonicNanoseconds(), turn: Turn.next())
+        private static func asked(_ time: Int64, _ timeBase: TimeBase) -> FireTime {
+            .asked(time, settled: LoopTime.monotonic.nanoseconds(timeBase), turn: Turn.next())
         }
+
+        /// The heap that has the timer in a mode that it is in. The lock of the mode's loop is held.
+        private func heap(in mode: ModeState) -> TimeBase { mode.isVirtual ? .suspending : timeBase }
 
         // MARK: Properties
 
@@ -139,9 +151,9 @@ extension Loop {
                 change { timer, loop in
                     timer.fireTime =
                         if let loop {
-                            .at(max(asked, loop.clock.nanoseconds))
+                            .at(max(asked, loop.clock.nanoseconds(timer.timeBase)))
                         } else {
-                            Timer.asked(asked)
+                            Timer.asked(asked, timer.timeBase)
                         }
                 }
             }
@@ -195,7 +207,7 @@ extension Loop {
                     guard let modes else { return false }
                     let (deadline, latest) = times
                     for mode in modes {
-                        mode.timers.update(self, deadline: deadline, latest: latest)
+                        mode.timers[heap(in: mode)].update(self, deadline: deadline, latest: latest)
                         loop.timersChanged(in: mode)
                     }
                     return true
@@ -217,7 +229,9 @@ extension Loop {
             }
             firing.store(true, ordering: .relaxed)
             // A firing timer is parked at the end of the heaps, or a nested run would see it due for ever.
-            for mode in modes { mode.timers.update(self, deadline: TimerHeap.never, latest: TimerHeap.never) }
+            for mode in modes {
+                mode.timers[heap(in: mode)].update(self, deadline: TimerHeap.never, latest: TimerHeap.never)
+            }
             defer { missed = 0 }
             return Firing(timer: self, scheduledTime: Instant(nanoseconds: scheduled), missed: missed)
         }
@@ -257,12 +271,13 @@ extension Loop {
 
         override func insert(into mode: ModeState) {
             guard let loop = mode.loop else { return }
+            if timeBase == .continuous { loop.openContinuousTimer() }
             var turn: UInt64?
             itemLock.withLock {
                 // The clock is read here and now: a deadline is never counted from an older time.
                 switch fireTime {
                 case .delay(let delay):
-                    fireTime = .at(loop.clock.nanoseconds.addingSaturating(delay))
+                    fireTime = .at(loop.clock.nanoseconds(timeBase).addingSaturating(delay))
                 case .asked(let time, let settled, let asked):
                     let now = loop.clock.isVirtual ? loop.clock.nanoseconds : settled
                     if time <= now { turn = asked }
@@ -272,12 +287,12 @@ extension Loop {
                 }
             }
             let (deadline, latest) = times
-            mode.timers.insert(self, deadline: deadline, latest: latest, turn: turn)
+            mode.timers[heap(in: mode)].insert(self, deadline: deadline, latest: latest, turn: turn)
             loop.timersChanged(in: mode)
         }
 
         override func remove(from mode: ModeState) {
-            mode.timers.remove(self)
+            mode.timers[heap(in: mode)].remove(self)
             // Sleeping too long is nobody's harm; but virtual time would go where nothing is any more.
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }

@@ -32,9 +32,10 @@ enum System {
         try check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
     }
 
-    /// A new timerfd on CLOCK_MONOTONIC, disarmed.
-    static func makeTimerFD() throws(LoopError) -> Descriptor {
-        try check("timerfd_create", timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
+    /// A new timerfd on the clock of a time base, disarmed.
+    static func makeTimerFD(_ base: Loop.TimeBase) throws(LoopError) -> Descriptor {
+        let clock = base == .suspending ? CLOCK_MONOTONIC : CLOCK_BOOTTIME
+        return try check("timerfd_create", timerfd_create(clock, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
     }
 
     /// A new epoll set.
@@ -70,7 +71,7 @@ enum System {
         }
     }
 
-    /// Arms a timerfd for an absolute time, in nanoseconds of CLOCK_MONOTONIC. Times of zero or less are armed
+    /// Arms a timerfd for an absolute time, in nanoseconds of its clock. Times of zero or less are armed
     /// as 1 ns, since zero disarms.
     static func arm(timerFD: Descriptor, at nanoseconds: Int64) {
         let time = max(nanoseconds, 1)
@@ -131,6 +132,13 @@ enum System {
     static func monotonicNanoseconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    /// CLOCK_BOOTTIME in nanoseconds: the same, and the time in suspend.
+    static func bootTimeNanoseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 

@@ -1,4 +1,4 @@
-/// A timerfd on the monotonic clock, and what it is armed for.
+/// A timerfd on the clock of a time base, and what it is armed for.
 ///
 /// Edge-triggered and never read: arming it again clears what has fired.
 final class TimerFD {
@@ -7,11 +7,11 @@ final class TimerFD {
     /// What the kernel holds *now*: nil when disarmed, or when it has fired.
     private(set) var armedTime: Int64?
 
-    init() throws(LoopError) { descriptor = try System.makeTimerFD() }
+    init(_ base: Loop.TimeBase) throws(LoopError) { descriptor = try System.makeTimerFD(base) }
 
     deinit { System.close(descriptor) }
 
-    /// Makes the descriptor readable at `nanoseconds` of the monotonic clock. Says whether that took a system call:
+    /// Makes the descriptor readable at `nanoseconds` of its clock. Says whether that took a system call:
     /// none is made when it is armed for that time already.
     func arm(at nanoseconds: Int64) -> Bool {
         guard armedTime != nanoseconds else { return false }

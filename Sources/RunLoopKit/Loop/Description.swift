@@ -11,7 +11,7 @@ extension Loop: CustomStringConvertible {
     ///     source 0: order 0, signalled
     /// ```
     public var description: String {
-        let now = clock.nanoseconds
+        let now = { [clock] (timer: Timer) in clock.nanoseconds(timer.timeBase) }
         return lock.withLock {
             var lines = [
                 "Loop: \(stateInWords)" + (blocks.isEmpty ? "" : ", \(counted(blocks.blocks.count, "block")) posted")
@@ -20,7 +20,7 @@ extension Loop: CustomStringConvertible {
                 lines.append("  \(state.mode)" + (commonModes.contains(state.mode) ? " (common)" : ""))
                 let contents: [String] =
                     state.source0s.map(\.summary) + state.ports.all.map { $0.source.summary }
-                    + state.timers.all.map { $0.summary(at: now) } + state.observers.map(\.summary)
+                    + state.timers.all.map { $0.summary(at: now($0)) } + state.observers.map(\.summary)
                 lines += contents.map { "    \($0)" }
             }
             return lines.joined(separator: "\n")
@@ -50,10 +50,10 @@ extension Loop.Timer {
     fileprivate func summary(at now: Int64) -> String {
         let next = servedOrNextTime
         let time =
-
             if next == TimerHeap.never { "never fires" } else if next <= now { "due" } else {
                 "fires in \(Duration.nanoseconds(next - now))"
             }
-        return "timer: \(time)" + (repeats ? ", every \(interval)" : "")
+        return "timer: \(time)" + (timeBase == .continuous ? " of the continuous clock" : "")
+            + (repeats ? ", every \(interval)" : "")
     }
 }

@@ -48,6 +48,7 @@ extension Loop {
             if tellingSources { body?() }
         }
         timerFD = nil
+        continuousTimerFD = nil
         waker.close()
         // Last of all: until now handlers of this thread may have been inside the actors that the jobs belong to.
         giveUpJobs(isGoing: !tellingSources)

@@ -125,7 +125,11 @@ extension Loop {
     public var hostTimeout: Duration? {
         let mode = requireHosted("hostTimeout").run.mode
         if System.isReadable(mode.poller!.descriptor) { return .zero }
-        let next = lock.withLock { mode.timers.wakeUpTime() } ?? TimerHeap.never
+        let next = lock.withLock {
+            let sleep = Sleep(in: mode)
+            let continuous = sleep.continuousDeadline
+            return min(sleep.deadline, continuous == TimerHeap.never ? continuous : onOwnClock(continuous))
+        }
         return next == TimerHeap.never ? nil : max(.zero, now.duration(to: Instant(nanoseconds: next)))
     }
 
@@ -250,7 +254,7 @@ extension Loop {
         hosting!.rests = true
         waiting.store(true, ordering: .relaxed)
         guard case .virtual(let clock) = clock else { return }
-        let deadline = lock.withLock { mode.timers.wakeUpTime() } ?? TimerHeap.never
+        let deadline = lock.withLock { Sleep(in: mode).deadline }
         // False: the time has gone there already. Inside a handler the loop is busy, whatever its host does.
         if hosting!.depth == 1, !clock.sleep(self, until: deadline, on: mode.poller!.descriptor) {
             waker.wakeSilently()
@@ -288,11 +292,8 @@ extension Loop {
     func informHost(ofMore hasMore: Bool = false) {
         guard let mode = hosting?.run.mode else { return }
         let isDue = lock.withLock {
-            let wakeUp = mode.timers.wakeUpTime() ?? TimerHeap.never
-            sleeping = (mode, wakeUp)
-            if wakeUp <= clock.nanoseconds { return true }
-            if wakeUp != TimerHeap.never { arm(at: wakeUp) }
-            return false
+            arm(for: Sleep(in: mode))
+            return isTimerDue(in: mode)
         }
         if hasMore || isDue || hasReady(mode) { waker.wakeSilently() }
     }

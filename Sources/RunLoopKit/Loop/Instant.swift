@@ -32,6 +32,17 @@ extension Loop {
             .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
         }
 
+        /// The same as `advanced(by:)`.
+        public static func + (instant: Instant, duration: Duration) -> Instant { instant.advanced(by: duration) }
+
+        /// The instant so much earlier, saturating.
+        public static func - (instant: Instant, duration: Duration) -> Instant {
+            instant.advanced(by: .zero - duration)
+        }
+
+        /// How far it is from the right instant to the left one; negative if the left one is earlier.
+        public static func - (left: Instant, right: Instant) -> Duration { right.duration(to: left) }
+
         /// Whether `left` is earlier than `right`.
         public static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
 

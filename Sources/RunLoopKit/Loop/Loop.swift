@@ -69,10 +69,11 @@ public final class Loop: @unchecked Sendable {
     var currentState: ModeState?
     /// The timers whose handlers run, innermost last.
     var firingTimers: [Timer] = []
-    /// The mode whose poller the loop, or its host, is about to sleep on or sleeps on, and until when.
-    var sleeping: (mode: ModeState, deadline: Int64)?
+    var sleeping: Sleep?
     /// Made when the loop first runs.
     var timerFD: TimerFD?
+    /// Made when the loop first gets a timer on that clock.
+    var continuousTimerFD: TimerFD?
 
     /// On the main loop only, and only in programs with libdispatch; made by the first run. Touched by the loop's
     /// thread only.
@@ -161,13 +162,15 @@ public final class Loop: @unchecked Sendable {
     /// before the `afterWaiting` ones. CF: `CFRunLoopIsWaiting`.
     public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
-    /// When the first timer of `mode` is to fire; nil when there is none. Inside a timer's handler, the time it was due
-    /// at counts too. CF: `CFRunLoopGetNextTimerFireDate`.
+    /// When the first timer of `mode` is to fire, on the loop's clock; nil when there is none. Inside a timer's handler, the
+    /// time it was due at counts too. For a timer on the continuous clock: if the machine stays awake. CF: `CFRunLoopGetNextTimerFireDate`.
     public func nextTimerFireTime(in mode: Mode) -> Instant? {
         lock.withLock {
             guard let state = existingState(for: mode) else { return nil }
-            let firing = firingTimers.lazy.filter { $0.isIn(state) }.map(\.servedOrNextTime).min()
-            let first = min(state.timers.earliestDeadline ?? TimerHeap.never, firing ?? TimerHeap.never)
+            let firing = firingTimers.lazy.filter { $0.isIn(state) }.map {
+                $0.timeBase == .continuous ? self.onOwnClock($0.servedOrNextTime) : $0.servedOrNextTime
+            }
+            let first = min(earliestDeadline(in: state), firing.min() ?? TimerHeap.never)
             return first == TimerHeap.never ? nil : Instant(nanoseconds: first)
         }
     }

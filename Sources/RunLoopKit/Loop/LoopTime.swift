@@ -12,6 +12,12 @@ enum LoopTime: Sendable {
         }
     }
 
+    /// Now, on the clock of a time base.
+    func nanoseconds(_ base: Loop.TimeBase) -> Int64 {
+        if case .monotonic = self, base == .continuous { return System.bootTimeNanoseconds() }
+        return nanoseconds
+    }
+
     func isSame(as other: LoopTime) -> Bool {
         switch (self, other) {
         case (.virtual(let own), .virtual(let other)): own === other

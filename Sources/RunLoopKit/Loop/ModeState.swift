@@ -14,7 +14,7 @@ final class ModeState {
     private(set) var source0s: [Loop.Source0] = []
     private(set) var observers: [Loop.Observer] = []
     var ports = PortTable()
-    var timers: TimerHeap
+    var timers = ModeTimers()
 
     /// The activities that any observer wants. Written with the lock held, read without it at every step of a pass;
     /// relaxed, since an observer added at the same moment may as well have come a moment later.
@@ -35,7 +35,6 @@ final class ModeState {
         self.loop = loop
         self.waker = loop.waker
         self.isVirtual = loop.clock.isVirtual
-        self.timers = TimerHeap()
         self.timers.owner = ObjectIdentifier(self)
     }
 
@@ -45,16 +44,24 @@ final class ModeState {
     // MARK: The epoll set
 
     /// Makes the epoll set, with the loop's own descriptors and the ports that are in the mode.
-    func open(wakeUp: Descriptor, timer: Descriptor?, mainQueue: Descriptor?) throws(LoopError) {
+    func open(
+        wakeUp: Descriptor, timer: Descriptor?, continuousTimer: Descriptor?, mainQueue: Descriptor?
+    ) throws(LoopError) {
         guard poller == nil else { return }
         let poller = try Poller()
         try poller.add(wakeUp, token: ReadyList.wakeUp)
         if let timer { try poller.add(timer, token: ReadyList.timers) }
+        if let continuousTimer { try poller.add(continuousTimer, token: ReadyList.continuousTimers) }
         if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
         for (source, token) in ports.inOrderOfReadiness {
             for watch in source.watches { try poller.set(watch, token: token) }
         }
         self.poller = poller
+    }
+
+    /// Watches the loop's timerfd for the continuous clock, made after the set.
+    func watch(continuousTimer: Descriptor) throws(LoopError) {
+        try poller?.add(continuousTimer, token: ReadyList.continuousTimers)
     }
 
     func close() { poller = nil }

@@ -128,10 +128,13 @@ extension Loop {
     /// Fires every timer that is due now, collected first, each checked again before its handler.
     private func fireTimers(of mode: ModeState, until budgetEnd: Int64?) {
         var due: [Timer] = []
-        let limit = clock.nanoseconds
-        lock.withLock { mode.timers.collectDue(at: limit, into: &due) }
+        lock.withLock {
+            mode.timers.suspending.collectDue(at: clock.nanoseconds, into: &due)
+            guard !mode.timers.continuous.isEmpty else { return }
+            mode.timers.continuous.collectDue(at: clock.nanoseconds(.continuous), into: &due)
+        }
         for timer in due {
-            let now = clock.nanoseconds
+            let now = clock.nanoseconds(timer.timeBase)
             let firing = lock.withLock { () -> Timer.Firing? in
                 guard let firing = timer.beginFiring(on: self, at: now) else { return nil }
                 firingTimers.append(timer)
@@ -140,7 +143,7 @@ extension Loop {
             guard let firing else { continue }
             loopIsCallingOutToATimer(firing)
             lock.withLock { _ = firingTimers.removeLast() }
-            timer.endFiring(firing, now: clock.nanoseconds)
+            timer.endFiring(firing, now: clock.nanoseconds(timer.timeBase))
             if isSpent(budgetEnd) { break }
         }
     }

@@ -9,6 +9,8 @@ struct ReadyList {
     static let timers = UInt64.max - 1
     /// Jobs have arrived in the main dispatch queue.
     static let mainQueue = UInt64.max - 2
+    /// A timer on the continuous clock may be due. Of the poller's tokens only: listed as `timers`.
+    static let continuousTimers = UInt64.max - 3
 
     struct Entry {
         let token: UInt64

@@ -141,9 +141,10 @@ extension Loop {
     /// Makes what descriptors are missing. The lock is held.
     private func open(_ state: ModeState) throws(LoopError) {
         try waker.open()
-        if timerFD == nil, !clock.isVirtual { timerFD = try TimerFD() }
+        if timerFD == nil, !clock.isVirtual { timerFD = try TimerFD(.suspending) }
         try state.open(
-            wakeUp: waker.descriptor, timer: timerFD?.descriptor, mainQueue: mainQueue?.wakeUpDescriptor)
+            wakeUp: waker.descriptor, timer: timerFD?.descriptor, continuousTimer: continuousTimerFD?.descriptor,
+            mainQueue: mainQueue?.wakeUpDescriptor)
     }
 
     /// What a run saves of the one it is nested in, and restores.

@@ -234,7 +234,7 @@ extension Loop {
     }
 
     fileprivate func nextWakeUpTime(in mode: Mode) -> Int64? {
-        lock.withLock { existingState(for: mode)?.timers.wakeUpTime() }
+        lock.withLock { existingState(for: mode)?.timers.suspending.wakeUpTime() }
     }
 
     /// Whether a pass in `mode` would find something to do at once.
@@ -242,7 +242,8 @@ extension Loop {
         lock.withLock {
             guard let state = existingState(for: mode), !hasEnded else { return false }
             return blocks.hasBlock(for: mode, common: commonModes) || state.source0s.contains { $0.isSignalled }
-                || (state.timers.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds || !state.ready.isEmpty
+                || (state.timers.suspending.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds
+                || !state.ready.isEmpty
                 || state.poller.map { System.isReadable($0.descriptor) } ?? false
         }
     }

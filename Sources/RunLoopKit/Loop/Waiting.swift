@@ -61,7 +61,11 @@ extension Loop {
 
     /// Whether a timer has to fire now. The lock is held.
     func isTimerDue(in mode: ModeState) -> Bool {
-        mode.timers.wakeUpTime().map { $0 <= clock.nanoseconds } ?? false
+        isTimerDue(mode, .suspending) || isTimerDue(mode, .continuous)
+    }
+
+    private func isTimerDue(_ mode: ModeState, _ base: TimeBase) -> Bool {
+        mode.timers[base].wakeUpTime().map { $0 <= clock.nanoseconds(base) } ?? false
     }
 
     /// Asks the kernel what is ready, and waits for something if nothing is and the run may sleep.
@@ -91,8 +95,16 @@ extension Loop {
                 // Our own eventfd may have an old edge left: what counts is the wake word. And who was awake gets the
                 // wake-up behind what was ready, written or not: hosted or not, the order is the same.
                 if token == ReadyList.wakeUp, !wasNotified || !hasSlept { continue }
-                if token == ReadyList.timers { timerFD?.didFire() }
-                mode.ready.append(token, events: mode.poller!.events(at: index))
+                switch token {
+                case ReadyList.timers:
+                    timerFD?.didFire()
+                    mode.ready.append(ReadyList.timers)
+                case ReadyList.continuousTimers:
+                    continuousTimerFD?.didFire()
+                    mode.ready.append(ReadyList.timers)
+                default:
+                    mode.ready.append(token, events: mode.poller!.events(at: index))
+                }
             }
         }
         if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
@@ -103,22 +115,27 @@ extension Loop {
     /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the
     /// run's time is up.
     ///
-    /// The timerfd is armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps. The
+    /// The timerfds are armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps. The
     /// lock is held.
     private func deadlineToSleepUntil(in run: Run) -> Int64? {
         let mode = run.mode
-        let wakeUp = mode.timers.wakeUpTime()
-        let deadline = min(wakeUp ?? TimerHeap.never, run.deadline ?? TimerHeap.never)
-        guard deadline != TimerHeap.never else {
-            sleeping = (mode, deadline)
-            return deadline
+        var sleep = Sleep(in: mode)
+        let isDue = sleep.hasTimers && isTimerDue(in: mode)
+        if isDue { mode.ready.append(ReadyList.timers) }
+        if let end = run.deadline {
+            if end <= clock.nanoseconds { return nil }
+            sleep.deadline = min(sleep.deadline, end)
         }
-        let now = clock.nanoseconds
-        if let wakeUp, wakeUp <= now { mode.ready.append(ReadyList.timers) }
-        guard deadline > now else { return nil }
-        sleeping = (mode, deadline)
-        arm(at: deadline)
-        return deadline
+        if isDue { return nil }
+        arm(for: sleep)
+        return sleep.deadline
+    }
+
+    /// Arms what is to end a sleep. The lock is held.
+    func arm(for sleep: Sleep) {
+        sleeping = sleep
+        if sleep.deadline != TimerHeap.never { arm(timerFD, at: sleep.deadline) }
+        if sleep.continuousDeadline != TimerHeap.never { arm(continuousTimerFD, at: sleep.continuousDeadline) }
     }
 
     private func sleep(until deadline: Int64, in mode: ModeState) -> Int {
@@ -138,7 +155,7 @@ extension Loop {
     }
 
     /// Makes the kernel wake the loop at `deadline`. The lock is held.
-    func arm(at deadline: Int64) {
+    private func arm(_ timerFD: TimerFD?, at deadline: Int64) {
         if let timerFD, timerFD.arm(at: deadline) { Tally.count(tally.timerArms) }
     }
 
@@ -148,9 +165,59 @@ extension Loop {
         guard let sleeping, sleeping.mode === mode else { return }
         // A virtual clock must not jump to a deadline that has gone either: the loop looks once more.
         guard !clock.isVirtual else { return waker.wakeSilently() }
-        guard let wakeUp = mode.timers.wakeUpTime(), wakeUp < sleeping.deadline else { return }
-        self.sleeping = (mode, wakeUp)
-        // Arming the timerfd from here spares waking the loop's thread only to make it do that.
-        arm(at: wakeUp)
+        // Arming a timerfd from here spares waking the loop's thread only to make it do that.
+        if let wakeUp = mode.timers.suspending.wakeUpTime(), wakeUp < sleeping.deadline {
+            self.sleeping!.deadline = wakeUp
+            arm(timerFD, at: wakeUp)
+        }
+        if let wakeUp = mode.timers.continuous.wakeUpTime(), wakeUp < sleeping.continuousDeadline {
+            self.sleeping!.continuousDeadline = wakeUp
+            arm(continuousTimerFD, at: wakeUp)
+        }
+    }
+
+    /// Makes the timerfd for the continuous clock, if it is missing, for all modes that have run. The lock is held.
+    func openContinuousTimer() {
+        guard continuousTimerFD == nil, !clock.isVirtual else { return }
+        do {
+            let timerFD = try TimerFD(.continuous)
+            for mode in modeStates { try mode.watch(continuousTimer: timerFD.descriptor) }
+            continuousTimerFD = timerFD
+        } catch {
+            fatalError("RunLoopKit: adding a timer on the continuous clock: \(error)")
+        }
+    }
+
+    /// When the first timer of a mode is to fire, on the loop's clock; `TimerHeap.never` when none is. The lock is held.
+    func earliestDeadline(in mode: ModeState) -> Int64 {
+        let suspending = mode.timers.suspending.earliestDeadline ?? TimerHeap.never
+        guard let continuous = mode.timers.continuous.earliestDeadline else { return suspending }
+        return min(suspending, onOwnClock(continuous))
+    }
+
+    /// A time on the continuous clock as it looks on the loop's own, if the machine stays awake.
+    func onOwnClock(_ time: Int64) -> Int64 {
+        time.addingSaturating(clock.nanoseconds - clock.nanoseconds(.continuous))
+    }
+}
+
+extension Loop {
+    /// What the loop, or its host, is about to sleep on or sleeps on, and until when.
+    struct Sleep {
+        /// Whose poller.
+        let mode: ModeState
+        /// On the loop's own clock.
+        var deadline: Int64
+        /// On the continuous clock.
+        var continuousDeadline: Int64
+
+        /// Until the mode's first timer.
+        init(in mode: ModeState) {
+            self.mode = mode
+            deadline = mode.timers.suspending.wakeUpTime() ?? TimerHeap.never
+            continuousDeadline = mode.timers.continuous.wakeUpTime() ?? TimerHeap.never
+        }
+
+        var hasTimers: Bool { min(deadline, continuousDeadline) != TimerHeap.never }
     }
 }
