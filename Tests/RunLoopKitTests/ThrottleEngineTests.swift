@@ -199,6 +199,17 @@ import Testing
         #expect(last.ran == [(100, 1)])
     }
 
+    @Test func aReplacedRuleThatIsAppliedAgainLaterBeginsAnew() throws {
+        let stage = RuleScene()
+        let first = try stage.limit(RuleDocument.self, 100, .firstly)
+        stage.saving(RuleDocument(), 1)
+        let second = try stage.limit(RuleDocument.self, 100, .firstly)
+        try stage.engine.discard(second)
+        try stage.engine.apply(first)
+        for input in 2...3 { stage.saving(RuleDocument(), input) }
+        #expect(stage.ran.map(\.input) == [1, 2])
+    }
+
     @Test func aRuleOfAnotherEngineIsRefused() throws {
         let (stage, other) = (RuleScene(), RuleScene())
         let rule = stage.rule(for: RuleDocument.self, 100)

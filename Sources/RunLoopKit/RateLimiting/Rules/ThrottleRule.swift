@@ -175,7 +175,8 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     final func takeOver(from other: ThrottleRule) {
         delayed = other.delayed
         lastRun = other.lastRun
-        other.delayed = nil
+        // All of it: the other one may be applied again, and then begins anew.
+        (other.delayed, other.lastRun) = (nil, nil)
     }
 
     /// Gives up what is held back, to be flushed without the lock, and the window.
