@@ -191,4 +191,127 @@ import Testing
         scene.clock.advance(by: .seconds(1))
         await eventually { scene.answers.entries == [[1, 20]] }
     }
+
+    @Test func anActionThatWaitsForItsOwnLimiterIsAnswered() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        for overlap in [RateLimitOverlap.queueLatest, .skipWhileRunning] {
+            let log = Log<[Int?]>()
+            let box = Box<AsyncLimiter<Int, Int>>()
+            box.value = .throttle(interval: .zero, on: thread.loop, whileRunning: overlap) { input in
+                if input < 3 { log.add([input, try await box.value!.run(input + 1)]) }
+                return input * 10
+            }
+            #expect(try await box.value!.run(1) == 10)
+            // What was queued begins afterwards all the same.
+            if overlap == .queueLatest {
+                await eventually { log.entries.count == 2 }
+                #expect(log.entries == [[1, nil], [2, nil]])
+            } else {
+                #expect(log.entries == [[1, nil]])
+            }
+            box.value = nil
+        }
+    }
+
+    @Test func actionsThatWaitForEachOthersLimitersAreAnswered() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let answers = Log<Int?>()
+        let (first, second) = (Box<AsyncLimiter<Int, Int>>(), Box<AsyncLimiter<Int, Int>>())
+        first.value = .throttle(interval: .zero, on: thread.loop) { input in
+            if input == 1 { answers.add(try await second.value!.run(2)) }
+            return input * 10
+        }
+        second.value = .throttle(interval: .zero, on: thread.loop) { input in
+            answers.add(try await first.value!.run(input + 1))
+            return input * 10
+        }
+        #expect(try await first.value!.run(1) == 10)
+        #expect(answers.entries == [nil, 20])
+        (first.value, second.value) = (nil, nil)
+    }
+
+    @Test func aTaskThatOutlivesItsActionIsAnsweredLikeAnyOther() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let answers = Log<Int?>()
+        let go = Count()
+        let box = Box<AsyncLimiter<Int, Int>>()
+        box.value = .throttle(interval: .zero, on: thread.loop) { input in
+            if input == 1 {
+                Task {
+                    while go.value == 0 { await Task.yield() }
+                    answers.add(try await box.value!.run(2))
+                }
+            }
+            return input * 10
+        }
+        #expect(try await box.value!.run(1) == 10)
+        go.up()
+        await eventually { answers.entries == [20] }
+        box.value = nil
+    }
+
+    @Test func anActionThatThrowsLetsTheQueuedOneBegin() async throws {
+        struct Failure: Error {}
+        let thread = try LoopThread(clock: VirtualClock())
+        let (go, answers) = (Count(), Log<Int>())
+        let limiter = AsyncLimiter.throttle(interval: .zero, on: thread.loop) { (input: Int) throws -> Int in
+            while go.value == 0 { await Task.yield() }
+            if input == 1 { throw Failure() }
+            return input * 10
+        }
+        for input in 1...2 { limiter.call(input) { answers.add((try? $0.get()) ?? -2) } }
+        try thread.performAndWait {}
+        go.up()
+        await eventually { answers.entries == [-2, 20] }
+    }
+
+    @Test func aFlushWhileOneRunsGoesByTheOverlap() async throws {
+        let scene = try Scene(.skipWhileRunning)
+        scene.burst(1)
+        await eventually { scene.work.begun.entries == [1] }
+        scene.call(2)
+        #expect(scene.limiter.flush())
+        await eventually { scene.answers.entries == [[2, -1]] }
+        scene.work.finish(1)
+        await eventually { scene.answers.entries == [[2, -1], [1, 10]] }
+    }
+
+    @Test func droppingTheLimiterLetsWhatRunsOrIsQueuedGoOn() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let (work, answers) = (Work(), Log<Int?>())
+        do {
+            let limiter = AsyncLimiter<Int, Int>.throttle(interval: .zero, on: thread.loop) { try await work.run($0) }
+            for input in 1...2 { limiter.call(input) { answers.add(try? $0.get()) } }
+            try thread.performAndWait {}
+        }
+        for input in 1...2 { work.finish(input) }
+        await eventually { answers.entries == [10, 20] }
+    }
+
+    @Test func everyWaitingCallerIsAnsweredWhateverIsDoneMeanwhile() async throws {
+        for overlap in [RateLimitOverlap.skipWhileRunning, .queueLatest, .cancelPrevious] {
+            let thread = try LoopThread(clock: VirtualClock())
+            let limiter = AsyncLimiter.debounce(
+                interval: .nanoseconds(10), edges: [.leading, .trailing], on: thread.loop, whileRunning: overlap
+            ) { (input: Int) in
+                await Task.yield()
+                return input
+            }
+            await withTaskGroup(of: Void.self) { group in
+                for input in 0..<200 {
+                    group.addTask {
+                        _ = try? await limiter.run(input)
+                        switch input % 20 {
+                        case 3: limiter.cancel()
+                        case 5: limiter.flush()
+                        case 7: limiter.interval = .nanoseconds(input)
+                        default: if input == 190 { limiter.invalidate() }
+                        }
+                    }
+                    if input % 17 == 0 { group.addTask { limiter(input) } }
+                }
+                if overlap == .queueLatest { thread.stop() }
+            }
+        }
+    }
 }

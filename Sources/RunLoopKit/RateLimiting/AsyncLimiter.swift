@@ -13,7 +13,8 @@
 ///
 /// **Every caller gets an answer**: the action's result, the error that it throws, or nil when no action came of the
 /// call: it was limited away, skipped or replaced while another one ran, cancelled, or dropped with the limiter or its
-/// loop.
+/// loop. An action that waits for its own limiter, or for an action that does, is answered nil when its call is queued,
+/// which begins after it all the same: it would wait for itself. An action that never ends never answers.
 ///
 /// Everything may be called from any thread. Dropping the last reference, and the end of the loop, do with pending calls
 /// what `whenReleased` says; an action that runs or is queued then goes on. Peers: p-debounce and p-throttle, whose
@@ -77,7 +78,9 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Output?, any Error>) in
-                let call = AsyncCall<Input, Output>(input) { continuation.resume(with: $0) }
+                let call = AsyncCall<Input, Output>(input, waitedForBy: AsyncRun.current) {
+                    continuation.resume(with: $0)
+                }
                 cancellation.set { [weak call] in call?.answer(.failure(CancellationError())) }
                 limiter(call)
             }
@@ -131,12 +134,14 @@ final class AsyncCall<Input: Sendable, Output: Sendable>: @unchecked Sendable {
     typealias Answer = @Sendable (Result<Output?, any Error>) -> Void
 
     let input: Input
+    /// The actions that the caller is part of, which wait for the answer.
+    let runs: [AsyncRun]
     private let lock = Lock()
     /// Nil once it was given. Guarded by `lock`.
     private var give: Answer?
 
-    init(_ input: Input, _ give: @escaping Answer) {
-        self.input = input
+    init(_ input: Input, waitedForBy runs: [AsyncRun] = [], _ give: @escaping Answer) {
+        (self.input, self.runs) = (input, runs)
         self.give = give
     }
 

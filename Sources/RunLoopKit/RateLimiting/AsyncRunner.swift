@@ -1,3 +1,13 @@
+import Synchronization
+
+/// An action that was begun, and the mark of all that runs for it.
+final class AsyncRun: Sendable {
+    /// The runs that the current task is part of: one action may wait for another limiter's.
+    @TaskLocal static var current: [AsyncRun] = []
+
+    let hasEnded = Atomic<Bool>(false)
+}
+
 /// Runs the actions of an `AsyncLimiter`, at most one at a time unless one does not heed its cancellation.
 ///
 /// Calls are answered, and let go of, without the lock.
@@ -5,7 +15,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     typealias Call = AsyncCall<Input, Output>
 
     private struct Running {
-        let number: Int
+        let run: AsyncRun
         var task: Task<Void, Never>?
         let calls: [Call]
     }
@@ -18,7 +28,6 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private var action: (@Sendable (Input) async throws -> Output)?
     private var running: Running?
     private var queued: [Call] = []
-    private var lastNumber = 0
 
     init(_ overlap: RateLimitOverlap, _ action: @escaping @Sendable (Input) async throws -> Output) {
         self.overlap = overlap
@@ -37,7 +46,9 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             case .skipWhileRunning: return (calls, nil)
             case .queueLatest:
                 defer { queued = calls }
-                return (queued, nil)
+                // What the running action waits for cannot wait for its end.
+                let own = calls.filter { call in call.runs.contains { $0 === previous.run } }
+                return (queued + own, nil)
             case .cancelPrevious:
                 begin(calls)
                 return (previous.calls, previous.task)
@@ -65,22 +76,28 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     /// The lock is held, and the limiter valid.
     private func begin(_ calls: [Call]) {
         let (action, input) = (action!, calls.last!.input)
-        lastNumber += 1
-        let number = lastNumber
-        running = Running(number: number, calls: calls)
+        let run = AsyncRun()
+        // Relaxed: who learns late that a run has ended carries its mark along for longer, nothing else.
+        let runs = calls.flatMap(\.runs).filter { !$0.hasEnded.load(ordering: .relaxed) } + CollectionOfOne(run)
+        running = Running(run: run, calls: calls)
         // It may have ended before the next line, but it cannot say so: that takes the lock.
         running?.task = Task.detached {
             let result: Result<Output?, any Error>
-            do { result = .success(try await action(input)) } catch { result = .failure(error) }
+            do {
+                result = .success(try await AsyncRun.$current.withValue(runs) { try await action(input) })
+            } catch {
+                result = .failure(error)
+            }
+            run.hasEnded.store(true, ordering: .relaxed)
             for call in calls { call.answer(result) }
-            self.hasEnded(number)
+            self.hasEnded(run)
         }
     }
 
-    private func hasEnded(_ number: Int) {
+    private func hasEnded(_ run: AsyncRun) {
         let ended = lock.withLock { () -> Running? in
             // Another one may have begun beside it.
-            guard let ended = running, ended.number == number else { return nil }
+            guard let ended = running, ended.run === run else { return nil }
             running = nil
             // Nothing is queued once the limiter was invalidated.
             if !queued.isEmpty { begin(takeQueued()) }
