@@ -124,7 +124,8 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
             }
             if entries[first.key]!.queued == nil { forgotten = forget(first.key) }
         }
-        _ = actAndUnlock(deliveries(first.key, batch))
+        // The timer too: the action may run the loop, nested, and there the other keys want to be served.
+        _ = carryOutAndUnlock(deliveries(first.key, batch))
         withExtendedLifetime((first, forgotten)) {}
         return true
     }
@@ -183,18 +184,14 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
     /// Returns false when the loop refuses an action.
     private func carryOutAndUnlock(_ deliveries: [Delivery]) -> Bool {
         setTimerToFirst()
-        return actAndUnlock(deliveries)
-    }
-
-    private func setTimerToFirst() { if isOpen { setTimer(to: queue.first?.time) } }
-
-    private func actAndUnlock(_ deliveries: [Delivery]) -> Bool {
         let acceptance = lineUp(deliveries.map(makeAction))
         lock.unlock()
         withExtendedLifetime(deliveries) {}
         act(on: acceptance)
         return acceptance.isAccepted
     }
+
+    private func setTimerToFirst() { if isOpen { setTimer(to: queue.first?.time) } }
 
     private func makeAction(_ delivery: Delivery) -> Action {
         let action = action!

@@ -3,7 +3,8 @@
 /// Make one of these two. It does for each key what a limiter of the key's own would do. A key costs memory only until
 /// a new one would do the same: then it is forgotten. All keys share one timer, which has an event for each key's end.
 ///
-/// Threads and lifetime are those of `RateLimiter`.
+/// Threads and lifetime are those of `RateLimiter`. Keys are compared with a lock held: their `==` and `hash(into:)` must
+/// not call the limiter.
 public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked Sendable {
     // It holds the core only, which the loop may keep alive for longer.
     private let core: KeyedLimiter<Key, Input>

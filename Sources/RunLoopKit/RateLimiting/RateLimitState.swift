@@ -97,11 +97,11 @@ public struct RateLimitState: Hashable, Sendable {
     /// - Parameters:
     ///   - kind: Which of the two rules.
     ///   - interval: In the unit of all times. Negative counts as zero.
-    ///   - edges: When to act.
+    ///   - edges: When to act. Bits that stand for no edge are dropped.
     public init(_ kind: Kind, interval: Int64, edges: RateLimitEdges) {
         self.kind = kind
         self.interval = max(0, interval)
-        self.edges = edges
+        self.edges = edges.intersection([.leading, .trailing])
     }
 
     // MARK: Events
