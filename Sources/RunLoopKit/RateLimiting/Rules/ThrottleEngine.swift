@@ -26,7 +26,7 @@
 /// at once.
 ///
 /// **Order.** When a rule is discarded, what it holds back runs at once, as if the rule had not been there. So a later
-/// message, which no rule delays, cannot overtake it where both are sent on the loop's thread. A message that takes the
+/// message, which no rule delays, cannot overtake it where all of this happens on the loop's thread. A message that takes the
 /// place of one that is held back, since it runs at once under changed settings, makes the older one never run.
 ///
 /// **Threads.** Everything may be called from any thread, and while other threads send messages. MessageThrottle:
