@@ -102,6 +102,56 @@ import Testing
         await eventually { scene.answers.entries == [[1, -1], [2, 20]] }
     }
 
+    @Test func callersAreAnsweredBeforeTheirActionIsCancelled() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let (answers, atCancel, work) = (Log<Int?>(), Log<[Int?]>(), Work())
+        let limiter = AsyncLimiter<Int, Int>.throttle(
+            interval: .zero, on: thread.loop, whileRunning: .cancelPrevious
+        ) { input in
+            try await withTaskCancellationHandler {
+                try await work.run(input)
+            } onCancel: {
+                atCancel.add(answers.entries)
+            }
+        }
+        limiter.call(1) { if case .success(let answer) = $0 { answers.add(answer) } }
+        await eventually { work.begun.entries == [1] }
+        limiter(2)
+        await eventually { atCancel.entries == [[nil]] }
+        work.finish(2)
+    }
+
+    @Test func anActionThatDoesNotHeedItsCancellationRunsOnBesideTheNewOne() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let (begun, cancelled, answers) = (Log<Int>(), Log<Int>(), Log<[Int?]>())
+        let gates = (0..<4).map { _ in Count() }
+        let limiter = AsyncLimiter<Int, Int>.throttle(
+            interval: .zero, on: thread.loop, whileRunning: .cancelPrevious
+        ) { input in
+            begun.add(input)
+            await withTaskCancellationHandler {
+                while gates[input].value == 0 { await Task.yield() }
+            } onCancel: {
+                cancelled.add(input)
+            }
+            if input == 1 { gates[0].up() }
+            return input * 10
+        }
+        let call: @Sendable (Int) -> Void = { input in limiter.call(input) { answers.add([input, try? $0.get()]) } }
+        call(1)
+        await eventually { begun.entries == [1] }
+        call(2)
+        await eventually { begun.entries == [1, 2] && answers.entries == [[1, nil]] }
+        gates[1].up()
+        // The first one's end is not the second one's: that is still there to be cancelled.
+        await eventually { gates[0].value == 1 }
+        for _ in 0..<100 { await Task.yield() }
+        call(3)
+        await eventually { cancelled.entries == [1, 2] && answers.entries == [[1, nil], [2, nil]] }
+        for gate in gates { gate.up() }
+        await eventually { answers.entries == [[1, nil], [2, nil], [3, 30]] }
+    }
+
     @Test func flushBeginsAtOnce() async throws {
         let scene = try Scene(.queueLatest)
         scene.call(1)

@@ -185,6 +185,23 @@ import Testing
         (box.value, keyed.value) = (nil, nil)
     }
 
+    @Test func nothingOfALimiterStaysWithTheLoop() {
+        let (loop, _) = Loop.inVirtualTime()
+        do {
+            let debounce = Debounce<Int>(interval: .seconds(1), on: loop) { _ in }
+            let keyed = KeyedThrottle<Int, Int>(interval: .seconds(1), on: loop) { _, _ in }
+            let invalid = Throttle<Int>(interval: .seconds(1), on: loop) { _ in }
+            debounce(1)
+            keyed(1, for: 1)
+            invalid(1)
+            #expect(loop.lock.withLock { loop.endHandlers.count } == 3)
+            invalid.invalidate()
+            #expect(loop.lock.withLock { loop.endHandlers.count } == 2)
+        }
+        #expect(loop.lock.withLock { loop.endHandlers.isEmpty })
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+    }
+
     // MARK: Order
 
     @Test func aTimerThatFiresLetsWhatWasHandedOverGoFirst() throws {
@@ -208,6 +225,38 @@ import Testing
         go.open()
         try thread.performAndWait {}
         #expect(log.entries == [1, 2])
+    }
+
+    @Test func whatIsHandedOverMeanwhileDoesNotKeepACallerOnTheLoopsThread() throws {
+        let (thread, helper) = (try LoopThread(clock: VirtualClock(.manual)), try LoopThread())
+        let log = Log<Int>()
+        let box = Box<Throttle<Int>>()
+        box.value = Throttle(interval: .zero, on: thread.loop) { input in
+            log.add(input)
+            if input < 4 { try! helper.performAndWait { box.value!(input + 1) } }
+        }
+        try thread.performAndWait {
+            box.value!(1)
+            log.add(-1)
+        }
+        spin(until: log.entries.count == 5)
+        #expect(log.entries == [1, -1, 2, 3, 4])
+        try thread.performAndWait { box.value = nil }
+    }
+
+    @Test func aKeyThatCallsItselfLetsTheLoopDoOtherThings() {
+        let scene = Scene()
+        let box = Box<KeyedDebounce<Int, Int>>()
+        box.value = KeyedDebounce(interval: .zero, on: scene.loop) { key, input in
+            scene.write(input)
+            if input == 1 { scene.loop.perform { scene.write(-1) } }
+            if input < 5 { box.value!(input + 1, for: key) }
+        }
+        box.value!(1, for: 1)
+        scene.run()
+        let inputs = scene.log.entries.map(\.input)
+        #expect(inputs.filter { $0 > 0 } == [1, 2, 3, 4, 5] && inputs.firstIndex(of: -1)! <= 2)
+        box.value = nil
     }
 
     // MARK: Settings
@@ -252,6 +301,42 @@ import Testing
         #expect(keyed.interval == .milliseconds(20))
         #expect(scene.log.entries.filter { $0.input > 0 } == [.init(0, 1), .init(130, 130), .init(151, 151)])
         #expect(scene.log.entries.filter { $0.input < 0 } == [.init(100, -15), .init(171, -151)])
+    }
+
+    @Test func aLimiterInTheCommonModesWaitsWhileTheLoopRunsInAnother() {
+        let scene = Scene()
+        let limiter = Throttle<Int>(interval: .milliseconds(10), on: scene.loop, action: scene.write)
+        scene.at(5, in: "other") {
+            limiter(1)
+            scene.write(-1)
+        }
+        #expect(scene.loop.run(mode: "other", for: .seconds(1)) == .finished)
+        #expect(scene.log.entries == [.init(5, -1)])
+        scene.run()
+        #expect(scene.log.entries == [.init(5, -1), .init(5, 1)])
+    }
+
+    @Test func anInputThatIsLimitedAwayIsNotKept() {
+        let (loop, _) = Loop.inVirtualTime()
+        let keyed = KeyedThrottle<Int, Caller>(interval: .seconds(1), on: loop) { _, _ in }
+        let single = Throttle<Caller>(interval: .seconds(1), on: loop) { _ in }
+        let goes = Count()
+        for _ in 1...3 {
+            keyed(Caller { goes.up() }, for: 1)
+            single(Caller { goes.up() })
+        }
+        #expect(goes.value == 6)
+    }
+
+    @Test func aKeyWhoseNewBurstIsShorterIsServedInTime() {
+        let scene = Scene()
+        let limiter = KeyedDebounce<Int, Int>(interval: .milliseconds(100), on: scene.loop) { scene.write($1) }
+        limiter(1, for: 1)
+        limiter.cancel(1)
+        limiter.interval = .milliseconds(10)
+        limiter(2, for: 1)
+        scene.run()
+        #expect(scene.log.entries == [.init(10, 2)] && limiter.keyCount == 0)
     }
 
     @Test func edgesThatDoNotExistAreNone() {

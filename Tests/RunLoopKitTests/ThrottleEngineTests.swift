@@ -287,6 +287,14 @@ import Testing
         #expect(areSame(stage.engine.rules, [rules[0], rules[2], rules[3]]))
     }
 
+    @Test func aRuleThatReplacesAnotherIsListedInItsPlace() throws {
+        let stage = RuleScene()
+        try stage.limit(RuleDraft.self, 1)
+        let second = try stage.limit(RuleLetter.self, 1)
+        let first = try stage.limit(RuleDraft.self, 2)
+        #expect(areSame(stage.engine.rules, [first, second]))
+    }
+
     @Test func theEngineListsAnObjectsOwnRulesAndItsClasses() throws {
         let stage = RuleScene()
         let printing = Message<RuleDraft, Int>("print", engine: stage.engine) { _, _ in }
@@ -320,14 +328,18 @@ import Testing
         let engine = ThrottleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
-        let rule: MessageRule<RuleDocument, Int>
+        let (rule, own): (MessageRule<RuleDocument, Int>, MessageRule<RuleDocument, Int>)
+        let document = RuleDocument()
         do {
             let message = Message<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
             rule = message.rule(for: RuleDocument.self, interval: .seconds(1), on: loop)
+            own = message.rule(for: document, interval: .seconds(1), on: loop)
             try engine.apply(rule)
+            try engine.apply(own)
             message(RuleDocument(), 1)
+            message(document, 2)
         }
-        #expect(log.entries == [1] && !rule.isApplied && engine.rules.isEmpty)
+        #expect(log.entries.sorted() == [1, 2] && !rule.isApplied && !own.isApplied && engine.rules.isEmpty)
         #expect { try engine.apply(rule) } throws: { "\($0)".contains("has gone") }
         #expect(!rule.isApplied)
     }

@@ -278,6 +278,20 @@ import Testing
         #expect(stage.ran == [(0, 1)] && !rule.isApplied)
     }
 
+    @Test func aRuleThatAPredicatePutsInItsPlaceIsAskedToo() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, .last)
+        let other = stage.rule(for: RuleDocument.self, 100, .last)
+        let asked = Count()
+        other.alwaysRun = { _, _ in asked.up() == 1 }
+        rule.alwaysRun = { [engine = stage.engine] _, _ in
+            try! engine.apply(other)
+            return false
+        }
+        stage.saving(RuleDocument(), 1)
+        #expect(stage.ran == [(0, 1)] && asked.value == 1 && other.isApplied)
+    }
+
     // MARK: The loop's end
 
     @Test(arguments: [ThrottleRule.Mode.last, .debounce])
