@@ -190,6 +190,100 @@ import Testing
         #expect(wrong.value == 0)
     }
 
+    // MARK: One at a time
+
+    @Test func aOneShotPortHandlesOneMessageForEachRearming() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let port = try Loop.MessagePort<Int>(isOneShot: true) { number in
+            log.add(number)
+            // A nested run has to leave the rest alone too.
+            Loop.current.run(mode: .default, for: .seconds(1))
+        }
+        loop.add(port, in: .default)
+        for number in 1...3 { port.send(number) }
+        for round in 1...3 {
+            #expect(port.isArmed)
+            loop.run(mode: .default, for: .seconds(1))
+            #expect(log.entries == Array(1...round) && port.waitingCount == 3 - round && !port.isArmed)
+            port.rearm()
+        }
+        #expect("\(loop)".hasSuffix("message port of Int: 0 waiting, one-shot"))
+        port.send(4)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [1, 2, 3, 4])
+        #expect("\(loop)".hasSuffix("message port of Int: 0 waiting, one-shot, disarmed"))
+    }
+
+    @Test func aDisarmedPortWakesNobodyAndRearmingItDoesOnce() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let handled = Count()
+        let port = try Loop.MessagePort<Int> { _ in handled.up() }
+        loop.add(port, in: .default)
+        let eventFD = port.watches[0].descriptor
+        port.disarm()
+        port.rearm()
+        #expect(System.drain(eventFD: eventFD) == 0, "nothing waits")
+        port.disarm()
+        for number in 1...3 { port.send(number) }
+        #expect(System.drain(eventFD: eventFD) == 0)
+        let passes = loop.counters.passes
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+        #expect(handled.value == 0 && port.waitingCount == 3 && loop.counters.passes == passes + 1)
+        port.rearm()
+        port.rearm()
+        #expect(System.drain(eventFD: eventFD) == 1)
+        port.disarm()
+        port.rearm()
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(handled.value == 3)
+    }
+
+    @Test func disarmingInTheHandlerKeepsTheRestOfThePass() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let itself = LoopBound<Loop.MessagePort<Int>?>(nil, on: loop)
+        let port = try Loop.MessagePort<Int> { number in
+            log.add(number)
+            if number == 2 { itself.value?.disarm() }
+        }
+        itself.value = port
+        loop.add(port, in: .default)
+        for number in 1...4 { port.send(number) }
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [1, 2] && port.waitingCount == 2)
+        port.rearm()
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [1, 2, 3, 4])
+        itself.value = nil
+    }
+
+    @Test func sendingAndRearmingAtTheSameTimeForgetNoMessage() throws {
+        let thread = try LoopThread()
+        let handled = Count()
+        let port = try Loop.MessagePort<Int>(isOneShot: true) { _ in handled.up() }
+        thread.loop.add(port, in: .default)
+        let sender = try LoopThread()
+        sender.perform { for number in 0..<20_000 { port.send(number) } }
+        while handled.value < 20_000 { port.rearm() }
+        sender.stop()
+    }
+
+    @Test func whatWaitsCanBeTakenOutWithoutTheHandler() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let port = try Loop.MessagePort<Int> { log.add($0) }
+        loop.add(port, in: .default)
+        for number in 1...3 { port.send(number) }
+        #expect(port.takeWaiting() == [1, 2, 3] && port.takeWaiting().isEmpty)
+        port.send(4)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [4])
+        port.send(5)
+        port.invalidate()
+        #expect(port.takeWaiting().isEmpty)
+    }
+
     // MARK: The end
 
     @Test func anInvalidPortRefusesMessagesAndDropsThoseThatWait() throws {

@@ -21,6 +21,9 @@ extension Loop {
     /// stops the loop, or takes the port out of the mode, the rest waits until a loop runs with the port in its mode: the
     /// same one or another. Messages sent while the port is in no loop wait too. Invalidating the port drops what waits.
     ///
+    /// **A consumer that cannot keep up** disarms the port: what is sent waits, `waitingCount` tells senders how much, and
+    /// the loop goes on with other things. A one-shot port disarms itself before each message.
+    ///
     /// **Threads.** A port can be in several modes, but only in one loop at a time. Everything may be called from any
     /// thread, but not from a Unix signal handler: see `PortSource`. To move a port without two threads ever handling
     /// messages at the same time, take it out on the thread of the loop it is in. Having it in its mode keeps a loop
@@ -31,15 +34,21 @@ extension Loop {
         /// How many messages one pass handles at most: 64.
         public static var messagesPerPass: Int { 64 }
 
-        /// Written once each time that the queue leaves empty, and never read: as with a `PortSource`, it only makes edges.
-        /// So there is an edge on its way to every mode, or a ready entry in it, whenever the queue is not empty.
+        /// Whether each message disarms the port, before the handler is called: it handles one for each `rearm()`.
+        public let isOneShot: Bool
+
+        /// Written once each time that the queue of an armed port leaves empty, or a port with messages is rearmed, and
+        /// never read: as with a `PortSource`, it only makes edges. So there is an edge on its way to every mode, or a ready
+        /// entry in it, whenever the port is armed and the queue is not empty.
         private let eventFD: EventFD
 
         // Guarded by the item's lock.
 
         private var queue = FirstInFirstOut<Message>()
 
-        /// When the queue last left empty.
+        private var armed = true
+
+        /// When the port last became ready: when the queue left empty, or the port was rearmed.
         private var turn: UInt64 = 0
 
         /// Nil once the port is invalid.
@@ -50,45 +59,90 @@ extension Loop {
 
         /// Makes a port.
         ///
-        /// - Parameter handler: Called on the loop's thread, once for each message.
+        /// - Parameters:
+        ///   - isOneShot: Whether to handle one message only, until `rearm()`.
+        ///   - handler: Called on the loop's thread, once for each message.
         /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
-        public init(handler: @escaping @Sendable (_ message: Message) -> Void) throws(LoopError) {
+        public init(
+            isOneShot: Bool = false, handler: @escaping @Sendable (_ message: Message) -> Void
+        ) throws(LoopError) {
+            self.isOneShot = isOneShot
             self.handler = handler
             self.eventFD = try EventFD()
         }
 
         /// Puts a message into the queue, and wakes the loop if it sleeps.
         ///
-        /// It costs a system call only if the queue was empty: otherwise the loop is on its way to it.
+        /// It costs a system call only if the queue was empty and the port is armed: otherwise the loop is on its way to
+        /// it, or need not come.
         ///
         /// - Returns: Whether the message was accepted. False when the port is invalid, or the loop that it was in has
         ///   ended and it has not been added to another one: nobody would handle it. Messages that were accepted before
         ///   their loop ended wait in the port for another loop.
         @discardableResult
         public func send(_ message: Message) -> Bool {
-            let (isAccepted, wasEmpty) = itemLock.withLock { () -> (Bool, Bool) in
+            let (isAccepted, becomesReady) = itemLock.withLock { () -> (Bool, Bool) in
                 guard handler != nil, isValid, !hasLostItsLoop else { return (false, false) }
-                let wasEmpty = queue.isEmpty
-                if wasEmpty { turn = Turn.next() }
+                let becomesReady = queue.isEmpty && armed
+                if becomesReady { turn = Turn.next() }
                 queue.append(message)
-                return (true, wasEmpty)
+                return (true, becomesReady)
             }
-            if wasEmpty { eventFD.signal() }
+            if becomesReady { eventFD.signal() }
             return isAccepted
         }
 
         /// How many messages wait. From any thread.
         public var waitingCount: Int { itemLock.withLock { queue.count } }
 
+        /// Takes out what waits, in order, without calling the handler: for what a port is left with when its loop has
+        /// ended. From any thread. Empty when nothing waits, and for an invalid port.
+        public func takeWaiting() -> [Message] {
+            itemLock.withLock {
+                var taken: [Message] = []
+                while let message = queue.takeFirst() { taken.append(message) }
+                return taken
+            }
+        }
+
+        // MARK: Arming
+
+        /// Whether the port hands messages over. True at first; made false by `disarm()`, and by each message if it is
+        /// one-shot.
+        public var isArmed: Bool { itemLock.withLock { armed } }
+
+        /// Makes the port hand messages over again. Does nothing if it is armed.
+        public func rearm() {
+            let becomesReady = itemLock.withLock { () -> Bool in
+                guard !armed else { return false }
+                armed = true
+                if isReadyWhileLocked { turn = Turn.next() }
+                return isReadyWhileLocked
+            }
+            if becomesReady { eventFD.signal() }
+        }
+
+        /// Keeps the messages in the queue until `rearm()`, those of a pass that is handling some too. Having the port in
+        /// its mode keeps a loop alive all the same.
+        public func disarm() { itemLock.withLock { armed = false } }
+
+        private var isReadyWhileLocked: Bool { armed && !queue.isEmpty }
+
         // MARK: PortBacked
 
         var watches: [Watch] { [Watch(descriptor: eventFD.descriptor, events: [.read, .edge])] }
 
-        var readyTurn: UInt64 { itemLock.withLock { queue.isEmpty ? 0 : turn } }
+        var readyTurn: UInt64 { itemLock.withLock { isReadyWhileLocked ? turn : 0 } }
 
-        var summary: String { "message port of \(Message.self): \(waitingCount) waiting" }
+        var summary: String {
+            let (count, isArmed) = itemLock.withLock { (queue.count, armed) }
+            return "message port of \(Message.self): \(count) waiting" + (isOneShot ? ", one-shot" : "")
+                + (isArmed ? "" : ", disarmed")
+        }
 
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? { waitingCount > 0 ? events : nil }
+        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
+            itemLock.withLock { isReadyWhileLocked } ? events : nil
+        }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
             var isEdgeSpent = true
@@ -110,11 +164,14 @@ extension Loop {
 
         private typealias Next = (handler: @Sendable (Message) -> Void, message: Message, leavesOthers: Bool)
 
-        /// Nil when nothing waits any more, or the port has left the mode meanwhile: the rest is for another.
+        /// Nil when nothing waits any more, the port has been disarmed, or it has left the mode meanwhile: the rest is for
+        /// another.
         private func takeFirst(in mode: ModeState) -> Next? {
             itemLock.withLock {
-                guard let handler, modesWhileLocked.contains(where: { $0 === mode }) else { return nil }
-                return queue.takeFirst().map { (handler, $0, !queue.isEmpty) }
+                guard armed, let handler, modesWhileLocked.contains(where: { $0 === mode }) else { return nil }
+                guard let message = queue.takeFirst() else { return nil }
+                if isOneShot { armed = false }
+                return (handler, message, isReadyWhileLocked)
             }
         }
 
