@@ -13,7 +13,7 @@ final class Inbox<Element: Sendable>: @unchecked Sendable {
     private var isFinished = false
 
     /// - Parameters:
-    ///   - capacity: At least 1.
+    ///   - capacity: At least 1; `.max` for all of them.
     ///   - absorb: Tells an element that the one before it is lost. Library code only: called with the lock held.
     init(capacity: Int, absorb: @escaping @Sendable (_ next: inout Element, _ lost: Element) -> Void) {
         self.capacity = max(1, capacity)
@@ -55,7 +55,9 @@ final class Inbox<Element: Sendable>: @unchecked Sendable {
     }
 
     /// The next element; nil at the end, and for a cancelled task.
-    nonisolated(nonsending) func next() async -> Element? {
+    ///
+    /// - Parameter ask: Called when there is none yet and the task is going to wait.
+    nonisolated(nonsending) func next(asking ask: () -> Void) async -> Element? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Element?, Never>) in
                 let answer = lock.withLock { () -> Element?? in
@@ -66,50 +68,11 @@ final class Inbox<Element: Sendable>: @unchecked Sendable {
                     waiter = continuation
                     return nil
                 }
-                if let answer { continuation.resume(returning: answer) }
+                // Not with the lock held: the loop may give the answer before this returns.
+                if let answer { continuation.resume(returning: answer) } else { ask() }
             }
         } onCancel: {
             finish()
         }
     }
-}
-
-/// An iterator's hold on what feeds it: when it goes, the item leaves the loop.
-final class Subscription<Element: Sendable>: Sendable {
-    let inbox: Inbox<Element>
-
-    // Weak: when the loop lets go of the item, at its end for instance, the item's handler goes, and with it the feed.
-    private weak let item: Loop.Item?
-    private weak let farewell: Loop.Item?
-
-    /// - Parameter farewell: What else has to leave the loop then.
-    init(_ item: Loop.Item, feeds inbox: Inbox<Element>, farewell: Loop.Item? = nil) {
-        self.inbox = inbox
-        self.item = item
-        self.farewell = farewell
-    }
-
-    deinit { leave() }
-
-    nonisolated(nonsending) func next() async -> Element? {
-        let element = await inbox.next()
-        if element == nil { leave() }
-        return element
-    }
-
-    private func leave() {
-        item?.invalidate()
-        farewell?.invalidate()
-    }
-}
-
-/// What an item's handler holds: when the item is invalid or gone, the inbox is finished.
-final class Feed<Element: Sendable>: Sendable {
-    private let inbox: Inbox<Element>
-
-    init(_ inbox: Inbox<Element>) { self.inbox = inbox }
-
-    deinit { inbox.finish() }
-
-    func put(_ element: Element) { inbox.put(element) }
 }

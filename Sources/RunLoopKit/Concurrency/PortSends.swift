@@ -23,12 +23,7 @@ extension Loop.PortSource {
         let inbox = Inbox<Int>(capacity: 1) { $0 += $1 }
         let feed = Feed(inbox)
         let port = try Loop.PortSource { feed.put($0) }
-        // The port's owner may keep it, and it its handler, when the loop ends. So there is a source that hears of the
-        // end, in a mode in which nobody runs.
-        let farewell = Loop.Source0(cancel: { _, _ in inbox.finish() }, perform: {})
-        loop.add(farewell, in: "RunLoopKit.Concurrency")
-        if !loop.add(port, in: mode) { port.invalidate() }
-        return (port, Sends(subscription: Subscription(port, feeds: inbox, farewell: farewell)))
+        return (port, Sends(subscription: Subscription(adding: port, to: loop, in: mode, feeds: inbox)))
     }
 
     /// A sequence of numbers of sends. Made by `makeSends(on:in:)`. All its iterators share the elements: one task
