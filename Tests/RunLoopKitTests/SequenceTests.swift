@@ -1,13 +1,6 @@
 import RunLoopKit
 import Testing
 
-extension Loop {
-    /// How many items of a kind the loop's description lists.
-    fileprivate func count(of kind: String) -> Int {
-        description.split(separator: "\n").filter { $0.contains("    \(kind)") }.count
-    }
-}
-
 @Suite struct SequenceTests {
     private typealias Tick = Loop.Ticks.Tick
 

@@ -50,6 +50,11 @@ extension Loop {
         let clock = VirtualClock(advance)
         return (Loop(clock: clock), clock)
     }
+
+    /// How many items of a kind the loop's description lists.
+    func count(of kind: String) -> Int {
+        description.split(separator: "\n").filter { $0.contains("    \(kind)") }.count
+    }
 }
 
 extension Loop.Instant: ExpressibleByIntegerLiteral {

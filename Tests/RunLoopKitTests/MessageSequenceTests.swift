@@ -1,0 +1,199 @@
+import RunLoopKit
+import Testing
+
+/// A port's messages as an asynchronous sequence.
+@Suite struct MessageSequenceTests {
+    private typealias Port = Loop.MessagePort<Int>
+
+    // MARK: What comes
+
+    @Test func messagesOfManySendersComeInOrderAndNoneIsLost() async throws {
+        let thread = try LoopThread()
+        let (port, messages) = try Loop.MessagePort<(sender: Int, number: Int)>.makeMessages(on: thread.loop)
+        let senders = (0..<4).map { sender in
+            Task { for number in 0..<250 { #expect(port.send((sender, number))) } }
+        }
+        var (seen, total) = ([0, 0, 0, 0], 0)
+        for await (sender, number) in messages {
+            #expect(number == seen[sender])
+            seen[sender] = number + 1
+            total += 1
+            if total == 1000 { break }
+        }
+        for sender in senders { await sender.value }
+        #expect(seen == [250, 250, 250, 250])
+    }
+
+    @Test func aMessageStaysInThePortUntilItIsAskedFor() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let (port, messages) = try Port.makeMessages(on: thread.loop)
+        var iterator = messages.makeAsyncIterator()
+        for number in 1...3 { port.send(number) }
+        for taken in 0...2 {
+            // Returns when the loop has nothing to do.
+            clock.advance(by: .seconds(1))
+            let passes = thread.loop.counters.passes
+            clock.advance(by: .seconds(1))
+            #expect(port.waitingCount == 3 - taken && !port.isArmed && thread.loop.counters.passes == passes)
+            #expect(await iterator.next() == taken + 1)
+        }
+        #expect(port.waitingCount == 0)
+    }
+
+    @Test func aTaskOnTheLoopItselfGetsItsMessages() async throws {
+        let thread = try LoopThread()
+        let (port, messages) = try Port.makeMessages(on: thread.loop)
+        let sum = Task(executorPreference: thread.loop.taskExecutor) {
+            var sum = 0
+            for await number in messages {
+                #expect(thread.isCurrent)
+                sum += number
+                if number < 100 { port.send(number + 1) } else { break }
+            }
+            return sum
+        }
+        port.send(1)
+        #expect(await sum.value == 5050)
+    }
+
+    @Test func aMessageWaitsForARunInItsMode() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let (port, messages) = try Port.makeMessages(on: thread.loop, in: "modal")
+        let first = Task { await messages.first { _ in true } }
+        port.send(1)
+        await eventually(port.isArmed)
+        clock.advance(by: .seconds(1))
+        #expect(port.waitingCount == 1)
+        try await thread.run { _ = Loop.current.run(mode: "modal", for: .zero) }
+        #expect(await first.value == 1)
+    }
+
+    // MARK: The end
+
+    @Test func whatWasAcceptedBeforeTheLoopsEndStillComes() async throws {
+        let thread = try LoopThread()
+        let loop = thread.loop
+        let (port, messages) = try Port.makeMessages(on: loop)
+        for number in 1...100 { port.send(number) }
+        var iterator = messages.makeAsyncIterator()
+        #expect(await iterator.next() == 1)
+        thread.stop()
+        thread.join()
+        #expect(!port.send(101) && port.isValid)
+        for number in 2...100 { #expect(await iterator.next() == number) }
+        #expect(await iterator.next() == nil)
+        #expect(await iterator.next() == nil)
+        #expect(!port.isValid)
+    }
+
+    /// Some come by asking, the others at the end; none is told that it was accepted and then not seen.
+    @Test func senderAndEndAtTheSameTimeAgreeOnWhatWasAccepted() async throws {
+        for _ in 0..<20 {
+            let thread = try LoopThread()
+            let (port, messages) = try Port.makeMessages(on: thread.loop)
+            let began = Gate()
+            let accepted = Task {
+                var number = 0
+                while port.send(number) {
+                    number += 1
+                    if number == 5 { began.open() }
+                    await Task.yield()
+                }
+                return number
+            }
+            let taken = Task {
+                var taken: [Int] = []
+                for await number in messages { taken.append(number) }
+                return taken
+            }
+            await eventually(began.isOpenNow)
+            thread.stop()
+            let count = await accepted.value
+            #expect(await taken.value == Array(0..<count))
+        }
+    }
+
+    @Test func aLoopThatHasEndedGivesAnEmptySequence() async throws {
+        let thread = try LoopThread()
+        let loop = thread.loop
+        thread.stop()
+        thread.join()
+        let (port, messages) = try Port.makeMessages(on: loop)
+        #expect(!port.isValid && !port.send(1))
+        #expect(await messages.first { _ in true } == nil)
+    }
+
+    @Test func aLoopThatGoesWithItsLastReferenceEndsTheSequences() async throws {
+        let (port, messages, sends, sender) = try { () throws in
+            let (loop, _) = Loop.inVirtualTime()
+            let (port, messages) = try Port.makeMessages(on: loop)
+            let (sender, sends) = try Loop.PortSource.makeSends(on: loop)
+            return (port, messages, sends, sender)
+        }()
+        #expect(await messages.first { _ in true } == nil)
+        #expect(await sends.first { _ in true } == nil)
+        #expect(!port.send(1) && !sender.isValid)
+    }
+
+    @Test func invalidatingThePortEndsTheSequence() async throws {
+        let thread = try LoopThread()
+        let (port, messages) = try Port.makeMessages(on: thread.loop)
+        let taken = Task { await messages.reduce(0) { count, _ in count + 1 } }
+        await eventually(port.isArmed)
+        port.invalidate()
+        #expect(await taken.value == 0)
+    }
+
+    @Test func whoeverIsDoneLeavesNothingInTheLoop() async throws {
+        let thread = try LoopThread()
+        let loop = thread.loop
+        weak var dropped: Count?
+        let port = try await {
+            let (port, messages) = try Loop.MessagePort<Count>.makeMessages(on: loop)
+            #expect(loop.count(of: "message port") == 1)
+            for _ in 0..<2 {
+                let message = Count()
+                dropped = message
+                port.send(message)
+            }
+            for await _ in messages { break }
+            #expect(port.waitingCount == 1 && dropped != nil)
+            return port
+        }()
+        #expect(!port.isValid && dropped == nil && loop.count(of: "message port") == 0)
+    }
+
+    @Test func cancellingTheTaskTakesThePortOut() async throws {
+        let thread = try LoopThread()
+        let (port, messages) = try Port.makeMessages(on: thread.loop)
+        let waiting = Task { for await _ in messages {} }
+        await eventually(port.isArmed)
+        waiting.cancel()
+        await waiting.value
+        #expect(!port.isValid && thread.loop.count(of: "message port") == 0)
+        // And a task that was cancelled before it asks: what waits does not come any more.
+        let (late, others) = try Port.makeMessages(on: thread.loop)
+        late.send(1)
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await others.first { _ in true }
+        }
+        #expect(await cancelled.value == nil)
+        #expect(!late.isValid)
+    }
+
+    @Test func theLoopKeepsNothingOfASequenceThatHasGone() async throws {
+        let thread = try LoopThread()
+        weak var kept: Port?
+        do {
+            let (port, messages) = try Port.makeMessages(on: thread.loop)
+            kept = port
+            port.send(1)
+            #expect(await messages.first { _ in true } == 1)
+        }
+        // The handler's call on the loop's thread may be about to return.
+        await eventually(kept == nil)
+    }
+}

@@ -1,0 +1,185 @@
+import RunLoopKit
+import Testing
+
+/// A descriptor's readiness as an asynchronous sequence.
+@Suite struct ReportSequenceTests {
+    private typealias Source = Loop.FileDescriptorSource
+
+    // MARK: What comes
+
+    @Test func eachQuestionIsAnsweredByOneReport() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let ends = Ends.pipe()
+        let (source, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)
+        var iterator = reports.makeAsyncIterator()
+        ends.send("abc")
+        for letter in ["a", "b", "c"] {
+            // Returns when the loop has nothing to do: with a source that spins, never.
+            clock.advance(by: .seconds(1))
+            let passes = thread.loop.counters.passes
+            clock.advance(by: .seconds(1))
+            #expect(!source.isArmed && thread.loop.counters.passes == passes)
+            #expect(await iterator.next() == .readable)
+            #expect(ends.take(1) == letter)
+        }
+        // Nothing there is not reported, nor what was there before it was asked for.
+        let next = Task { [iterator] in
+            var iterator = iterator
+            return await iterator.next()
+        }
+        await eventually(source.isArmed)
+        clock.advance(by: .seconds(1))
+        #expect(source.isArmed)
+        ends.send("d")
+        #expect(await next.value == .readable)
+    }
+
+    @Test func everythingIsReadToTheHangUp() async throws {
+        let thread = try LoopThread()
+        let ends = Ends.pipe()
+        let reports = try Source.makeReports(of: ends.reader, on: thread.loop).reports
+        let writer = Task {
+            for number in 0..<100 { ends.send("\(number) ") }
+            ends.hangUp()
+        }
+        var text = ""
+        for await ready in reports {
+            #expect(!ready.isEmpty)
+            guard let part = ends.take(7) else { continue }
+            if part.isEmpty { break }
+            text += part
+        }
+        await writer.value
+        #expect(text == (0..<100).map { "\($0) " }.joined())
+    }
+
+    @Test func aHangUpIsReportedEachTimeItIsAskedFor() async throws {
+        let thread = try LoopThread()
+        let ends = Ends.pipe()
+        let (_, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)
+        ends.hangUp()
+        var iterator = reports.makeAsyncIterator()
+        for _ in 0..<3 { #expect(await iterator.next() == .hangUp) }
+    }
+
+    @Test func whatIsWaitedForCanBeChosenAndChanged() async throws {
+        let thread = try LoopThread()
+        let ends = Ends.sockets()
+        let (source, reports) = try Source.makeReports(of: ends.reader, interest: .write, on: thread.loop)
+        var iterator = reports.makeAsyncIterator()
+        #expect(await iterator.next() == .writable)
+        ends.send("a")
+        #expect(await iterator.next() == .writable)
+        source.interest = [.read, .write]
+        #expect(await iterator.next() == [.readable, .writable])
+    }
+
+    @Test func aTaskOnTheLoopItselfGetsItsReports() async throws {
+        let thread = try LoopThread()
+        let ends = Ends.pipe()
+        let (_, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)
+        let text = Task(executorPreference: thread.loop.taskExecutor) {
+            var text = ""
+            for await _ in reports {
+                #expect(thread.isCurrent)
+                guard let part = ends.take(1), !part.isEmpty else { break }
+                text += part
+            }
+            return text
+        }
+        ends.send("hello")
+        ends.hangUp()
+        #expect(await text.value == "hello")
+    }
+
+    // MARK: Errors
+
+    @Test func errorsOfMakingAreThrown() async throws {
+        let thread = try LoopThread()
+        #expect(throws: LoopError.self) { try Source.makeReports(of: -1, on: thread.loop) }
+        let file = openFile("/proc/self/exe")
+        #expect(throws: LoopError.self) { try Source.makeReports(of: file, on: thread.loop) }
+        #expect(throws: LoopError.self) { try Source.makeReports(owning: file, on: thread.loop) }
+        #expect(isOpen(file), "it is still the caller's")
+        closeFile(file)
+        #expect(thread.loop.count(of: "descriptor") == 0)
+    }
+
+    // MARK: The end
+
+    @Test func theEndOfTheLoopEndsTheSequenceAlsoIfSomebodyKeepsTheSource() async throws {
+        let thread = try LoopThread()
+        let ends = Ends.pipe()
+        let (source, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)
+        let waiting = Task { for await _ in reports {} }
+        await eventually(source.isArmed)
+        thread.stop()
+        await waiting.value
+        #expect(!source.isValid)
+    }
+
+    @Test func aLoopThatGoesWithItsLastReferenceEndsTheSequence() async throws {
+        let ends = Ends.pipe()
+        let (source, reports) = try { () throws in
+            let (loop, _) = Loop.inVirtualTime()
+            return try Source.makeReports(of: ends.reader, on: loop)
+        }()
+        #expect(await reports.first { _ in true } == nil)
+        #expect(!source.isValid)
+    }
+
+    @Test func aLoopThatHasEndedGivesAnEmptySequenceAndClosesWhatItWasGiven() async throws {
+        let thread = try LoopThread()
+        let loop = thread.loop
+        thread.stop()
+        thread.join()
+        let ends = Ends.pipe()
+        ends.isWriterGone = true
+        let (source, reports) = try Source.makeReports(owning: ends.writer, interest: .write, on: loop)
+        #expect(await reports.first { _ in true } == nil)
+        #expect(!source.isValid && source.descriptor == -1)
+        #expect(ends.take() == "", "nobody can write any more")
+    }
+
+    @Test func leavingTheIterationClosesAnOwnedDescriptor() async throws {
+        let thread = try LoopThread()
+        let ends = Ends.pipe()
+        ends.isWriterGone = true
+        do {
+            let (_, reports) = try Source.makeReports(owning: ends.writer, interest: .write, on: thread.loop)
+            #expect(thread.loop.count(of: "descriptor") == 1)
+            for await ready in reports {
+                #expect(ready == .writable)
+                break
+            }
+        }
+        #expect(thread.loop.count(of: "descriptor") == 0)
+        // The handler's call on the loop's thread may be about to return: it is closed after that.
+        await eventually(ends.take() == "")
+    }
+
+    @Test func cancellingTheTaskClosesAnOwnedDescriptor() async throws {
+        let thread = try LoopThread()
+        let ends = Ends.pipe()
+        ends.isWriterGone = true
+        let (source, reports) = try Source.makeReports(owning: ends.writer, interest: [], on: thread.loop)
+        let waiting = Task { for await _ in reports {} }
+        await eventually(source.isArmed)
+        #expect(ends.take() == nil)
+        waiting.cancel()
+        await waiting.value
+        #expect(!source.isValid && thread.loop.count(of: "descriptor") == 0)
+        await eventually(ends.take() == "")
+    }
+
+    @Test func invalidatingTheSourceEndsTheSequence() async throws {
+        let thread = try LoopThread()
+        let ends = Ends.pipe()
+        let (source, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)
+        let waiting = Task { for await _ in reports {} }
+        await eventually(source.isArmed)
+        source.invalidate()
+        await waiting.value
+    }
+}
