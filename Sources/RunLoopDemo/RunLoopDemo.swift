@@ -8,6 +8,7 @@ struct RunLoopDemo {
     /// All subcommands; the first one is run when none is named.
     static let commands: [any Command] = [
         TraceCommand(), KeepAliveCommand(), ThrottleCommand(), ReplayCommand(), RulesCommand(),
+        LinesCommand(),
     ]
 
     // Not async: an async main would give the initial thread, and with it `Loop.main`, away.
@@ -25,6 +26,9 @@ struct RunLoopDemo {
             let page = named.map { "\(name) \($0.name)" } ?? name
             StandardError.write("\(name): \(error.message) (try '\(page) --help')\n")
             return .usage
+        } catch let error as InputError {
+            StandardError.write("\(name): \(error)\n")
+            return .noInput
         } catch {
             StandardError.write("\(name): \(error)\n")
             return .failure

@@ -14,7 +14,13 @@ import Testing
         #expect(demo.status == 0 && demo.output.contains("--format"))
     }
 
-    @Test(arguments: [["dance"], ["--loud"], ["trace", "--format"], ["trace", "--format", "xml"], ["trace", "more"]])
+    @Test(arguments: [
+        ["dance"], ["--loud"], ["trace", "--format"], ["trace", "--format", "xml"], ["trace", "more"],
+        ["lines", "--debounce", "soon"], ["lines", "--debounce=-1s"], ["lines", "--debounce", "5"],
+        ["lines", "--debounce=1e3s"],
+        ["lines", "--debounce", "3601s"], ["lines", "--debounce", "0ms"], ["lines", "--debounce", ""],
+        ["lines", "--debounce", "ms"],
+    ])
     func badUsageIsOneLineAndExitCode64(_ arguments: [String]) throws {
         let demo = try Demo.run(arguments)
         #expect(demo.status == 64 && demo.output == "")

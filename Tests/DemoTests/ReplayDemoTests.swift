@@ -17,7 +17,7 @@ import Testing
         let expected = try String(contentsOf: Self.results, encoding: .utf8)
         let demo = try Demo.run("replay", Self.scenarios.path, "--format", "json")
         #expect(demo.status == 0 && demo.errors == "" && demo.output == expected)
-        let piped = try Demo.run(["replay", "-", "--format", "json"], input: Self.scenarios)
+        let piped = try Demo.run(["replay", "-", "--format", "json"], input: .file(Self.scenarios.path))
         #expect(piped.status == 0 && piped.output == expected)
     }
 
@@ -116,47 +116,31 @@ import Testing
     // MARK: Streaming
 
     @Test func resultsComeWhileTheInputStaysOpen() throws {
-        let process = Process()
-        process.executableURL = Program.url(of: "RunLoopDemo")
-        process.arguments = ["replay", "-", "--format", "json"]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        let result = Data((Self.goodResult + "\n").utf8)
-        for _ in 1...3 {
-            // A line comes in two pieces.
-            input.fileHandleForWriting.write(Data(Self.good.utf8.prefix(30)))
-            input.fileHandleForWriting.write(Data((Self.good.dropFirst(30) + "\n").utf8))
-            #expect(output.fileHandleForReading.readData(ofLength: result.count) == result)
+        let demo = try Demo.talk(["replay", "-", "--format", "json"]) { demo in
+            for count in 1...3 {
+                // A line comes in two pieces.
+                demo.send(String(Self.good.prefix(30)))
+                demo.send(Self.good.dropFirst(30) + "\n")
+                demo.wait(for: String(repeating: Self.goodResult + "\n", count: count))
+            }
+            #expect(demo.heard.count == 3 * (Self.goodResult.utf8.count + 1))
         }
-        try input.fileHandleForWriting.close()
-        #expect(output.fileHandleForReading.readDataToEndOfFile().isEmpty)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        #expect(demo.status == 0 && demo.errors == "" && demo.lines == Array(repeating: Self.goodResult, count: 3))
     }
 
-    @Test func anInterruptionEndsItWhileItWaitsForInput() throws {
-        for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
-            let process = Process()
-            process.executableURL = Program.url(of: "RunLoopDemo")
-            process.arguments = ["replay", "-", "--format", "json"]
-            let (input, output) = (Pipe(), Pipe())
-            process.standardInput = input
-            process.standardOutput = output
-            try process.run()
-            input.fileHandleForWriting.write(Data((Self.good + "\n").utf8))
-            _ = output.fileHandleForReading.readData(ofLength: 1)
-            kill(process.processIdentifier, signal)
-            process.waitUntilExit()
-            #expect(process.terminationStatus == Int32(code))
-            try input.fileHandleForWriting.close()
+    @Test(arguments: [SIGINT, SIGTERM]) func anInterruptionEndsItWhileItWaitsForInput(_ signal: Int32) throws {
+        let demo = try Demo.talk(["replay", "-", "--format", "json"]) { demo in
+            demo.send(Self.good + "\n")
+            demo.wait(for: Self.goodResult)
+            demo.signal(signal)
+            // It ends although its input does not.
+            demo.wait(for: "more than it says")
         }
+        #expect(demo.status == 128 + signal && demo.errors == "" && demo.lines == [Self.goodResult])
     }
 
     @Test func aClosedPipeIsNoCrash() throws {
-        let file = try temporaryFile(String(repeating: Self.good + "\n", count: 5000))
-        defer { try? FileManager.default.removeItem(at: file) }
+        let file = try TemporaryFile(String(repeating: Self.good + "\n", count: 5000))
         for options in [[], ["--format", "json"]] {
             let demo = try Demo.runReadingOneLine(["replay", file.path] + options)
             #expect(demo.status == 0 && demo.errors == "")
@@ -172,6 +156,14 @@ import Testing
         #expect(demo.errors.split(separator: "\n").count == 1 && demo.errors.contains(file.debugDescription))
     }
 
+    @Test(arguments: [[], ["--format", "json"]]) func aClosedStandardInputIsOneLineAndExitCode66(_ options: [String])
+        throws
+    {
+        let demo = try Demo.run(["replay", "-"] + options, input: .closed)
+        #expect(demo.status == 66 && demo.output == "")
+        #expect(demo.errors == "RunLoopDemo: standard input is closed\n")
+    }
+
     @Test(arguments: [[], ["a", "b"], ["a", "--format", "xml"], ["a", "--seed", "1"]])
     func badUsageIsOneLineAndExitCode64(_ arguments: [String]) throws {
         let demo = try Demo.run(["replay"] + arguments)
@@ -181,14 +173,7 @@ import Testing
     // MARK: Helpers
 
     private func replay(_ text: String, format: String = "json") throws -> Program {
-        let file = try temporaryFile(text)
-        defer { try? FileManager.default.removeItem(at: file) }
+        let file = try TemporaryFile(text)
         return try Demo.run("replay", file.path, "--format", format)
-    }
-
-    private func temporaryFile(_ text: String) throws -> URL {
-        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try text.write(to: file, atomically: false, encoding: .utf8)
-        return file
     }
 }

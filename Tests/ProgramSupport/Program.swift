@@ -2,6 +2,16 @@ import Foundation
 
 /// How a program ended that was built beside these tests, and what it said.
 package struct Program {
+    /// What a program has as its standard input.
+    package enum Input {
+        case nothing
+        case file(String)
+        /// Stays the caller's.
+        case handle(FileHandle)
+        /// There is no standard input at all.
+        case closed
+    }
+
     /// The exit code; -1 when a signal ended it.
     package let status: Int32
     package let output: String
@@ -9,15 +19,12 @@ package struct Program {
 
     /// Runs a program to its end.
     ///
-    /// - Parameters:
-    ///   - signal: What it is sent once it is under way.
-    ///   - input: A file that is its standard input. Nothing, otherwise.
+    /// - Parameter signal: What it is sent once it is under way.
     package static func run(
         _ name: String, _ arguments: [String], signal: Int32? = nil, environment: [String: String] = [:],
-        input: URL? = nil
+        input: Input = .nothing
     ) throws -> Program {
-        let handle = try input.map { try FileHandle(forReadingFrom: $0) } ?? .nullDevice
-        return try run(name, arguments, environment, handle) { process, output in
+        try run(name, arguments, environment, input) { process, output in
             guard let signal else { return output.readDataToEndOfFile() }
             // It is under way once it has said something.
             let head = output.readData(ofLength: 1)
@@ -27,10 +34,26 @@ package struct Program {
     }
 
     /// Reads one byte only and then closes the pipe, as `head` does.
-    package static func runAndCloseThePipe(_ name: String, _ arguments: [String]) throws -> Program {
-        try run(name, arguments, [:], .nullDevice) { _, output in
+    package static func runAndCloseThePipe(
+        _ name: String, _ arguments: [String], input: Input = .nothing
+    ) throws -> Program {
+        try run(name, arguments, [:], input) { _, output in
             defer { try? output.close() }
             return output.readData(ofLength: 1)
+        }
+    }
+
+    /// Runs a program and talks with it: `body` sends what it reads through a pipe, and waits for what it says. The pipe
+    /// is closed after that, at the latest.
+    package static func talk(
+        _ name: String, _ arguments: [String], _ body: (Conversation) -> Void
+    ) throws -> Program {
+        let pipe = Pipe()
+        return try run(name, arguments, [:], .handle(pipe.fileHandleForReading)) { process, output in
+            let conversation = Conversation(process: process, input: pipe, output: output)
+            body(conversation)
+            conversation.hangUp()
+            return conversation.heard + output.readDataToEndOfFile()
         }
     }
 
@@ -41,14 +64,22 @@ package struct Program {
     }
 
     private static func run(
-        _ name: String, _ arguments: [String], _ environment: [String: String], _ input: FileHandle,
+        _ name: String, _ arguments: [String], _ environment: [String: String], _ input: Input,
         reading: (Process, FileHandle) -> Data
     ) throws -> Program {
         let process = Process()
         process.executableURL = url(of: name)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardInput = input
+        process.standardInput = FileHandle.nullDevice
+        switch input {
+        case .nothing: break
+        case .file(let path): process.standardInput = try FileHandle(forReadingFrom: URL(filePath: path))
+        case .handle(let handle): process.standardInput = handle
+        case .closed:
+            process.executableURL = URL(filePath: "/bin/sh")
+            process.arguments = ["-c", "exec \"$0\" \"$@\" <&-", url(of: name).path] + arguments
+        }
         let output = Pipe()
         process.standardOutput = output
         // A file, not a pipe: nobody reads it while the other one is read.

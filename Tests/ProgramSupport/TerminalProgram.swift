@@ -20,6 +20,7 @@ package final class TerminalProgram {
     /// All that the program has drawn so far.
     package private(set) var screen = ""
 
+    /// - Parameter name: Of a program that was built beside these tests, or a path.
     package init(_ name: String, _ arguments: [String], rows: UInt16 = 24, columns: UInt16 = 80) throws {
         keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         // TIOCSPTLCK and TIOCGPTN: what `unlockpt` and `ptsname` do, which Swift's module of the C library lacks.
@@ -31,7 +32,8 @@ package final class TerminalProgram {
         terminal = open(file, O_RDWR | O_NOCTTY | O_CLOEXEC)
         var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
         guard ioctl(terminal, UInt(TIOCSWINSZ), &size) == 0 else { throw Failure(call: "ioctl", code: errno) }
-        processIdentifier = try Self.spawn(Program.url(of: name).path, [name] + arguments, on: file)
+        processIdentifier = try Self.spawn(
+            Program.url(of: name).path, [name] + arguments, on: file)
     }
 
     deinit {
@@ -71,6 +73,12 @@ package final class TerminalProgram {
         return settings
     }
 
+    /// Gives the terminal another size, which the program is told by SIGWINCH.
+    package func resize(rows: UInt16, columns: UInt16) {
+        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        _ = ioctl(keyboard, UInt(TIOCSWINSZ), &size)
+    }
+
     package func type(_ keys: String) {
         var keys = keys
         _ = keys.withUTF8 { write(keyboard, $0.baseAddress, $0.count) }
@@ -82,6 +90,11 @@ package final class TerminalProgram {
             guard readMore(for: -1) else { return false }
         }
         return true
+    }
+
+    /// Waits until the terminal is that of another process group than the program's, which is a shell.
+    package func waitUntilAnotherIsInTheForeground() {
+        while tcgetpgrp(keyboard) == processIdentifier { _ = readMore(for: 20) }
     }
 
     /// Waits for its end. Returns the exit code, or minus the signal that ended it.

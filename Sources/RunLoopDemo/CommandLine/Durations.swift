@@ -1,29 +1,24 @@
 // Times on the command line, such as `100ms`.
 
 extension Arguments {
-    /// The value of an option that is a time within bounds, such as `250us`, `100ms` or `1.5s`.
-    func duration(
-        _ name: String, default defaultDuration: Duration, in bounds: ClosedRange<Duration>
-    ) throws(UsageError) -> Duration {
+    /// The value of an option that is a time within bounds, such as `250us`, `100ms` or `1.5s`; nil when it was not given.
+    func duration(_ name: String, in bounds: ClosedRange<Duration>) throws(UsageError) -> Duration? {
         try duration(
-            name, default: defaultDuration, in: bounds, unit: nil,
+            name, in: bounds, unit: nil,
             "a time from \(bounds.lowerBound.withUnit) to \(bounds.upperBound.withUnit), such as 250us, 100ms or 1.5s")
     }
 
-    /// The value of an option that is a number of seconds within bounds, such as `3` or `1.5`.
-    func seconds(
-        _ name: String, default defaultDuration: Duration, in bounds: ClosedRange<Duration>
-    ) throws(UsageError) -> Duration {
+    /// The value of an option that is a number of seconds within bounds, such as `3` or `1.5`; nil when it was not given.
+    func seconds(_ name: String, in bounds: ClosedRange<Duration>) throws(UsageError) -> Duration? {
         try duration(
-            name, default: defaultDuration, in: bounds, unit: "s",
+            name, in: bounds, unit: "s",
             "a number of seconds from \(bounds.lowerBound.inSeconds) to \(bounds.upperBound.inSeconds), such as 1.5")
     }
 
     private func duration(
-        _ name: String, default defaultDuration: Duration, in bounds: ClosedRange<Duration>, unit: String?,
-        _ wanted: String
-    ) throws(UsageError) -> Duration {
-        guard let value = value(of: name) else { return defaultDuration }
+        _ name: String, in bounds: ClosedRange<Duration>, unit: String?, _ wanted: String
+    ) throws(UsageError) -> Duration? {
+        guard let value = value(of: name) else { return nil }
         guard let duration = Duration(typed: value, unit: unit), bounds.contains(duration) else {
             throw UsageError("--\(name) cannot be \(value.debugDescription), only \(wanted)")
         }

@@ -2,10 +2,6 @@ import RunLoopKit
 
 /// `RunLoopDemo keepalive`: a worker thread that stays alive, and what that saves.
 struct KeepAliveCommand: Command {
-    private enum Format: String, CaseIterable {
-        case text, json
-    }
-
     /// A million threads, one after the other, are made and gone in about a minute: more would not tell more.
     private static let jobs = 1...1_000_000
 
@@ -29,11 +25,11 @@ struct KeepAliveCommand: Command {
     let options: [Option] = [
         .value("jobs", "1...\(jobs.upperBound)", "How many jobs. Default: 1000."),
         .flag("owner", "Shows what becomes of a thread whose owner goes away."),
-        .value("format", "text|json", "For people, or for programs. Default: text."),
+        .format,
     ]
 
     func run(_ arguments: Arguments) throws -> ExitCode {
-        let format = try arguments.choice("format", default: Format.text)
+        let format = try arguments.format()
         let jobs = try arguments.number("jobs", default: 1000, in: KeepAliveCommand.jobs)
         let stage = try Stage()
         let log = StoryLog(isShown: format == .text)

@@ -2,10 +2,6 @@ import RunLoopKit
 
 /// `RunLoopDemo replay`: rehearses rate-limiting policies on recorded events.
 struct ReplayCommand: Command {
-    private enum Format: String, CaseIterable {
-        case text, json
-    }
-
     let name = "replay"
     let summary = "Rehearses throttle and debounce on recorded events: what would have been done, and when."
     let discussion = """
@@ -29,14 +25,12 @@ struct ReplayCommand: Command {
         An input that cannot be read is exit code 66.
         """
     let operands = Operands(usage: "FILE|-", count: 1...1)
-    let options: [Option] = [.value("format", "text|json", "For people, or for programs. Default: text.")]
+    let options: [Option] = [.format]
 
     func run(_ arguments: Arguments) throws -> ExitCode {
-        let format = try arguments.choice("format", default: Format.text)
-        let file = arguments.operands[0]
-        // First of all: if standard input is closed, the next descriptor that is made takes its number.
-        let descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0, fcntl(descriptor, F_GETFD) >= 0 else { return complain("cannot open", file, errno) }
+        let format = try arguments.format()
+        let file = InputFile(arguments.operands[0])
+        let descriptor = try file.opened()
         let stage = try Stage()
         let replay = LoopBound(Replay(writer: makeWriter(format)), on: .main)
         let error = LoopBound<Int32>(0, on: .main)
@@ -51,24 +45,18 @@ struct ReplayCommand: Command {
                 stage.proceed()
             }
         }
-        reader.start()
         stage.wait()
-        if error.value != 0 { return complain("cannot read", file, error.value) }
+        reader.stop()
+        if error.value != 0 { throw file.readFailed(error.value) }
         guard let complaint = replay.value.complaint else { return .success }
-        StandardError.write("\(RunLoopDemo.name): \(file == "-" ? "standard input" : file), \(complaint)\n")
+        StandardError.write("\(RunLoopDemo.name): \(file.name), \(complaint)\n")
         return .malformedInput
     }
 
-    private func makeWriter(_ format: Format) -> any ReplayWriter {
+    private func makeWriter(_ format: OutputFormat) -> any ReplayWriter {
         switch format {
         case .text: TextReplayWriter(width: StandardOutput.width, usesColour: TextStyle.isWanted)
         case .json: JSONReplayWriter()
         }
-    }
-
-    private func complain(_ what: String, _ file: String, _ error: Int32) -> ExitCode {
-        let name = file == "-" ? "standard input" : file.debugDescription
-        StandardError.write("\(RunLoopDemo.name): \(what) \(name): \(String(cString: strerror(error)))\n")
-        return .noInput
     }
 }

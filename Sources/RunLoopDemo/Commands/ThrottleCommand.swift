@@ -2,10 +2,6 @@ import RunLoopKit
 
 /// `RunLoopDemo throttle`: the same calls to seven limiters, as a timeline.
 struct ThrottleCommand: Command {
-    private enum Format: String, CaseIterable {
-        case text, json
-    }
-
     private static let intervals: ClosedRange<Duration> = .microseconds(1) ... .seconds(3600)
     private static let lengths: ClosedRange<Duration> = .milliseconds(100) ... .seconds(60)
 
@@ -32,14 +28,13 @@ struct ThrottleCommand: Command {
         .value("seed", "0...", "Another number, other events. Default: 1."),
         .value("svg", "FILE|-", "Draws a picture, too."),
         .flag("live", "Takes your key presses as events. On a terminal only."),
-        .value("format", "text|json", "For people, or for programs. Default: text."),
+        .format,
     ]
 
     func run(_ arguments: Arguments) throws -> ExitCode {
-        let format = try arguments.choice("format", default: Format.text)
-        let interval = try arguments.duration(
-            "interval", default: .milliseconds(100), in: ThrottleCommand.intervals)
-        let length = try arguments.seconds("seconds", default: .seconds(3), in: ThrottleCommand.lengths)
+        let format = try arguments.format()
+        let interval = try arguments.duration("interval", in: ThrottleCommand.intervals) ?? .milliseconds(100)
+        let length = try arguments.seconds("seconds", in: ThrottleCommand.lengths) ?? .seconds(3)
         let seed = try arguments.number("seed", default: 1, in: 0...Int.max)
         let picture = arguments.value(of: "svg")
         guard picture != "-" || format == .text else {

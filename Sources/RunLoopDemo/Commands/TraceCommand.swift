@@ -2,10 +2,6 @@ import RunLoopKit
 
 /// `RunLoopDemo trace`: every activity and every callout of a loop, as it happens.
 struct TraceCommand: Command {
-    private enum Format: String, CaseIterable {
-        case text, json
-    }
-
     let name = "trace"
     let summary = "Shows what a run loop does, line by line: its activities and the handlers it calls."
     let discussion = """
@@ -18,10 +14,10 @@ struct TraceCommand: Command {
         runs this run is nested), "mode", "event", and what belongs to the event: "activity", "phase" and "label", or
         "result".
         """
-    let options: [Option] = [.value("format", "text|json", "For people, or for programs. Default: text.")]
+    let options: [Option] = [.format]
 
     func run(_ arguments: Arguments) throws -> ExitCode {
-        let format = try arguments.choice("format", default: Format.text)
+        let format = try arguments.format()
         Interruption.heed(in: TraceStory.modes)
         let recorder = Recorder(writer: makeWriter(format))
         let observer = recorder.observe(TraceStory.modes)
@@ -31,7 +27,7 @@ struct TraceCommand: Command {
         return .success
     }
 
-    private func makeWriter(_ format: Format) -> any TraceWriter {
+    private func makeWriter(_ format: OutputFormat) -> any TraceWriter {
         switch format {
         case .text: TextTraceWriter(usesColour: TextStyle.isWanted)
         case .json: JSONTraceWriter()

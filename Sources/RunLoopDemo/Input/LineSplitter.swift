@@ -31,6 +31,14 @@ struct LineSplitter {
         return Data(bytes[start..<end])
     }
 
+    /// The lines that are complete with `chunk`.
+    mutating func lines(with chunk: [UInt8]) -> [Data] {
+        add(chunk)
+        var lines: [Data] = []
+        while let line = next() { lines.append(line) }
+        return lines
+    }
+
     /// What follows the last line's end; nil when there is nothing.
     mutating func takeRest() -> Data? {
         defer { self = LineSplitter() }

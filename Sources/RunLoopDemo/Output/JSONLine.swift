@@ -10,6 +10,10 @@ struct JSONLine {
 
     mutating func add(_ key: String, _ string: String) { members.append("\(quoted(key)):\(quoted(string))") }
 
+    mutating func add(_ key: String, _ strings: [String]) {
+        members.append("\(quoted(key)):[\(strings.map(quoted).joined(separator: ","))]")
+    }
+
     /// The object, with the line's end.
     var text: String { "{\(members.joined(separator: ","))}\n" }
 

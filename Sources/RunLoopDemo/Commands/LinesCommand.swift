@@ -1,0 +1,36 @@
+import RunLoopKit
+
+/// `RunLoopDemo lines`: standard input and signals on one loop.
+struct LinesCommand: Command {
+    let name = "lines"
+    let summary = "Waits for lines of standard input and for signals at the same time, and says what arrived when."
+    let discussion = """
+        Standard input, which may be a terminal, a pipe or a file, and the signals SIGINT (Ctrl-C) and SIGWINCH (the
+        terminal has another size) are sources of one loop on the main thread. The end of the input (Ctrl-D) ends it. So
+        does Ctrl-C, with exit code 130.
+
+        With '--debounce 200ms' lines that come in a burst are reported together, when there has been none for 200 ms.
+
+        With '--format json' each line is an object: "t" (nanoseconds since the start), "event", and what belongs to it:
+        "number" and "text" of a "line"; "number" (of the first) and "lines" of a "burst"; "name" and "sender" of a
+        "signal"; "lines" (how many) and "reason" of the "end".
+
+        An input that cannot be read is exit code 66.
+        """
+    let options: [Option] = [
+        .value(
+            "debounce", "TIME", "Reports bursts of lines together, once they pause for so long, such as 200ms or 1.5s."),
+        .format,
+    ]
+
+    private static let pauses: ClosedRange<Duration> = .microseconds(1) ... .seconds(3600)
+
+    func run(_ arguments: Arguments) throws -> ExitCode {
+        let format = try arguments.format()
+        let pause = try arguments.duration("debounce", in: LinesCommand.pauses)
+        let input = try InputFile.standardInput.opened()
+        Interruption.heed(in: [.default])
+        try LinesStory(writer: LinesWriter(format: format), pause: pause).tell(input)
+        return .success
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import ProgramSupport
+import Testing
+
+@Suite struct LinesDemoTests {
+    // MARK: Files
+
+    @Test func everyLineOfALargeFileIsReportedAlsoTheLastWithoutAnEnd() throws {
+        let count = 200_000
+        let file = try TemporaryFile((1...count).map { "line \($0)" }.joined(separator: "\n"))
+        let demo = try Demo.run("lines", "--format", "json", input: .file(file.path))
+        #expect(demo.status == 0 && demo.errors == "")
+        let lines = demo.lines
+        try #require(lines.count == count + 1)
+        let areAllThere = zip(1..., lines.dropLast()).allSatisfy { number, line in
+            line.hasSuffix("\"event\":\"line\",\"number\":\(number),\"text\":\"line \(number)\"}")
+        }
+        #expect(areAllThere)
+        #expect(lines[count].hasSuffix("\"event\":\"end\",\"lines\":\(count),\"reason\":\"end of input\"}"))
+        let times = [lines[0], lines[count]].compactMap { $0.prefixMatch(of: /\{"t":(\d+),/).flatMap { Int($0.1) } }
+        #expect(times.count == 2 && times == times.sorted())
+    }
+
+    @Test func emptyLinesWrongBytesAndControlCharactersAreShown() throws {
+        let file = try TemporaryFile(Data([0x61, 0xFF, 0x0A, 0x0A, 0x1B, 0x62, 0x0A]))
+        let objects = try #require(try Demo.run("lines", "--format", "json", input: .file(file.path)).objects)
+        #expect(objects.compactMap { $0["text"] as? String } == ["a\u{FFFD}", "", "\u{1B}b"])
+        let text = try Demo.run("lines", input: .file(file.path))
+        #expect(text.status == 0 && text.output.contains("\\u{1B}b") && !text.output.contains("\u{1B}"))
+    }
+
+    @Test(arguments: [[], ["--debounce", "1s"]]) func anEmptyInputEndsAtOnce(_ options: [String]) throws {
+        let demo = try Demo.run(["lines", "--format", "json"] + options, input: .file("/dev/null"))
+        #expect(demo.status == 0 && demo.errors == "" && demo.objects?.count == 1)
+        #expect(demo.objects?[0]["lines"] as? Int == 0)
+    }
+
+    @Test func anInputThatCannotBeReadIsOneLineAndExitCode66() throws {
+        for (input, reason) in [(Program.Input.closed, "is closed"), (.file("/"), "Is a directory")] {
+            let demo = try Demo.run("lines", "--format", "json", input: input)
+            #expect(demo.status == 66 && demo.output == "")
+            #expect(demo.errors.contains("standard input") && demo.errors.contains(reason))
+            #expect(demo.errors.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test func aClosedPipeIsNoCrash() throws {
+        let file = try TemporaryFile(String(repeating: "line\n", count: 100_000))
+        let demo = try Demo.runReadingOneLine(["lines"], input: .file(file.path))
+        #expect(demo.status == 0 && demo.errors == "")
+    }
+
+    // MARK: Pipes
+
+    @Test func linesArriveWhileThePipeIsOpenHoweverTheyAreCut() throws {
+        let demo = try Demo.talk(["lines", "--format", "json"]) { demo in
+            demo.send("a\nb")
+            demo.wait(for: "\"text\":\"a\"")
+            demo.send("c\nd")
+            demo.wait(for: "\"text\":\"bc\"")
+            // The open file is shared with whoever started the program.
+            #expect(!demo.inputIsNonBlocking)
+            demo.hangUp()
+        }
+        #expect(demo.status == 0 && demo.errors == "")
+        #expect(demo.objects?.compactMap { $0["text"] as? String } == ["a", "bc", "d"])
+        #expect(demo.objects?.last?["reason"] as? String == "end of input")
+    }
+
+    @Test func aBurstIsReportedWhenItPausesAndAtTheEnd() throws {
+        let demo = try Demo.talk(["lines", "--format", "json", "--debounce", "20ms"]) { demo in
+            demo.send("a\nb\n")
+            demo.wait(for: "burst")
+            demo.send("c\n")
+            demo.hangUp()
+        }
+        let bursts = demo.objects?.filter { $0["event"] as? String == "burst" } ?? []
+        #expect(demo.status == 0 && bursts.map { $0["lines"] as? [String] } == [["a", "b"], ["c"]])
+        #expect(bursts.map { $0["number"] as? Int } == [1, 3])
+        let flushed = try Demo.talk(["lines", "--debounce=90s"]) { demo in
+            demo.send("a\nb")
+            demo.hangUp()
+        }
+        #expect(flushed.status == 0 && flushed.output.contains("2 lines") && flushed.output.contains("end of input"))
+    }
+
+    // MARK: Signals
+
+    @Test func signalsAndLinesComeOnOneLoop() throws {
+        let demo = try Demo.talk(["lines", "--format", "json"]) { demo in
+            demo.send("under way\n")
+            demo.wait(for: "under way")
+            demo.signal(SIGWINCH)
+            demo.wait(for: "SIGWINCH")
+            demo.send("still there\n")
+            demo.wait(for: "still there")
+            demo.signal(SIGINT)
+            demo.wait(for: "interrupted")
+        }
+        #expect(demo.status == 130 && demo.errors == "")
+        let objects = try #require(demo.objects)
+        #expect(objects.compactMap { $0["event"] as? String } == ["line", "signal", "line", "signal", "end"])
+        #expect(objects.compactMap { $0["name"] as? String } == ["SIGWINCH", "SIGINT"])
+        #expect(objects.last?["reason"] as? String == "interrupted")
+    }
+
+    @Test func aTerminationEndsItToo() throws {
+        let demo = try Demo.talk(["lines"]) { demo in
+            demo.send("a\n")
+            demo.wait(for: "line")
+            demo.signal(SIGTERM)
+        }
+        #expect(demo.status == 143 && demo.output.contains("interrupted after 1 line"))
+    }
+
+    // MARK: A terminal
+
+    @Test func aTerminalIsReadLineByLine() throws {
+        let demo = try TerminalProgram("RunLoopDemo", ["lines", "--format", "json"])
+        for text in ["hello", "there"] {
+            demo.type("\(text)\n")
+            #expect(demo.waitUntilScreen(holds: "\"text\":\"\(text)\""))
+        }
+        demo.type("\u{04}")
+        #expect(demo.waitForEnd() == 0)
+        #expect(demo.screen.contains("\"lines\":2,\"reason\":\"end of input\""))
+    }
+
+    @Test func controlCAndANewSizeOfTheTerminalAreSignals() throws {
+        let demo = try TerminalProgram("RunLoopDemo", ["lines"])
+        #expect(demo.waitUntilScreen(holds: "what"))
+        demo.resize(rows: 30, columns: 100)
+        #expect(demo.waitUntilScreen(holds: "SIGWINCH") && demo.waitUntilScreen(holds: "100 columns and 30 rows"))
+        demo.type("\u{03}")
+        #expect(demo.waitForEnd() == 130)
+        #expect(demo.screen.contains("interrupted after 0 lines"))
+    }
+
+    /// A line wakes it in the background, which stops it; by the time it goes on, the shell has read the line. It must not
+    /// wait for another one then: Ctrl-C would not be heard.
+    @Test func whatSomebodyElseHasReadDoesNotHoldItUp() throws {
+        let script = """
+            set -m
+            "$0" lines & echo ready
+            until [ "$(cut -d ' ' -f 3 /proc/$!/stat)" = T ]; do :; done
+            read line; echo "the shell has read $line"
+            fg; echo "it ended with $?"
+            """
+        let shell = try TerminalProgram("/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path])
+        #expect(shell.waitUntilScreen(holds: "ready") && shell.waitUntilScreen(holds: "what"))
+        shell.type("this\n")
+        #expect(shell.waitUntilScreen(holds: "the shell has read this"))
+        shell.waitUntilAnotherIsInTheForeground()
+        shell.type("\u{03}")
+        #expect(shell.waitUntilScreen(holds: "it ended with 130"))
+        #expect(shell.waitForEnd() == 0)
+    }
+}
