@@ -25,6 +25,9 @@ enum Help {
 
             Without a subcommand it is '\(program) \(RunLoopDemo.commands[0].name)'.
 
+            Exit codes: 0 done, 1 failed, 64 the command line makes no sense, 65 the input is malformed, 66 it cannot be
+            read; after a signal 128 and its number, such as 130 after Ctrl-C.
+
             """
     }
 

@@ -1,9 +1,5 @@
 /// `RunLoopDemo rules`: methods that are limited from outside, and rules that outlive the program.
 struct RulesCommand: Command {
-    private enum Format: String, CaseIterable {
-        case text, json
-    }
-
     let name = "rules"
     let summary = "Limits a method from outside: for an object, for a class, and from one run to the next."
     let discussion = """
@@ -12,8 +8,9 @@ struct RulesCommand: Command {
 
         Rules for classes can be kept. With '--file' the first run saves its rule there, as JSON and in one step, and a
         later run finds it and applies it: run it twice. Without '--file' the program plays both runs: it keeps the rule
-        in a temporary file and starts itself a second time. A file with something else in it is one line on stderr and
-        exit code 65; the file, and the rules in force, are left alone.
+        in a temporary file and starts itself a second time.
+        A file with something else in it ends it with exit code 65, and is left alone. One that cannot be read is exit
+        code 66.
 
         With '--format json' each line is an object: "chapter" ("object", "class", "conflict", "predicate", "keep" or
         "again"), "t" (milliseconds of virtual time since the chapter began), "event" ("apply", "refused", "call",
@@ -21,11 +18,11 @@ struct RulesCommand: Command {
         """
     let options: [Option] = [
         .value("file", "PATH", "Where the rule is kept from run to run. Default: a temporary file."),
-        .value("format", "text|json", "For people, or for programs. Default: text."),
+        .format,
     ]
 
     func run(_ arguments: Arguments) throws -> ExitCode {
-        let format = try arguments.choice("format", default: Format.text)
+        let format = try arguments.format()
         let path = arguments.value(of: "file")
         if path == "" { throw UsageError("--file needs a path") }
         Interruption.heed(in: [.default])

@@ -9,7 +9,7 @@ struct RulesFile {
         let message: String
     }
 
-    struct Inaccessible: Error, CustomStringConvertible {
+    struct NotWritten: Error, CustomStringConvertible {
         let description: String
     }
 
@@ -23,7 +23,7 @@ struct RulesFile {
         } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
             return nil
         } catch let error as CocoaError {
-            throw Inaccessible(description: "cannot read \(path.debugDescription): \(reason(error))")
+            throw InputError("cannot read \(path.debugDescription): \(reason(error))")
         } catch {
             throw NoSnapshot(message: refusal(error))
         }
@@ -36,7 +36,7 @@ struct RulesFile {
         do {
             try encoder.encode(snapshot).write(to: URL(filePath: path), options: .atomic)
         } catch let error as CocoaError {
-            throw Inaccessible(description: "cannot write \(path.debugDescription): \(reason(error))")
+            throw NotWritten(description: "cannot write \(path.debugDescription): \(reason(error))")
         }
     }
 
