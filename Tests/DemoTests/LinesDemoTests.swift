@@ -109,6 +109,8 @@ import Testing
             demo.send("a\n")
             demo.wait(for: "line")
             demo.signal(SIGTERM)
+            // Its input goes on until then.
+            demo.wait(for: "interrupted after 1 line")
         }
         #expect(demo.status == 143 && demo.output.contains("interrupted after 1 line"))
     }
