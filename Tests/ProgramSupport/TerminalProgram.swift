@@ -87,14 +87,16 @@ package final class TerminalProgram {
     /// Reads what the program draws until that holds `text`. False when the program ends before.
     package func waitUntilScreen(holds text: String) -> Bool {
         while !screen.contains(text) {
-            guard readMore(for: -1) else { return false }
+            // Asked first: what it draws before its end is there by then.
+            let hasEnded = hasEnded
+            if !readMore(for: 20), hasEnded { return false }
         }
         return true
     }
 
     /// Waits until the terminal is that of another process group than the program's, which is a shell.
     package func waitUntilAnotherIsInTheForeground() {
-        while tcgetpgrp(keyboard) == processIdentifier { _ = readMore(for: 20) }
+        while tcgetpgrp(keyboard) == processIdentifier, !hasEnded { _ = readMore(for: 20) }
     }
 
     /// Waits for its end. Returns the exit code, or minus the signal that ended it.
@@ -105,6 +107,13 @@ package final class TerminalProgram {
         while readMore(for: 0) {}
         let signal = status & 0x7F
         return signal == 0 ? (status >> 8) & 0xFF : -signal
+    }
+
+    /// It is left to be waited for. The terminal does not tell, since it outlives the program.
+    private var hasEnded: Bool {
+        var status = siginfo_t()
+        waitid(P_PID, id_t(processIdentifier), &status, WEXITED | WNOHANG | WNOWAIT)
+        return status.si_signo == SIGCHLD
     }
 
     /// Forgets what was drawn.
