@@ -26,7 +26,22 @@ struct InputFile {
 struct InputError: Error, CustomStringConvertible {
     let description: String
 
-    init(_ description: String) { self.description = description }
+    fileprivate init(_ description: String) { self.description = description }
 
     fileprivate init(_ what: String, _ errno: Int32) { description = "\(what): \(String(cString: strerror(errno)))" }
+}
+
+/// All that is in a file; nil when there is none. (`Data(contentsOf:)` leaks its buffer when the file is empty.)
+func readFile(_ file: String) throws(InputError) -> [UInt8]? {
+    let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+    if descriptor < 0, errno == ENOENT { return nil }
+    guard descriptor >= 0 else { throw InputError("cannot read \(file.debugDescription)", errno) }
+    defer { close(descriptor) }
+    var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 12))
+    while true {
+        let count = read(descriptor, &piece, piece.count)
+        if count == 0 { return bytes }
+        if count > 0 { bytes += piece[..<count] }
+        if count < 0, errno != EINTR { throw InputError("cannot read \(file.debugDescription)", errno) }
+    }
 }

@@ -17,13 +17,9 @@ struct RulesFile {
 
     /// The snapshot; nil when there is no file.
     func read() throws -> ThrottleEngine.Snapshot? {
+        guard let bytes = try readFile(path) else { return nil }
         do {
-            let data = try Data(contentsOf: URL(filePath: path))
-            return try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data)
-        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
-            return nil
-        } catch let error as CocoaError {
-            throw InputError("cannot read \(path.debugDescription): \(reason(error))")
+            return try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: Data(bytes))
         } catch {
             throw NoSnapshot(message: refusal(error))
         }
