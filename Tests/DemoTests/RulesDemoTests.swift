@@ -73,7 +73,9 @@ import Testing
             let demo = try Demo.run("rules", "--file", path)
             #expect(demo.status == 65 && demo.output == "")
             #expect(demo.errors.split(separator: "\n").count == 1 && demo.errors.contains(path))
-            #expect(try String(contentsOfFile: path, encoding: .utf8) == content)
+            // Not `String(contentsOfFile:)`: it leaks when the file is empty.
+            let data = try FileHandle(forReadingFrom: URL(filePath: path)).readToEnd() ?? Data()
+            #expect(String(decoding: data, as: UTF8.self) == content)
         }
     }
 
