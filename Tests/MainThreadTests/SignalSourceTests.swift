@@ -42,6 +42,16 @@ import Testing
         #expect(program.lines.dropFirst() == ["blocked: false", "unchecked: 1", "checked: 1"])
     }
 
+    @Test func aThreadThatHasEndedTakesNoSignals() throws {
+        try expect("withoutInitialThread", ["heard: 1"])
+    }
+
+    @Test func aSignalForOneThreadIsHeardThere() throws { try expect("toOneThread", ["heard: 1"]) }
+
+    @Test func aHostIsToldOfASignalAndNothingElse() throws {
+        try expect("hosted", ["idle", "heard: 1", "idle", "then: "])
+    }
+
     @Test func whatCannotBeCaughtIsRefused() throws {
         let program = try play("numbers")
         #expect(program.lines.count == 7 && program.lines.allSatisfy { $0.contains("Invalid argument (EINVAL)") })

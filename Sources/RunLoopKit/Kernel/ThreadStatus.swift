@@ -8,7 +8,8 @@ struct ThreadStatus {
 
     func blocks(_ signal: Int32) -> Bool { blockedSignals >> UInt64(signal - 1) & 1 == 1 }
 
-    /// All threads that the process has now; none where there is no `/proc`. One that ends meanwhile is left out.
+    /// All threads that the process has now; none where there is no `/proc`. Those that have ended are left out, also the
+    /// initial one, whose zombie stays as long as its process.
     static var all: [ThreadStatus] { System.threadNumbers.compactMap(ThreadStatus.init(number:)) }
 
     private init?(number: Int32) {
@@ -18,6 +19,7 @@ struct ThreadStatus {
             let parts = line.split(separator: "\t", maxSplits: 1)
             if parts.count == 2 { fields[parts[0]] = parts[1] }
         }
+        guard let state = fields["State:"]?.first, !"ZX".contains(state) else { return nil }
         guard let blocked = fields["SigBlk:"].flatMap({ UInt64($0, radix: 16) }) else { return nil }
         self.number = number
         self.name = fields["Name:"].map(String.init) ?? "?"

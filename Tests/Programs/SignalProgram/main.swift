@@ -161,6 +161,62 @@ func restarts() throws {
     print(loop.run(mode: "last", until: .distantFuture), source.isValid, isBlocked(SIGUSR1))
 }
 
+/// What `/proc` says of one of this process's threads.
+func status(ofThread number: Int32) -> String {
+    let file = open("/proc/self/task/\(number)/status", O_RDONLY)
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    let count = read(file, &bytes, bytes.count)
+    return String(decoding: bytes[..<max(count, 0)], as: UTF8.self)
+}
+
+/// The initial thread has been given away, as `dispatchMain()` does, and is still there as a zombie that blocks nothing.
+func withoutInitialThread() throws -> Never {
+    let thread = try LoopThread(name: "other")
+    thread.perform {
+        while !status(ofThread: getpid()).contains("State:\tZ") { sched_yield() }
+        do {
+            let source = try makeSource("heard")
+            Loop.current.add(source, in: .default)
+            send(SIGUSR1)
+            Loop.current.run(mode: .default, until: .distantFuture, returnAfterSourceHandled: true)
+        } catch {
+            print(error)
+        }
+        exit(0)
+    }
+    pthread_exit(nil)
+}
+
+/// A signal for one thread is heard by a source in that thread's loop.
+func toOneThread() throws {
+    let source = try makeSource("heard")
+    let thread = try LoopThread(name: "other")
+    thread.loop.add(source, in: .default)
+    try thread.performAndWait {
+        pthread_kill(pthread_self(), SIGUSR1)
+        Loop.current.run(mode: .default, until: .distantFuture, returnAfterSourceHandled: true)
+    }
+}
+
+/// The descriptor of a hosted loop is readable when a signal has come, and quiet again when it has been told.
+func hosted() throws {
+    let source = try makeSource("heard")
+    loop.add(source, in: .default)
+    let descriptor = try loop.beginHosting()
+    func serve() -> String {
+        var results: [Loop.HostedResult] = []
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while poll(&request, 1, 0) > 0, results.count < 100 { results.append(loop.hostedPass()) }
+        return results.map { "\($0)" }.joined(separator: " ")
+    }
+    print(serve())
+    send(SIGUSR1)
+    print(serve())
+    print("then: \(serve())")
+    loop.endHosting()
+}
+
 // Whoever started this program may have had signals blocked, and blocked signals are inherited.
 var none = sigset_t()
 pthread_sigmask(SIG_SETMASK, &none, nil)
@@ -173,6 +229,9 @@ case "masks": try masks()
 case "threads": try threads()
 case "numbers": numbers()
 case "restarts": try restarts()
+case "withoutInitialThread": try withoutInitialThread()
+case "toOneThread": try toOneThread()
+case "hosted": try hosted()
 case "pending":
     let source = try makeSource("never")
     send(SIGUSR1)
