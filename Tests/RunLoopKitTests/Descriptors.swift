@@ -85,3 +85,37 @@ func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
 func openFile(_ path: String) -> Int32 { open(path, O_RDONLY | O_CLOEXEC) }
 
 func closeFile(_ descriptor: Int32) { close(descriptor) }
+
+extension Ends {
+    /// A TCP connection of this machine with itself.
+    static func connection() -> Ends {
+        #if canImport(Glibc)
+            let kind = Int32(SOCK_STREAM.rawValue)
+        #else
+            let kind = Int32(SOCK_STREAM)
+        #endif
+        let listener = socket(AF_INET, kind, 0)
+        defer { close(listener) }
+        precondition(listen(listener, 1) == 0, "an unbound listener gets a port of its own")
+        var address = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let writer = socket(AF_INET, kind, 0)
+        withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                precondition(getsockname(listener, $0, &size) == 0)
+                precondition(connect(writer, $0, size) == 0)
+            }
+        }
+        return Ends([accept(listener, nil, nil), writer])
+    }
+}
+
+func sendOutOfBand(_ socket: Int32) {
+    precondition(send(socket, "!", 1, Int32(MSG_OOB)) == 1)
+}
+
+/// Waits until out-of-band data has arrived.
+func waitUntilUrgent(_ socket: Int32) {
+    var request = pollfd(fd: socket, events: Int16(POLLPRI), revents: 0)
+    while poll(&request, 1, -1) < 0, errno == EINTR {}
+}

@@ -185,34 +185,40 @@ extension Loop {
         ///
         /// Except for exceptional conditions: for some files (`/proc/mounts`) to ask is to consume them.
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
-            let (watch, isArmed) = itemLock.withLock { (watched, armed) }
-            let wanted = PollEvents(interest)
-            guard isArmed else { return nil }
-            var found = events
-            if !isFresh {
-                found = System.readiness(of: watch, for: wanted)
-                if events.contains(.priority) { found.formUnion(events.intersection([.priority, .error])) }
+            itemLock.withLock {
+                guard armed else { return nil }
+                var found = events
+                if !isFresh {
+                    found = System.readiness(of: watched, for: PollEvents(wanted))
+                    if events.contains(.priority) { found.formUnion(events.intersection([.priority, .error])) }
+                }
+                found = wantedOnly(found)
+                return found.isEmpty ? nil : found
             }
-            found.formIntersection(wanted.union([.error, .hangUp]))
-            return found.isEmpty ? nil : found
         }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
-            guard let handler = beginCall() else { return false }
+            guard let (handler, wantedEvents) = beginCall(events) else { return false }
             if isOneShot { watchesChanged() }
-            handler(self, Readiness(events))
+            handler(self, Readiness(wantedEvents))
             endCall()
             return true
         }
 
-        /// Nil when the source was disarmed or invalidated at the last moment.
-        private func beginCall() -> Handler? {
+        /// Nil when the source was disarmed or invalidated, or its interest changed, at the last moment.
+        private func beginCall(_ events: PollEvents) -> (Handler, PollEvents)? {
             itemLock.withLock {
-                guard armed, let handler else { return nil }
+                let found = wantedOnly(events)
+                guard armed, !found.isEmpty, let handler else { return nil }
                 if isOneShot { armed = false }
                 activeCalls += 1
-                return handler
+                return (handler, found)
             }
+        }
+
+        /// The item's lock is held.
+        private func wantedOnly(_ events: PollEvents) -> PollEvents {
+            events.intersection(PollEvents(wanted).union([.error, .hangUp]))
         }
 
         private func endCall() {

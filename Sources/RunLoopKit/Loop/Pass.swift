@@ -20,7 +20,8 @@ extension Loop {
             ready = nextReady(in: run, polls: polls)  // 3.7
             informHost()
             ignoresWakeUps = true
-            if !polls { notify(.afterWaiting, in: mode) }  // 3.8
+            let isObserved = polls ? false : notify(.afterWaiting, in: mode)  // 3.8
+            if isObserved, case .port(let token, let events) = ready { ready = lookAgain(at: token, events, in: mode) }
         }
         ignoresWakeUps = true
         run.hasJustDrainedMainQueue = false
@@ -50,13 +51,15 @@ extension Loop {
     // MARK: Observers
 
     /// Calls the observers of an activity: those that are there now, in order. What they add comes at the next
-    /// activity; what they remove is still called, what they invalidate is not.
-    func notify(_ activity: Activity, in mode: ModeState) {
-        guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return }
+    /// activity; what they remove is still called, what they invalidate is not. Says whether there were any.
+    @discardableResult
+    func notify(_ activity: Activity, in mode: ModeState) -> Bool {
+        guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
         // The array is a snapshot that costs nothing unless somebody changes the original.
         for observer in lock.withLock({ mode.observers }) where observer.wants(activity) {
             loopIsCallingOutToAnObserver(observer, activity)
         }
+        return true
     }
 
     // MARK: Blocks

@@ -18,6 +18,9 @@ struct ReadyList {
         let events: PollEvents
         /// Whether the report was the last thing that happened: an older one may have become untrue.
         fileprivate(set) var isFresh = false
+
+        /// For what somebody may have dealt with since it was reported.
+        static func old(_ token: UInt64, _ events: PollEvents) -> Entry { Entry(token: token, events: events) }
     }
 
     private var entries: [Entry] = []

@@ -54,6 +54,12 @@ extension Loop {
         }
     }
 
+    /// What is left of a source's readiness after observers have been called, who may have read what it is about, run the
+    /// loop nested, or changed what the source waits for.
+    func lookAgain(at token: UInt64, _ events: PollEvents, in mode: ModeState) -> Ready {
+        lock.withLock { work(behind: .old(token, events), in: mode) }.map { .port(token, $0) } ?? .nothing
+    }
+
     /// What a version-1 source has to handle; nil when it has nothing, or has left. The lock is held.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
         mode.ports.source(for: entry.token)?.workBehind(entry.events, isFresh: entry.isFresh)

@@ -1,0 +1,209 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// What happens between the kernel's report and the handler's call, and while a handler runs.
+@Suite struct FileDescriptorLastMomentTests {
+    private typealias Source = Loop.FileDescriptorSource
+
+    // MARK: Observers come between
+
+    @Test func whatAnAfterWaitingObserverHasReadIsNotReported() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let calls = Count()
+        loop.add(try Source(pipe.reader) { _, _ in calls.up() }, in: .default)
+        loop.add(Loop.Observer(.afterWaiting, repeats: false) { _, _ in _ = pipe.take() }, in: .default)
+        pipe.send("a")
+        #expect(loop.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true) == .timedOut)
+        #expect(calls.value == 0)
+    }
+
+    @Test func whatARunNestedInAnObserverHasServedIsNotReportedAgain() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let log = Log<String?>()
+        loop.add(try Source(pipe.reader) { _, _ in log.add(pipe.take()) }, in: .default)
+        loop.add(
+            Loop.Observer(.afterWaiting, repeats: false) { _, _ in Loop.current.run(mode: .default, for: .zero) },
+            in: .default)
+        pipe.send("a")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["a"])
+    }
+
+    @Test func anInterestThatAnObserverChangesDecidesWhatIsReported() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let sockets = Ends.sockets()
+        let log = Log<Source.Readiness>()
+        let source = try Source(sockets.reader, interest: [.read, .write]) { source, ready in
+            log.add(ready)
+            source.disarm()
+        }
+        loop.add(source, in: .default)
+        loop.add(Loop.Observer(.afterWaiting, repeats: false) { _, _ in source.interest = .read }, in: .default)
+        sockets.send("a")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [.readable])
+    }
+
+    /// What is not reported because nobody wants it any more is not spent: an edge comes again with the interest.
+    @Test func anEdgeThatWasNotWantedComesAgainWithTheInterest() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let calls = Count()
+        let source = try Source(pipe.reader, trigger: .edge) { _, _ in calls.up() }
+        loop.add(source, in: .default)
+        loop.add(Loop.Observer(.afterWaiting, repeats: false) { _, _ in source.interest = [] }, in: .default)
+        pipe.send("a")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(calls.value == 0)
+        source.interest = .read
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(calls.value == 1)
+    }
+
+    // MARK: Fetched and not served
+
+    /// The rest of what was fetched names sources by more than their place.
+    @Test func aFetchedReportOfASourceThatHasLeftIsForNobody() throws {
+        let (one, _) = Loop.inVirtualTime()
+        let (two, _) = Loop.inVirtualTime()
+        let pipes = [Ends.pipe(), Ends.pipe()]
+        let idle = Ends.pipe()
+        let log = Log<String>()
+        let other = LoopBound<Source?>(nil, on: one)
+        let first = try Source(pipes[0].reader) { _, _ in
+            log.add("first \(pipes[0].take() ?? "nothing")")
+            guard let moved = other.value else { return }
+            one.remove(moved, in: .default)
+            // Takes its place in the table of sources, and is not ready.
+            one.add(try! Source(idle.reader) { _, _ in log.add("wrong") }, in: .default)
+            two.add(moved, in: .default)
+            other.value = nil
+        }
+        let second = try Source(pipes[1].reader) { _, _ in
+            log.add("second in \(Loop.current === two ? "two" : "one") \(pipes[1].take() ?? "nothing")")
+        }
+        other.value = second
+        for (source, pipe) in zip([first, second], pipes) {
+            one.add(source, in: .default)
+            pipe.send("a")
+        }
+        one.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["first a"])
+        two.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["first a", "second in two a"])
+        first.invalidate()
+    }
+
+    @Test func anEdgeFetchedAndNotServedIsServedByTheNextRun() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipes = (0..<3).map { _ in Ends.pipe() }
+        let log = Log<Int>()
+        for (index, pipe) in pipes.enumerated() {
+            let source = try Source(pipe.reader, trigger: .edge) { _, _ in
+                log.add(index)
+                Loop.current.stop()
+            }
+            loop.add(source, in: .default)
+            loop.add(source, in: "other")
+            pipe.send("a")
+        }
+        loop.run(mode: .default, for: .seconds(1))
+        // Each mode has an edge of its own.
+        for _ in 0..<4 { loop.run(mode: "other", for: .seconds(1)) }
+        for _ in 0..<3 { loop.run(mode: .default, for: .seconds(1)) }
+        #expect(log.entries == [0, 0, 1, 2, 1, 2])
+    }
+
+    // MARK: While the handler runs
+
+    @Test func aOneShotSourceRearmedDuringItsHandlerReportsAgain() throws {
+        let thread = try LoopThread()
+        let pipe = Ends.pipe()
+        let (begun, rearmed, calls) = (Gate(), Gate(), Count())
+        let source = try Source(pipe.reader, isOneShot: true) { _, _ in
+            calls.up()
+            begun.open()
+            rearmed.wait()
+        }
+        thread.loop.add(source, in: .default)
+        pipe.send("a")
+        begun.wait()
+        #expect(!source.isArmed)
+        source.rearm()
+        rearmed.open()
+        spin(until: calls.value == 2)
+        #expect(!source.isArmed)
+    }
+
+    @Test func anOwnedDescriptorStaysOpenUntilTheOutermostCallHasReturned() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        pipe.isWriterGone = true
+        let log = Log<Bool>()
+        let calls = Count()
+        let source = try Source(owning: pipe.writer, interest: .write) { source, _ in
+            if calls.up() == 1 {
+                Loop.current.run(mode: .default, for: .zero)
+            } else {
+                source.invalidate()
+            }
+            log.add(isOpen(source.descriptor))
+        }
+        loop.add(source, in: .default)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [true, true])
+        #expect(source.descriptor == -1 && pipe.take() == "")
+    }
+
+    @Test func aSourceThatLeavesItsLoopInItsHandlerAndGoesClosesItsDescriptorOnce() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        pipe.isWriterGone = true
+        weak var gone: Source?
+        try {
+            let source = try Source(owning: pipe.writer, interest: .write) { source, _ in
+                Loop.current.remove(source, in: .default)
+            }
+            gone = source
+            loop.add(source, in: .default)
+        }()
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(gone == nil && pipe.take() == "")
+        // Whoever has the number now keeps it.
+        let next = openFile("/dev/null")
+        loop.run(mode: .default, for: .zero)
+        #expect(isOpen(next))
+        closeFile(next)
+    }
+
+    // MARK: Exceptional conditions
+
+    @Test func outOfBandDataIsReportedToWhoWantsIt() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let connection = Ends.connection()
+        let log = Log<Source.Readiness>()
+        let urgent = try Source(connection.reader, interest: .priority) { source, ready in
+            log.add(ready)
+            source.disarm()
+        }
+        loop.add(urgent, in: .default)
+        connection.send("a")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries.isEmpty)
+        // Twice: alone, and behind something else that was reported at the same time.
+        sendOutOfBand(connection.writer)
+        waitUntilUrgent(connection.reader)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [.priority])
+        let before = try Loop.PortSource { _ in }
+        loop.add(before, in: "other")
+        loop.add(urgent, in: "other")
+        urgent.rearm()
+        before.send()
+        loop.run(mode: "other", for: .seconds(1))
+        #expect(log.entries == [.priority, .priority])
+    }
+}
