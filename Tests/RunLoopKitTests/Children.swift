@@ -51,3 +51,13 @@ func isZombie(_ number: Int32) -> Bool {
     var info = siginfo_t()
     return waitid(P_PID, id_t(number), &info, Int32(WEXITED | WNOWAIT | WNOHANG)) == 0
 }
+
+/// Stops a child, as Ctrl-Z does, and waits until it has.
+func suspend(_ number: Int32) {
+    kill(number, SIGSTOP)
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(number), &info, Int32(WSTOPPED | WNOWAIT)) < 0, errno == EINTR {}
+}
+
+/// Ends a child by SIGKILL.
+func end(_ number: Int32) { kill(number, SIGKILL) }

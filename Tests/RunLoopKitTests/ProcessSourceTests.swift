@@ -97,6 +97,31 @@ import Testing
         #expect(log.entries == [.unknown])
     }
 
+    @Test func aStoppedChildHasNotEnded() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let child = Child.waiting(then: "exit 0")
+        let log = Log<Loop.ProcessSource.Exit>()
+        loop.add(try Source(child.number) { _, exit in log.add(exit) }, in: .default)
+        suspend(child.number)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+        #expect(log.entries.isEmpty)
+        end(child.number)
+        waitForEnd(of: child.number)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [.signalled(9, coreDumped: false)])
+    }
+
+    @Test func ofTwoThatReapOneLearnsHowItEnded() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let child = Child.waiting(then: "exit 6")
+        let log = Log<Loop.ProcessSource.Exit>()
+        for _ in 0..<2 { loop.add(try Source(child.number) { _, exit in log.add(exit) }, in: .default) }
+        child.goOn()
+        waitForEnd(of: child.number)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(log.entries == [.exited(6), .unknown])
+    }
+
     @Test func invalidatingReapsNothingAndReleasesTheHandler() throws {
         let child = Child.waiting(then: "exit 0")
         weak var captured: Count?

@@ -1,0 +1,91 @@
+import Testing
+
+@testable import RunLoopKit
+
+private let bothTriggers = Host.Trigger.allCases
+
+/// Each kind of source in a loop that somebody else runs: told of everything, and quiet when there is nothing.
+@Suite struct InputHostingTests {
+    @Test(arguments: bothTriggers) private func aPartialReadIsComeBackTo(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let log = Log<String>()
+        let source = try Loop.FileDescriptorSource(pipe.reader) { _, _ in log.add(pipe.take(2) ?? "nothing") }
+        loop.add(source, in: .default)
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        for text in ["abcde", "fg"] {
+            pipe.send(text)
+            host.serve()
+        }
+        #expect(log.entries == ["ab", "cd", "e", "fg"])
+        #expect(!host.isReadable && host.results.last == .idle)
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers) private func anEdgeThatNobodyReadsKeepsNoHostBusy(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let calls = Count()
+        let source = try Loop.FileDescriptorSource(pipe.reader, trigger: .edge) { _, _ in calls.up() }
+        loop.add(source, in: .default)
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        for count in 1...3 {
+            pipe.send("a")
+            host.serve()
+            #expect(calls.value == count && !host.isReadable)
+        }
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers) private func aChangeBetweenPassesIsNoticed(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        pipe.send("a")
+        let calls = Count()
+        let source = try Loop.FileDescriptorSource(pipe.reader, interest: [], isOneShot: true) { _, _ in calls.up() }
+        loop.add(source, in: .default)
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        #expect(calls.value == 0)
+        source.interest = .read
+        host.serve()
+        #expect(calls.value == 1 && !host.isReadable)
+        try onThreadOfItsOwn { source.rearm() }
+        host.serve()
+        #expect(calls.value == 2 && !host.isReadable)
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers) private func messagesBeyondAPassesShareAreComeBackTo(_ trigger: Host.Trigger) throws
+    {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let port = try Loop.MessagePort<Int> { log.add($0) }
+        loop.add(port, in: .default)
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        let count = 2 * Loop.MessagePort<Int>.messagesPerPass + 1
+        try onThreadOfItsOwn { for number in 0..<count { port.send(number) } }
+        #expect(host.serve() == 3)
+        #expect(log.entries == Array(0..<count))
+        #expect(!host.isReadable && host.results.last == .idle)
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers) private func anExitIsTold(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let child = Child.waiting(then: "exit 4")
+        let log = Log<Loop.ProcessSource.Exit>()
+        loop.add(try Loop.ProcessSource(child.number) { _, exit in log.add(exit) }, in: .default)
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        child.goOn()
+        waitForEnd(of: child.number)
+        host.serve()
+        #expect(log.entries == [.exited(4)])
+        #expect(!host.isReadable && host.results.last == .finished)
+        loop.endHosting()
+    }
+}

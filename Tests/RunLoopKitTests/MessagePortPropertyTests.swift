@@ -1,0 +1,148 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Whatever handlers do: all messages are handled, each once, in order, and the loop does not sleep on one.
+@Suite struct MessagePortPropertyTests {
+    private struct Random {
+        var state: UInt64
+
+        mutating func below(_ limit: UInt64) -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return (state >> 33) % limit
+        }
+    }
+
+    private final class World: @unchecked Sendable {
+        let loop = Loop(clock: VirtualClock())
+        let modes: [Loop.Mode] = [.default, "other"]
+        var port: Loop.MessagePort<Int>?
+        var random: Random
+        var (sent, handled, depth) = (0, 0, 0)
+        var isInOrder = true
+
+        init(_ seed: UInt64) { random = Random(state: seed) }
+
+        func send(_ count: UInt64) {
+            for _ in 0..<count {
+                if port!.send(sent) { sent += 1 }
+            }
+        }
+
+        func handle(_ number: Int) {
+            if number != handled { isInOrder = false }
+            handled += 1
+            act()
+        }
+
+        func act() {
+            let mode = modes[Int(random.below(2))]
+            switch random.below(12) {
+            case 0, 1: if sent < 400 { send(random.below(4)) }
+            case 2: if sent < 400 { send(70) }
+            case 3, 4: nest { self.loop.run(mode: mode, for: .zero) }
+            case 5: nest { self.loop.run(mode: mode, for: .zero, returnAfterSourceHandled: true) }
+            case 6: loop.stop()
+            case 7: loop.remove(port!, in: mode)
+            case 8, 9: loop.add(port!, in: mode)
+            default: break
+            }
+        }
+
+        private func nest(_ body: () -> Void) {
+            guard depth < 3 else { return }
+            depth += 1
+            body()
+            depth -= 1
+        }
+    }
+
+    @Test func nothingIsLostOrLeftBehindWhateverHandlersDo() throws {
+        for seed in 1...400 as ClosedRange<UInt64> {
+            let world = World(seed)
+            let port = try Loop.MessagePort<Int> { world.handle($0) }
+            world.port = port
+            world.loop.add(Loop.Observer([.beforeWaiting, .afterWaiting]) { _, _ in world.act() }, in: .default)
+            for _ in 0..<20 {
+                world.send(world.random.below(5))
+                world.loop.run(mode: world.modes[Int(world.random.below(2))], for: .seconds(1))
+            }
+            let mode = world.modes[Int(world.random.below(2))]
+            world.loop.add(port, in: mode)
+            var runs = 0
+            while port.waitingCount > 0, runs < 2000 {
+                world.loop.add(port, in: mode)
+                world.loop.run(mode: mode, for: .seconds(1))
+                runs += 1
+            }
+            #expect(world.isInOrder && world.handled == world.sent && port.waitingCount == 0, "seed \(seed)")
+            port.invalidate()
+            world.port = nil
+            world.loop.end()
+        }
+    }
+
+    // MARK: Messages with an end of their own
+
+    /// Sends to its port as it goes.
+    private final class Parting: @unchecked Sendable {
+        let port: Loop.MessagePort<Parting?>
+        let answers: Log<Bool>
+
+        init(_ port: Loop.MessagePort<Parting?>, _ answers: Log<Bool>) { (self.port, self.answers) = (port, answers) }
+
+        deinit { answers.add(port.send(nil)) }
+    }
+
+    @Test func aMessageMaySendAsItGoes() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let handled = Log<Bool>()
+        let answers = Log<Bool>()
+        let port = try Loop.MessagePort<Parting?> { handled.add($0 != nil) }
+        loop.add(port, in: .default)
+        port.send(Parting(port, answers))
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(handled.entries == [true, false] && answers.entries == [true])
+        // Dropped while it waits, and refused.
+        port.send(Parting(port, answers))
+        port.invalidate()
+        #expect(answers.entries == [true, false])
+        #expect(!port.send(Parting(port, answers)))
+        #expect(answers.entries == [true, false, false] && handled.entries.count == 2)
+    }
+
+    /// What was accepted has been handled or dropped, and nothing is accepted afterwards.
+    @Test func sendersThatRaceWithTheEndLeaveNothingBehind() throws {
+        for _ in 0..<50 {
+            let thread = try LoopThread()
+            let (alive, handled, accepted) = (Count(), Count(), Count())
+            final class Message: Sendable {
+                let alive: Count
+                init(_ alive: Count) { self.alive = alive }
+                deinit { alive.upBy(-1) }
+            }
+            let port = try Loop.MessagePort<Message> { _ in handled.up() }
+            thread.loop.add(port, in: .default)
+            let senders = try (0..<2).map { _ in
+                let sender = try LoopThread()
+                sender.perform {
+                    while true {
+                        alive.up()
+                        guard port.send(Message(alive)) else { break }
+                        accepted.up()
+                    }
+                }
+                return sender
+            }
+            spin(until: accepted.value > 20)
+            port.invalidate()
+            for sender in senders {
+                sender.stop()
+                sender.join()
+            }
+            thread.stop()
+            thread.join()
+            #expect(alive.value == 0 && handled.value <= accepted.value && port.waitingCount == 0)
+        }
+    }
+}
