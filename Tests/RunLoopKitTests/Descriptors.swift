@@ -119,3 +119,36 @@ func waitUntilUrgent(_ socket: Int32) {
     var request = pollfd(fd: socket, events: Int16(POLLPRI), revents: 0)
     while poll(&request, 1, -1) < 0, errno == EINTR {}
 }
+
+func closesOnExec(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0 }
+
+/// A file on which this process holds a POSIX lock.
+final class LockedFile {
+    let descriptor: Int32
+
+    init() {
+        var path = Array("/tmp/RunLoopKit-XXXXXX".utf8CString)
+        descriptor = mkstemp(&path)
+        unlink(path)
+        var lock = LockedFile.wholeFile
+        precondition(fcntl(descriptor, F_SETLK, &lock) == 0)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Asked through an open file of its own, as another process would: one's own locks are never in one's way.
+    var isLocked: Bool {
+        let other = open("/proc/self/fd/\(descriptor)", O_RDWR | O_CLOEXEC)
+        defer { close(other) }
+        var lock = LockedFile.wholeFile
+        let getOpenFileLock: Int32 = 36  // F_OFD_GETLK
+        precondition(fcntl(other, getOpenFileLock, &lock) == 0)
+        return lock.l_type != Int16(F_UNLCK)
+    }
+
+    private static var wholeFile: flock {
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        return lock
+    }
+}

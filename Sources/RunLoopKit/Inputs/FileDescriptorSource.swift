@@ -23,7 +23,8 @@ extension Loop {
     /// given to another file behind the source's back, nobody is woken for the wrong one. It costs a second descriptor
     /// for each source, and it keeps the file open until the source is invalidated: invalidate before closing, or the
     /// other end of a connection will not notice. An owned one (`init(owning:…)`) needs no duplicate, and is closed by the
-    /// source. The descriptor's flags are left alone: whether reading can block is for you to say.
+    /// source. When a duplicate is closed the process loses its POSIX locks (`fcntl`) on the file, if it has any; those of
+    /// `flock` stay. The descriptor's flags are left alone: whether reading can block is for you to say.
     ///
     /// **Threads and lifetime.** A source can be in several modes, but only in one loop at a time. Everything may be
     /// called from any thread. Having it in its mode keeps a loop alive, also while it is disarmed.
@@ -87,13 +88,9 @@ extension Loop {
             _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             handler: @escaping Handler
         ) throws(LoopError) {
+            // Before there is a duplicate: to close one gives up the process's POSIX locks on the file.
+            try System.checkCanBeWatched(descriptor)
             let duplicate = try System.duplicate(descriptor)
-            do {
-                try System.checkCanBeWatched(duplicate, as: descriptor)
-            } catch {
-                System.close(duplicate)
-                throw error
-            }
             self.init(descriptor, watched: duplicate, interest, trigger, isOneShot, handler)
         }
 
@@ -112,7 +109,7 @@ extension Loop {
             owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             handler: @escaping Handler
         ) throws(LoopError) {
-            try System.checkCanBeWatched(descriptor, as: descriptor)
+            try System.checkCanBeWatched(descriptor)
             self.init(descriptor, watched: descriptor, interest, trigger, isOneShot, handler)
         }
 

@@ -93,8 +93,8 @@ enum System {
         event.events = events.rawValue
         event.data.u64 = token
         if epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 { return }
-        guard errno == EEXIST else { throw LoopError(call: "epoll_ctl") }
-        try check("epoll_ctl", epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event))
+        guard errno == EEXIST else { throw LoopError(call: "epoll_ctl(\(descriptor))") }
+        try check("epoll_ctl(\(descriptor))", epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event))
     }
 
     /// Takes a descriptor out of an epoll set. One that has left already is no error.
@@ -363,14 +363,14 @@ extension System {
         try check("fcntl(\(descriptor), F_DUPFD_CLOEXEC)", fcntl(descriptor, F_DUPFD_CLOEXEC, 0))
     }
 
-    /// Throws if the descriptor, which the caller knows by `name`, cannot be watched. There is no call that only asks, so
-    /// it is put into an epoll set that is thrown away.
-    static func checkCanBeWatched(_ descriptor: Descriptor, as name: Descriptor) throws(LoopError) {
+    /// Throws if a descriptor cannot be watched. There is no call that only asks, so it is put into an epoll set that is
+    /// thrown away.
+    static func checkCanBeWatched(_ descriptor: Descriptor) throws(LoopError) {
         let epoll = try makeEpoll()
         defer { close(epoll) }
         var event = epoll_event()
         guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) < 0 else { return }
-        let call = "epoll_ctl(\(name))"
+        let call = "epoll_ctl(\(descriptor))"
         guard errno == EPERM else { throw LoopError(call: call) }
         throw LoopError(
             call: call, code: EPERM,
