@@ -57,6 +57,29 @@ import Testing
         ours.join()
     }
 
+    @Test func aProcessOfTheirsIsWatchedWithoutTakingItsStatusAway() throws {
+        let theirs = Process()
+        theirs.executableURL = URL(filePath: "/bin/sh")
+        theirs.arguments = ["-c", "read line; exit 7"]
+        let input = Pipe()
+        theirs.standardInput = input
+        try theirs.run()
+        let ours = try LoopThread(name: "ours")
+        let exits = Mutex<[Loop.ProcessSource.Exit]>([])
+        let isTold = DispatchSemaphore(value: 0)
+        let source = try Loop.ProcessSource(theirs.processIdentifier, reaping: false) { _, exit in
+            exits.withLock { $0.append(exit) }
+            isTold.signal()
+        }
+        ours.loop.add(source, in: .default)
+        try input.fileHandleForWriting.close()
+        theirs.waitUntilExit()
+        isTold.wait()
+        #expect(theirs.terminationStatus == 7)
+        // Unknown, when Foundation was faster.
+        #expect([[.exited(7)], [.unknown]].contains(exits.withLock { $0 }))
+    }
+
     @Test func theirTimersAndOursFireSideBySide() async throws {
         let theirs = FoundationThread()
         let ours = try LoopThread(name: "ours")

@@ -48,6 +48,18 @@ import Testing
 
     @Test func aSignalForOneThreadIsHeardThere() throws { try expect("toOneThread", ["heard: 1"]) }
 
+    @Test func programsInheritBlockedSignals() throws {
+        try expect("inherited", ["SigBlk:\t0000000000000200", "SigBlk:\t0000000000000000"])
+    }
+
+    @Test func aChildsEndIsASignalAndAnExit() throws {
+        try expect("children", ["SIGCHLD: 1", "exited with 3", "finished"])
+    }
+
+    @Test func anExitIsToldAlsoWhenChildrenAreIgnored() throws {
+        try expect("ignoredChildren", ["timedOut", "ended, nobody knows how", "finished"])
+    }
+
     @Test func aHostIsToldOfASignalAndNothingElse() throws {
         try expect("hosted", ["idle", "heard: 1", "idle", "then: "])
     }

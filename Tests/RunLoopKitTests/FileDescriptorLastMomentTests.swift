@@ -97,6 +97,19 @@ import Testing
         first.invalidate()
     }
 
+    @Test func aTokenNamesNobodyOnceItsSourceHasLeft() throws {
+        let pipe = Ends.pipe()
+        let sources = try (0..<2).map { _ in try Source(pipe.reader) { _, _ in } }
+        var table = PortTable()
+        let first = table.insert(sources[0])
+        table.remove(sources[0])
+        let second = table.insert(sources[1])
+        #expect(table.source(for: first) == nil && table.source(for: second) === sources[1])
+        table.remove(sources[1])
+        let again = table.insert(sources[1])
+        #expect(table.source(for: second) == nil && table.source(for: again) === sources[1])
+    }
+
     @Test func anEdgeFetchedAndNotServedIsServedByTheNextRun() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipes = (0..<3).map { _ in Ends.pipe() }
@@ -205,5 +218,15 @@ import Testing
         before.send()
         loop.run(mode: "other", for: .seconds(1))
         #expect(log.entries == [.priority, .priority])
+    }
+
+    /// For some files to ask is to consume the answer, so the kernel's report is believed.
+    @Test func anOldReportOfAnExceptionalConditionIsBelieved() throws {
+        let pipe = Ends.pipe()
+        let source = try Source(pipe.reader, interest: [.read, .priority]) { _, _ in }
+        #expect(source.workBehind([.priority, .error], isFresh: false) == [.priority, .error])
+        #expect(source.workBehind([.read, .error], isFresh: false) == nil)
+        source.interest = .read
+        #expect(source.workBehind([.priority], isFresh: false) == nil)
     }
 }

@@ -129,6 +129,11 @@ import Testing
         single.send(1)
         loop.run(mode: .default, for: .zero)
         #expect(single.waitingCount == 0 && System.drain(eventFD: single.watches[0].descriptor) == 1)
+        // A pass that takes one and leaves others makes an edge for them, and only one.
+        let share = Loop.MessagePort<Int>.messagesPerPass
+        for number in 0..<(2 * share) { single.send(number) }
+        while single.waitingCount > 0 { loop.run(mode: .default, for: .zero) }
+        #expect(System.drain(eventFD: single.watches[0].descriptor) == 3, "of the first send and two passes")
     }
 
     // MARK: Nothing is lost

@@ -217,6 +217,59 @@ func hosted() throws {
     loop.endHosting()
 }
 
+/// Runs a program to its end; what it prints comes between what this one does.
+func spawn(_ words: [String], unblocking: Bool = false) -> Int32 {
+    fflush(nil)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    if unblocking {
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    }
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var child: pid_t = 0
+    precondition(posix_spawn(&child, words[0], nil, &attributes, &arguments, environ) == 0)
+    return child
+}
+
+/// Programs inherit what is blocked, unless they are started without.
+func inherited() throws {
+    let source = try makeSource("never")
+    for unblocking in [false, true] {
+        let child = spawn(["/bin/grep", "SigBlk", "/proc/self/status"], unblocking: unblocking)
+        waitpid(child, nil, 0)
+    }
+    withExtendedLifetime(source) {}
+}
+
+/// A child's end is told by its process source and, as SIGCHLD, by a signal source.
+func children() throws {
+    let signals = try Source(SIGCHLD) { _, arrivals in print("SIGCHLD: \(arrivals.count)") }
+    loop.add(signals, in: .default)
+    let child = spawn(["/bin/sh", "-c", "exit 3"])
+    let process = try Loop.ProcessSource(child) { _, exit in print(exit) }
+    loop.add(process, in: "processes")
+    loop.run(mode: .default, until: .distantFuture, returnAfterSourceHandled: true)
+    print(loop.run(mode: "processes", until: .distantFuture))
+}
+
+/// While SIGCHLD is ignored the kernel itself waits for children.
+func ignoredChildren() throws {
+    signal(SIGCHLD, SIG_IGN)
+    let gate = UnsafeMutablePointer<Int32>.allocate(capacity: 2)
+    precondition(pipe(gate) == 0)
+    let child = spawn(["/bin/sh", "-c", "read line <&\(gate[0])"])
+    let process = try Loop.ProcessSource(child) { _, exit in print(exit) }
+    loop.add(process, in: "processes")
+    print(loop.run(mode: "processes", for: .zero))
+    write(gate[1], "\n", 1)
+    print(loop.run(mode: "processes", until: .distantFuture))
+}
+
 // Whoever started this program may have had signals blocked, and blocked signals are inherited.
 var none = sigset_t()
 pthread_sigmask(SIG_SETMASK, &none, nil)
@@ -232,6 +285,9 @@ case "restarts": try restarts()
 case "withoutInitialThread": try withoutInitialThread()
 case "toOneThread": try toOneThread()
 case "hosted": try hosted()
+case "inherited": try inherited()
+case "children": try children()
+case "ignoredChildren": try ignoredChildren()
 case "pending":
     let source = try makeSource("never")
     send(SIGUSR1)
