@@ -5,10 +5,13 @@ extension Loop {
     /// Use it to read and write without waiting: the handler is called when the descriptor is ready, and told for what.
     ///
     /// ```swift
-    /// let source = try Loop.FileDescriptorSource(socket) { source, ready in
+    /// var ends: [Int32] = [-1, -1]
+    /// guard pipe(&ends) == 0 else { … }
+    /// let source = try Loop.FileDescriptorSource(owning: ends[0]) { source, ready in
     ///     var bytes = [UInt8](repeating: 0, count: 4096)
     ///     let count = read(source.descriptor, &bytes, bytes.count)
-    ///     if count <= 0 { source.invalidate() }  // the other end has hung up
+    ///     // At the end, or broken; but not if there is nothing to read after all, or a signal came.
+    ///     if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { source.invalidate() }
     /// }
     /// Loop.current.add(source, in: .default)
     /// ```

@@ -20,9 +20,10 @@ extension Loop {
     /// that is pending then takes its ordinary way. Programs that are started inherit blocked signals too: unblock
     /// them there (`POSIX_SPAWN_SETSIGMASK`).
     ///
-    /// **Two sources for one signal** both hear it; what one of them has found, the others keep until they tell it. Signals that come while no loop runs with a source in its mode wait in the
-    /// kernel, which remembers an ordinary signal only once however often it is sent. While a source waits, `sigaction`
-    /// handlers for its signal are not called, and a signal that is ignored is reported all the same.
+    /// **Two sources for one signal** both hear it: each source reports every arrival, whichever of them read it.
+    /// Signals that come while no loop runs with a source in its mode wait in the kernel, which remembers an ordinary
+    /// signal only once however often it is sent. While a source waits, `sigaction` handlers for its signal are not
+    /// called, and a signal that is ignored is reported all the same.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS come here only when
     /// somebody sent them; an actual fault ends the process, blocked or not. A signal sent to one thread (`pthread_kill`)

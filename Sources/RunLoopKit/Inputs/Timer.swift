@@ -15,6 +15,9 @@ extension Loop {
     /// Loop.current.add(timer, in: .default)
     /// ```
     ///
+    /// The handler is `@Sendable`. On `Loop.main` it runs on the main actor's thread: to touch that actor's state,
+    /// write `MainActor.assumeIsolated { count += 1 }`. For an actor's own loop there is `isolation:`.
+    ///
     /// It counts on the loop's clock, which stands still while the machine is in suspend, unless made for another
     /// `TimeBase`.
     ///

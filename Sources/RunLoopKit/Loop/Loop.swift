@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// Every thread has one, `Loop.current`, made when first asked for. A loop does nothing until its thread runs it; then
 /// it goes through passes, sleeping between them until a source, a timer or a posted block needs it, and returns when
-/// it is stopped, when the time is up, or when nothing is left that could ever happen. What belongs to which *mode*
-/// decides what a run looks at. CF: `CFRunLoop`.
+/// it is stopped, when the time is up, or when nothing is left that could ever happen, which on `Loop.main`, since it
+/// serves the main queue, is never. What belongs to which *mode* decides what a run looks at. CF: `CFRunLoop`.
 ///
 /// ```swift
 /// let loop = Loop.current
@@ -15,7 +15,8 @@ import Synchronization
 ///
 /// **Threads.** Everything here may be called from any thread but for `run`, which belongs to the loop's own, and traps
 /// elsewhere. Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate,
-/// also themselves; run the loop, nested; stop it.
+/// also themselves; run the loop, nested; stop it. They are `@Sendable`: see `Loop.main` for those that touch the main
+/// actor's state, and `Timer.init(after:repeating:tolerance:isolation:handler:)` for those that touch another actor's.
 ///
 /// **Lifetime.** A loop retains the items in it. When its thread ends the loop ends too: its items leave it, sources'
 /// cancel handlers run, posted blocks that never ran are dropped, and its descriptors are closed. An ended loop refuses
@@ -122,7 +123,8 @@ public final class Loop: @unchecked Sendable {
     /// `CFRunLoopGetCurrent`.
     ///
     /// Cheap, but not free: keep it in a constant where it is needed often. Never nil, and never fails: a loop that has
-    /// not run owns no descriptors.
+    /// not run owns no descriptors. After an `await` a task may be on another thread, and this be that thread's loop,
+    /// which nobody runs; so also in a `main.swift` with an `await` at top level. Use a `LoopThread` there.
     public static var current: Loop { ThreadLoops.current.loop }
 
     /// The loop of the process's initial thread. From any thread; made on first use, so not first in a signal handler.
@@ -131,9 +133,19 @@ public final class Loop: @unchecked Sendable {
     /// libdispatch, which Swift concurrency brings along, a run in a common mode therefore never finishes for lack of
     /// work: stop it, or give it a time limit. CF: `CFRunLoopGetMain`.
     ///
+    /// Handlers are `@Sendable`, and here they run on the main actor's thread. To touch the main actor's state, such as
+    /// the variables of `main.swift`, say so:
+    ///
+    /// ```swift
+    /// var count = 0
+    /// let timer = Loop.Timer(every: .seconds(1)) { _ in MainActor.assumeIsolated { count += 1 } }
+    /// Loop.main.add(timer, in: .common)
+    /// ```
+    ///
     /// Somebody has to run it, or host it (`beginHosting(_:)`). In a program that has given the initial thread away, by
-    /// `dispatchMain()`, by an async main function that has suspended, or because a test runner did so, nobody can: the
-    /// loop has ended then, refuses work, and says so once on stderr.
+    /// `dispatchMain()`, by an async main function or a top-level `await` that has suspended, or because a test runner
+    /// did so, nobody can: the loop ends then, refuses work, and says so once on stderr. When it is first asked for on
+    /// another thread, that is found out a moment later: what was given to it until then was accepted, and is dropped.
     public static let main: Loop = {
         let main = Loop(clock: .monotonic, owner: .initial)
         if System.isInitialThread { ThreadLoops.current.adopt(main) } else { findOutWhetherMainCanRun() }

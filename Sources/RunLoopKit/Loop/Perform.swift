@@ -12,7 +12,8 @@ extension Loop {
     ///     a pass.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Returns: Whether the block was accepted. False when the loop has ended, or its `LoopThread` was stopped: it
-    ///   never runs then.
+    ///   never runs then. A block that was accepted is dropped if the loop ends first; where nobody can run
+    ///   `Loop.main`, that may happen to the first ones, and is said on stderr.
     @discardableResult
     public func perform(in mode: Mode = .default, wake: Bool = true, _ block: @escaping @Sendable () -> Void) -> Bool {
         post(.init(modes: .one(mode), handle: nil, body: block), wake: wake)

@@ -17,6 +17,9 @@ extension Loop {
     /// Runs the default mode again and again until the loop is stopped or nothing is left in that mode. CF:
     /// `CFRunLoopRun`.
     ///
+    /// On `Loop.main` a run never finishes for lack of work, since it serves the main queue (but for programs without
+    /// libdispatch): `stop()` it, or give a limit with `run(mode:for:)`. See `Loop.main`.
+    ///
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
     public func run() {
         while true {

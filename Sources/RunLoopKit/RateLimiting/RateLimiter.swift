@@ -13,6 +13,8 @@
 ///
 /// **Threads.** Everything may be called from any thread. The action runs on its loop's thread: at once when the call
 /// is made there, in one of the limiter's modes or while the loop does not run; otherwise it is handed over, in order.
+/// The action is `@Sendable`: if its loop is `Loop.main`, it may touch the main actor's state inside
+/// `MainActor.assumeIsolated { … }`.
 ///
 /// **Lifetime.** The loop does not keep the limiter alive; keep a reference. `whenReleased` says what happens to a
 /// pending call when it goes. The same happens when the loop ends: a `LoopThread` that is stopped runs what it has

@@ -28,8 +28,10 @@ import Synchronization
 /// it; objects of subclasses are targets too, and a rule may be for a subclass. To override a limited method, let the
 /// body call a method that subclasses override.
 ///
-/// **Threads.** Everything may be called from any thread. MessageThrottle: the pair of a class and a selector, which
-/// Swift does not have.
+/// **Threads.** Everything may be called from any thread. The body runs on the caller's thread when nothing holds the
+/// message back, and on the thread of the rule's loop otherwise; so `MainActor.assumeIsolated { … }` is right inside it
+/// only if the callers are on the main actor too, and the rule's loop is `Loop.main`. MessageThrottle: the pair of a
+/// class and a selector, which Swift does not have.
 public final class Message<Target: Sendable, Input: Sendable>: @unchecked Sendable {
     @usableFromInline let book: RuleBook
     @usableFromInline let body: @Sendable (_ target: Target, _ input: Input) -> Void

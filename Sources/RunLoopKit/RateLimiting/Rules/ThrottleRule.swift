@@ -9,7 +9,8 @@
 ///
 /// MessageThrottle: `MTRule`.
 public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
-    /// Which of the messages in a window runs, and when.
+    /// Which of the messages in a window runs, and when. In the words of `Throttle` and `Debounce`: `firstly` is a
+    /// leading throttle, `last` a trailing one, `debounce` a trailing debounce.
     public enum Mode: String, CaseIterable, Codable, Sendable {
         /// The first one runs, at once and on the caller's thread; those that follow it within the interval are
         /// ignored. A leading throttle. MessageThrottle: `MTPerformModeFirstly`.
