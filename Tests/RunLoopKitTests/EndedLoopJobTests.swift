@@ -154,4 +154,130 @@ import Testing
         await eventually(mailbox.entries.count == 1)
         #expect(await mailbox.entries[0].value == "last resort")
     }
+
+    // MARK: A stop, and what came before it
+
+    @Test func aCleanStopRunsJobsThatAnIsolatedHandlerHeldBack() async throws {
+        let thread = try LoopThread(name: "clean")
+        let resident = Resident(thread)
+        let mailbox = Log<Task<String, Never>>()
+        thread.loop.add(
+            Loop.Timer(after: .zero, isolation: resident) { home, _ in
+                mailbox.add(Task(executorPreference: home.thread.loop.taskExecutor) { Kernel.threadName })
+                // The job's turn comes here, and it has to wait for the handler's end.
+                Loop.current.run(mode: .default, for: .zero)
+                home.thread.stop()
+            }, in: .default)
+        await eventually(mailbox.entries.count == 1)
+        #expect(await mailbox.entries[0].value == "clean")
+    }
+
+    /// The first thread has entered its job and not yet had it posted when the second one stops: both jobs came before
+    /// that. In a process of its own, since a loop may complain.
+    @Test func jobsOfTwoThreadsThatCameBeforeAStopRunOnTheLoopsThread() async {
+        await #expect(processExitsWith: .success) {
+            for _ in 0..<2000 {
+                let thread = try LoopThread(name: "clean")
+                let executor = thread.loop.taskExecutor
+                let go = Gate()
+                let other = Task.detached {
+                    go.open()
+                    return Task(executorPreference: executor) {}
+                }
+                go.wait()
+                let mine = Task(executorPreference: executor) { Kernel.threadName }
+                thread.stop()
+                let name = await mine.value
+                precondition(name == "clean")
+                await other.value.value
+            }
+        }
+    }
+
+    @Test func aDiscardingStopMayFollowACleanOneThatTakesTooLong() async throws {
+        let thread = try LoopThread(name: "impatient")
+        let (began, go) = (Gate(), Gate())
+        let names = Log<String>()
+        let tasks = try thread.performAndWait {
+            (0..<100).map { number in
+                Task(executorPreference: Loop.current.taskExecutor) {
+                    if number == 0 { thread.stop() }
+                    if number == 50 {
+                        began.open()
+                        go.wait()
+                    }
+                    names.add(Kernel.threadName)
+                }
+            }
+        }
+        await eventually(began.isOpenNow)
+        thread.stop(discardingPending: true)
+        go.open()
+        for task in tasks { await task.value }
+        let expected = Array(repeating: "impatient", count: 51) + Array(repeating: "last resort", count: 49)
+        #expect(names.entries.sorted() == expected)
+    }
+
+    @Test func aJobThatEndsItsThreadWithoutFurtherAdoIsItsLast() async throws {
+        let thread = try LoopThread(name: "curt")
+        let names = Log<String>()
+        let tasks = try thread.performAndWait {
+            (0..<10).map { number in
+                Task(executorPreference: Loop.current.taskExecutor) {
+                    if number == 2 { thread.stop(discardingPending: true) }
+                    names.add(Kernel.threadName)
+                }
+            }
+        }
+        for task in tasks { await task.value }
+        #expect(names.entries.prefix(3) == ["curt", "curt", "curt"])
+        #expect(names.entries.dropFirst(3).allSatisfy { $0 == "last resort" })
+    }
+
+    /// The thread of last resort stands in for one loop at a time, and only while it runs that one's jobs.
+    @Test func theLastResortIsIsolatedToTheLoopWhoseJobItRuns() async throws {
+        let (here, there) = (Resident(try LoopThread()), Resident(try LoopThread()))
+        for thread in [here.thread, there.thread] {
+            thread.stop()
+            thread.join()
+        }
+        let task = Task(executorPreference: here.thread.loop.taskExecutor) {
+            here.preconditionIsolated()
+            return (here.thread.loop.isIsolatingCurrentContext(), there.thread.loop.isIsolatingCurrentContext())
+        }
+        let (own, foreign) = await task.value
+        #expect(own == true && foreign == false)
+    }
+
+    @Test func aLoopThatEndsOnTheThreadOfLastResortIsServedThere() async throws {
+        let dead = try LoopThread()
+        dead.stop()
+        dead.join()
+        let task = Task(executorPreference: dead.loop.taskExecutor) {
+            let loop = Loop(clock: VirtualClock())
+            defer { loop.end() }
+            return Task(executorPreference: loop.taskExecutor) { loop.isIsolatingCurrentContext() }
+        }
+        #expect(await task.value.value == true)
+    }
+
+    @Test func onItsOldThreadAnEndedLoopIsIsolatedNoMore() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        #expect(loop.isIsolatingCurrentContext() == true)
+        loop.end()
+        #expect(loop.isIsolatingCurrentContext() == false)
+    }
+
+    @Test func anEndedLoopGoesOnceItsJobsHaveRun() async throws {
+        weak var gone: Loop?
+        do {
+            let thread = try LoopThread()
+            gone = thread.loop
+            let resident = Resident(thread)
+            thread.stop()
+            thread.join()
+            await resident.add(1)
+        }
+        await eventually(gone == nil)
+    }
 }

@@ -225,6 +225,20 @@ private final class Occupation: Sendable {
         #expect(thread.loop.counters.wakeWrites == before)
     }
 
+    @Test func jobsRunInEveryCommonModeAndInNoOther() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        loop.addCommonMode(.tracking)
+        let ran = Count()
+        for (mode, expected) in [("modal", 0), (.tracking, 1), (.default, 2)] as [(Loop.Mode, Int)] {
+            Task(executorPreference: loop.taskExecutor) { ran.up() }
+            // Something that the run has to wait for.
+            loop.add(Loop.Timer(after: .seconds(1)) { _ in }, in: mode)
+            loop.run(mode: mode, for: .seconds(2))
+            #expect(ran.value == (expected == 0 ? 0 : expected + 1))
+        }
+        loop.end()
+    }
+
     // MARK: Nested runs
 
     @Test func noJobBeginsWhileAnotherOneRunsTheLoop() async throws {

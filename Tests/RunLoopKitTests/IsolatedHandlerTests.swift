@@ -89,11 +89,12 @@ private actor Household {
     }
 
     @Test func anActorThatIsElsewhereTraps() async {
-        await #expect(processExitsWith: .failure) {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let household = try Household()
             let other = try LoopThread()
             other.loop.add(Loop.Timer(after: .zero, isolation: household) { _, _ in }, in: .default)
             while true { await Task.yield() }
         }
+        expect(result, says: ["Household"])
     }
 }

@@ -24,7 +24,8 @@ extension Loop.Timer {
     /// ```
     ///
     /// The actor is not retained: once it has gone, the timer invalidates itself instead of calling its handler. While
-    /// the handler runs no job of Swift concurrency begins on the loop, also not in a nested run.
+    /// the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run. (If the
+    /// actor is on another loop of the thread, do not run that one inside the handler.)
     ///
     /// - Parameters:
     ///   - delay: How long to wait at least, from the moment of adding.

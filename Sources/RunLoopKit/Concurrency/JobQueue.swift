@@ -20,6 +20,8 @@ final class JobQueue: @unchecked Sendable {
     // Guarded by `lock`.
     private var levels: [FirstInFirstOut<Job>] = Array(repeating: FirstInFirstOut(), count: 5)
     private var lastTurn: UInt64 = 0
+    /// How many were taken since the queue was last found empty.
+    private var takenInARow = 0
     private var drainBlock: (@Sendable () -> Void)?
     /// Whether a drain is posted or runs; of an ended loop, whether it is in the line of the last resort.
     private var isScheduled = false
@@ -58,12 +60,14 @@ final class JobQueue: @unchecked Sendable {
     }
 
     /// The next job; nil when there is none, which ends the drain.
-    ///
-    /// - Parameter oldest: The one that has waited longest, whatever its priority.
-    func take(oldest: Bool) -> Job? {
+    func take() -> Job? {
         lock.withLock {
-            guard let level = oldest ? levelOfOldest : levels.indices.first(where: { !levels[$0].isEmpty }) else {
+            takenInARow += 1
+            // Now and then somebody has waited long enough, whatever the priority.
+            let isForTheOldest = takenInARow % Loop.jobsPerDrain == 0
+            guard let level = isForTheOldest ? levelOfOldest : levels.firstIndex(where: { !$0.isEmpty }) else {
                 isScheduled = false
+                takenInARow = 0
                 return nil
             }
             return levels[level].takeFirst()

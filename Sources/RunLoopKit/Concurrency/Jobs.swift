@@ -22,20 +22,30 @@ extension Loop {
             jobs.hasDeferredDrain = true
             return
         }
+        // Refused when the loop has been told to end: then the rest is for runAcceptedJobs(), or for the last resort.
+        if runJobsOnOwnThread(upTo: Loop.jobsPerDrain) { postDrain() }
+    }
+
+    /// Runs the jobs that are there when the loop ends cleanly, also those whose drain was refused because its sender was
+    /// overtaken by the stop. What comes of them does not run here, or there might be no end.
+    func runAcceptedJobs() {
+        if !discardsBlocks.load(ordering: .relaxed) { _ = runJobsOnOwnThread(upTo: jobs.count) }
+    }
+
+    private func runJobsOnOwnThread(upTo limit: Int) -> Bool {
         jobs.isBusy = true
         defer { jobs.isBusy = false }
-        guard runJobs(upTo: Loop.jobsPerDrain), !postDrain() else { return }
-        // The loop has been told to end. What came before that runs here, unless it is to be discarded; what comes of it
-        // does not, or there might be no end.
-        if !discardsBlocks.load(ordering: .relaxed) { _ = runJobs(upTo: jobs.count) }
+        return runJobs(upTo: limit) { discardsBlocks.load(ordering: .relaxed) || isSpent(hosting?.run.budgetEnd) }
     }
 
     /// Runs jobs, and says whether there may be more. To be called where jobs of this loop belong.
-    func runJobs(upTo limit: Int) -> Bool {
-        for left in stride(from: limit, to: 0, by: -1) {
-            // Now and then somebody has waited long enough.
-            guard let job = jobs.take(oldest: left == 1) else { return false }
+    ///
+    /// - Parameter isOver: Looked at after each job, so there is always one.
+    func runJobs(upTo limit: Int, unless isOver: () -> Bool = { false }) -> Bool {
+        for _ in 0..<limit {
+            guard let job = jobs.take() else { return false }
             loopIsRunningAJob(job, of: self)
+            if isOver() { break }
         }
         return true
     }

@@ -29,8 +29,8 @@
 /// actors in the middle of a function. The main dispatch queue is like that too.
 ///
 /// **The end.** A job never vanishes, so whoever awaits it gets an answer. Those that came before a clean
-/// `LoopThread.stop()` run before the thread ends. Those that come later, and those left over by a stop that discards,
-/// run once the loop has ended, one after the other, on a *thread of last resort*: one for the process, made when first
+/// `LoopThread.stop()` run before the thread ends. Those that come too late for that, and those left over by a stop that
+/// discards, run once the loop has ended, one after the other, on a *thread of last resort*: one for the process, made when first
 /// needed, which then counts as the loop's. That is said once on stderr for each loop, since an actor that wants to be
 /// on its own thread is not.
 ///
@@ -50,8 +50,8 @@ extension Loop: SerialExecutor {
     /// ended, in a job on the thread of last resort. Never nil. This is what lets `assumeIsolated` work in a timer's
     /// handler.
     public func isIsolatingCurrentContext() -> Bool? {
-        if isOnOwnThread { return !jobs.hasLostItsThread }
-        return ThreadLoops.current.standsInFor === self
+        if ThreadLoops.current.standsInFor === self { return true }
+        return isOnOwnThread && !jobs.hasLostItsThread
     }
 
     /// Traps, and says so, when `isIsolatingCurrentContext()` is false. Called by Swift for `assumeIsolated` and

@@ -55,7 +55,7 @@ extension Loop {
     }
 
     /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in
-    /// `runAcceptedBlocks()`, or are dropped.
+    /// `runAcceptedWork()`, or are dropped.
     func close(discardingBlocks: Bool) {
         let dropped = lock.withLock { () -> [BlockQueue.Block?] in
             refusesWork = true
@@ -70,14 +70,15 @@ extension Loop {
         waker.wake()
     }
 
-    /// Runs the blocks that are left, in whichever mode, without waiting and without observers. The loop is closed, so
-    /// there is an end to it.
-    func runAcceptedBlocks() {
+    /// Runs the blocks and jobs that are left, in whichever mode, without waiting and without observers. The loop is
+    /// closed, so there is an end to it.
+    func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) } }) {
             let outer = enter(state)
             performBlocks(for: state)
             leave(for: outer)
         }
+        runAcceptedJobs()
     }
 
     /// Lets go of blocks that will never run. What they captured may call us: not with the lock held.

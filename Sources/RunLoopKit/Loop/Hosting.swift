@@ -181,11 +181,14 @@ extension Loop {
         defer { thread.runningLoop = runningLoop }
 
         hosting!.depth += 1
+        // A handler may run the host: each has its own.
+        let outerBudgetEnd = hosting!.run.budgetEnd
+        hosting!.run.budgetEnd = budgetEnd
+        defer { hosting?.run.budgetEnd = outerBudgetEnd }
         endRest(in: mode)
         var result: HostedResult
         repeat {
             var run = hosting!.run
-            run.budgetEnd = budgetEnd
             _ = pass(&run)
             // A handler may have run the host, which then has slept.
             endRest(in: mode)

@@ -46,7 +46,7 @@ extension Loop {
     }
 
     /// Whether a hosted pass has had its time. Looked at after each callout, so each kind gets at least one.
-    private func isSpent(_ budgetEnd: Int64?) -> Bool { budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
+    func isSpent(_ budgetEnd: Int64?) -> Bool { budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
 
     // MARK: Observers
 

@@ -219,7 +219,7 @@ private final class Worker: @unchecked Sendable {
         report(.success((loop, refusedOptions)))
         // A stop of the loop itself, by a handler, ends a run but not the thread.
         while !loop.isClosing.load(ordering: .acquiring) { loop.run() }
-        loop.runAcceptedBlocks()
+        loop.runAcceptedWork()
         loop.end(tellingSources: true)
     }
 
