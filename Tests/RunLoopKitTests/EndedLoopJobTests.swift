@@ -268,16 +268,53 @@ import Testing
         #expect(loop.isIsolatingCurrentContext() == false)
     }
 
-    @Test func anEndedLoopGoesOnceItsJobsHaveRun() async throws {
-        weak var gone: Loop?
-        do {
-            let thread = try LoopThread()
-            gone = thread.loop
-            let resident = Resident(thread)
+    /// In a process of its own, so that no other loop takes its place on the thread of last resort.
+    @Test func anEndedLoopGoesOnceItsJobsHaveRun() async {
+        await #expect(processExitsWith: .success) {
+            weak var gone: Loop?
+            do {
+                let thread = try LoopThread()
+                gone = thread.loop
+                let resident = Resident(thread)
+                thread.stop()
+                thread.join()
+                await resident.add(1)
+            }
+            await eventually(gone == nil)
+        }
+    }
+
+    @Test func endedLoopsTakeTurnsOnTheLastResort() async throws {
+        let (one, other) = (try LoopThread(), try LoopThread())
+        for thread in [one, other] {
             thread.stop()
             thread.join()
-            await resident.add(1)
         }
-        await eventually(gone == nil)
+        let (began, isOver) = (Gate(), Gate())
+        // Always has another job, until the other loop's has run.
+        let restless = Task(executorPreference: one.loop.taskExecutor) {
+            began.open()
+            while !isOver.isOpenNow { await Task.yield() }
+        }
+        await eventually(began.isOpenNow)
+        await Task(executorPreference: other.loop.taskExecutor) { isOver.open() }.value
+        await restless.value
+    }
+
+    /// Or a job could enter an actor that a cancel handler has entered.
+    @Test func theThreadKeepsItsJobsUntilTheLastHandlerHasReturned() async throws {
+        let thread = try LoopThread()
+        let resident = Resident(thread)
+        let answers = Log<Bool?>()
+        thread.loop.add(
+            Loop.Source0(cancel: { loop, _ in answers.add(loop.isIsolatingCurrentContext()) }, perform: {}),
+            in: .default)
+        thread.loop.onEnd { [unowned(unsafe) loop = thread.loop] in answers.add(loop.isIsolatingCurrentContext()) }
+        let task = try thread.performAndWait {
+            thread.stop(discardingPending: true)
+            return Task(executorPreference: Loop.current.taskExecutor) { await resident.add(1) }
+        }
+        await task.value
+        #expect(answers.entries == [true, true])
     }
 }

@@ -88,6 +88,51 @@ private actor Household {
         #expect(order.entries == ["block", "end", "job"])
     }
 
+    @Test func anIsolatedHandlerInsideAnotherOneLetsNoJobBeginEither() async throws {
+        let household = try Household()
+        let loop = household.thread.loop
+        let order = Log<String>()
+        let inner = Loop.Source0(isolation: household) { _ in order.add("inner") }
+        loop.add(inner, in: .default)
+        loop.add(
+            Loop.Timer(after: .zero, isolation: household) { home, _ in
+                inner.signal()
+                Loop.current.run(mode: .default, for: .zero)
+                Task(executorPreference: home.thread.loop.taskExecutor) { order.add("job") }
+                Loop.current.run(mode: .default, for: .zero)
+                order.add("end")
+            }, in: .default)
+        await eventually(order.entries.count == 3)
+        #expect(order.entries == ["inner", "end", "job"])
+        inner.invalidate()
+    }
+
+    @Test func everyKindOfItemGoesWithItsActor() throws {
+        actor Guest {
+            let loop: Loop
+            nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+            init(_ loop: Loop) { self.loop = loop }
+        }
+        let (loop, _) = Loop.inVirtualTime()
+        let called = Count()
+        var items: [Loop.Item] = []
+        do {
+            let guest = Guest(loop)
+            let source = Loop.Source0(isolation: guest) { _ in called.up() }
+            source.signal()
+            let port = try Loop.PortSource(isolation: guest) { _, _ in called.up() }
+            port.send()
+            items = [
+                source, port, Loop.Observer(.beforeTimers, isolation: guest) { _, _ in called.up() },
+                Loop.Timer(every: .seconds(1), isolation: guest) { _, _ in called.up() },
+            ]
+        }
+        for item in items { loop.add(item, in: .default) }
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(called.value == 0 && items.allSatisfy { !$0.isValid })
+        loop.end()
+    }
+
     @Test func anActorThatIsElsewhereTraps() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let household = try Household()

@@ -123,6 +123,7 @@ import Testing
         began.wait()
         try await stage.clock.sleep(until: seconds(0))
         try await stage.clock.sleep(until: .distantPast)
+        #expect(stage.sleepers == 0)
         go.open()
     }
 
