@@ -283,6 +283,51 @@ import Testing
         #expect(log.entries == [true, true])
     }
 
+    // MARK: The default mode
+
+    @Test func addIsInTheDefaultModeUnlessToldOtherwise() {
+        let (loop, _) = Loop.inVirtualTime()
+        let source = Loop.Source0 {}
+        #expect(loop.add(source))
+        #expect(loop.contains(source, in: .default) && !loop.contains(source, in: .common))
+    }
+
+    @Test func removeIsFromTheDefaultModeUnlessToldOtherwise() {
+        let (loop, _) = Loop.inVirtualTime()
+        let source = Loop.Source0 {}
+        for mode in [Loop.Mode.default, .tracking] { loop.add(source, in: mode) }
+        loop.remove(source)
+        #expect(!loop.contains(source, in: .default) && loop.contains(source, in: .tracking))
+    }
+
+    @Test func containsAsksTheDefaultModeUnlessToldOtherwise() {
+        let (loop, _) = Loop.inVirtualTime()
+        let (here, there) = (Loop.Source0 {}, Loop.Source0 {})
+        loop.add(here, in: .default)
+        loop.add(there, in: .tracking)
+        #expect(loop.contains(here) && !loop.contains(there))
+    }
+
+    @Test func runForATimeIsInTheDefaultModeUnlessToldOtherwise() {
+        let (loop, _) = Loop.inVirtualTime()
+        let modes = Log<Loop.Mode?>()
+        loop.add(Loop.Timer(every: .seconds(1)) { _ in modes.add(loop.currentMode) }, in: .default)
+        #expect(loop.run(for: .milliseconds(2500)) == .timedOut)
+        #expect(modes.entries == [.default, .default] && loop.now == Loop.Instant(nanoseconds: 2_500_000_000))
+        loop.perform { modes.add(nil) }
+        #expect(loop.run(for: .seconds(1), returnAfterSourceHandled: true) == .timedOut)
+        #expect(modes.entries.count == 4, "the block, and the timer at three seconds")
+    }
+
+    @Test func runUntilAnInstantIsInTheDefaultModeUnlessToldOtherwise() {
+        let (loop, _) = Loop.inVirtualTime()
+        let modes = Log<Loop.Mode?>()
+        loop.add(Loop.Timer(every: .seconds(1)) { _ in modes.add(loop.currentMode) }, in: .default)
+        #expect(loop.run(until: seconds(3)) == .timedOut)
+        #expect(loop.now == seconds(3) && modes.entries == [.default, .default, .default])
+        #expect(loop.run(until: seconds(3)) == .timedOut, "a pass that does not sleep")
+    }
+
     // MARK: Times at the edges
 
     @Test(arguments: [Duration.zero, .seconds(-1), .nanoseconds(-1)])

@@ -1,6 +1,6 @@
 extension Loop {
-    /// Adds a source, a timer or an observer to a mode. Adding to `common` adds to all common modes, also to later
-    /// ones.
+    /// Adds a source, a timer or an observer to a mode: the default one unless another is named. Adding to `common`
+    /// adds to all common modes, also to later ones.
     ///
     /// A sleeping loop that runs in this mode takes notice at once.
     ///
@@ -12,7 +12,7 @@ extension Loop {
     ///
     /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
     @discardableResult
-    public func add(_ item: Item, in mode: Mode) -> Bool {
+    public func add(_ item: Item, in mode: Mode = .default) -> Bool {
         let (joined, isIn) = lock.withLock { () -> ([Mode], Bool) in
             guard !refusesWork, item.isValid else { return ([], false) }
             guard mode == .common else {
@@ -29,12 +29,13 @@ extension Loop {
         return isIn
     }
 
-    /// Takes an item out of a mode. Out of `common` takes it out of all common modes, also if it was added there by
-    /// name. It stays valid, and may be added again. Does nothing when the item is not there.
+    /// Takes an item out of a mode: out of the default one, and no other, unless another is named. Out of `common`
+    /// takes it out of all common modes, also if it was added there by name. It stays valid, and may be added again.
+    /// Does nothing when the item is not there.
     ///
     /// Observers and version-0 sources that the current step of a pass has collected already are still called.
     /// CF: `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
-    public func remove(_ item: Item, in mode: Mode) {
+    public func remove(_ item: Item, in mode: Mode = .default) {
         let left = lock.withLock { () -> [Mode] in
             guard mode == .common else {
                 return existingState(for: mode).map { leave(item, $0) } ?? false ? [mode] : []
@@ -46,9 +47,10 @@ extension Loop {
         for mode in left { item.tellLeft(mode, of: self) }
     }
 
-    /// Whether an item is in a mode; for `common`, whether it was added to that name.
+    /// Whether an item is in a mode, the default one unless another is named; for `common`, whether it was added to that
+    /// name.
     /// CF: `CFRunLoopContainsSource`, `CFRunLoopContainsTimer`, `CFRunLoopContainsObserver`.
-    public func contains(_ item: Item, in mode: Mode) -> Bool {
+    public func contains(_ item: Item, in mode: Mode = .default) -> Bool {
         lock.withLock {
             let state = mode == .common ? commonMembership : existingState(for: mode)
             return state.map { item.isIn($0) } ?? false

@@ -38,7 +38,7 @@ extension Loop {
     /// `CFRunLoopRunInMode`.
     ///
     /// - Parameters:
-    ///   - mode: The mode whose sources, timers and observers are looked at.
+    ///   - mode: The mode whose sources, timers and observers are looked at: the default one unless another is named.
     ///   - duration: The run returns `timedOut` after this time. Zero or less: after one pass, which does not sleep.
     ///     What is longer than about 146 years is for ever.
     ///   - returnAfterSourceHandled: Return `handledSource` after the first pass that performed a source.
@@ -46,7 +46,9 @@ extension Loop {
     /// - Precondition: Called on the loop's own thread; traps elsewhere. The first run in a mode needs up to three
     ///   descriptors; without them it traps and says so. `prepare(_:)` gets them in advance and throws instead.
     @discardableResult
-    public func run(mode: Mode, for duration: Duration, returnAfterSourceHandled: Bool = false) -> RunResult {
+    public func run(
+        mode: Mode = .default, for duration: Duration, returnAfterSourceHandled: Bool = false
+    ) -> RunResult {
         let nanoseconds = duration.wholeNanoseconds
         return run(mode, returnAfterSourceHandled, onlyPolls: nanoseconds <= 0) { now in
             nanoseconds > Int64.max / 2 ? nil : now.addingSaturating(nanoseconds)
@@ -57,7 +59,9 @@ extension Loop {
     /// the future makes one pass that does not sleep, and `distantFuture` is for ever. Foundation:
     /// `RunLoop.run(mode:before:)`.
     @discardableResult
-    public func run(mode: Mode, until time: Instant, returnAfterSourceHandled: Bool = false) -> RunResult {
+    public func run(
+        mode: Mode = .default, until time: Instant, returnAfterSourceHandled: Bool = false
+    ) -> RunResult {
         run(mode, returnAfterSourceHandled, onlyPolls: time.nanoseconds <= clock.nanoseconds) { _ in
             time == .distantFuture ? nil : time.nanoseconds
         }
