@@ -48,6 +48,10 @@ import Testing
 
     @Test func aSignalForOneThreadIsHeardThere() throws { try expect("toOneThread", ["heard: 1"]) }
 
+    @Test func aHandlerMayBeIsolatedToAnActorAndGoesWithIt() throws {
+        try expect("isolated", ["heard: 2", "then: false false"])
+    }
+
     @Test func programsInheritBlockedSignals() throws {
         try expect("inherited", ["SigBlk:\t0000000000000200", "SigBlk:\t0000000000000000"])
     }

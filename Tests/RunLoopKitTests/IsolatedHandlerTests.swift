@@ -13,6 +13,13 @@ private actor Household {
     func take(_ name: String) -> Int { calls[name] ?? 0 }
 }
 
+/// An actor that does not take its thread along.
+private actor Guest {
+    let thread: LoopThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+    init(_ thread: LoopThread) { self.thread = thread }
+}
+
 @Suite struct IsolatedHandlerTests {
     @Test func handlersTouchTheActorsState() async throws {
         let household = try Household()
@@ -33,6 +40,52 @@ private actor Household {
         }
     }
 
+    @Test func handlersOfDescriptorsMessagesAndProcessesDoToo() async throws {
+        let household = try Household()
+        let loop = household.thread.loop
+        let (lent, given) = (Ends.pipe(), Ends.pipe())
+        given.isReaderGone = true
+        lent.send("xy")
+        given.send("abc")
+        let borrowing = try Loop.FileDescriptorSource(lent.reader, isolation: household) { home, source, ready in
+            home.count("borrowed", ready.contains(.readable) ? readText(source.descriptor)?.count ?? 0 : 0)
+        }
+        let owning = try Loop.FileDescriptorSource(
+            owning: given.reader, isOneShot: true, isolation: household
+        ) { home, source, _ in
+            home.count("owned", readText(source.descriptor)?.count ?? 0)
+        }
+        let port = try Loop.MessagePort<Int>(isolation: household) { home, message in home.count("message", message) }
+        for message in 1...4 { port.send(message) }
+        let child = Child.waiting(then: "exit 3")
+        let process = try Loop.ProcessSource(child.number, isolation: household) { home, source, exit in
+            home.count("process", source.process == child.number && exit == .exited(3) ? 1 : 100)
+        }
+        for item in [borrowing, owning, port, process] { #expect(loop.add(item)) }
+        child.goOn()
+        for (name, times) in [("borrowed", 2), ("owned", 3), ("message", 10), ("process", 1)] {
+            while await household.take(name) < times { await Task.yield() }
+            #expect(await household.take(name) == times)
+        }
+        #expect(owning.isOneShot && !owning.isArmed)
+        owning.invalidate()
+        #expect(owning.descriptor == -1, "closed")
+    }
+
+    @Test func aTimerMayCountOnTheContinuousClock() async throws {
+        let household = try Household()
+        let timers = [
+            Loop.Timer(after: .zero, timeBase: .continuous, isolation: household) { home, _ in home.count("tick") },
+            Loop.Timer(every: .seconds(3600), timeBase: .continuous, isolation: household) { _, _ in },
+        ]
+        for timer in timers {
+            #expect(timer.timeBase == .continuous)
+            household.thread.loop.add(timer)
+        }
+        while await household.take("tick") < 1 { await Task.yield() }
+        #expect(Loop.Timer(after: .zero, isolation: household) { _, _ in }.timeBase == .suspending)
+    }
+
     @Test func aRepeatingTimerCountsWhatItMissed() async throws {
         let clock = VirtualClock(.manual)
         let household = try Household(clock)
@@ -48,12 +101,6 @@ private actor Household {
     @Test func theActorIsNotRetainedAndItsItemsGoWithIt() async throws {
         weak var gone: Household?
         let thread = try LoopThread()
-        /// An actor that does not take its thread along.
-        actor Guest {
-            let thread: LoopThread
-            nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
-            init(_ thread: LoopThread) { self.thread = thread }
-        }
         let source: Loop.Source0
         let called = Count()
         do {
@@ -71,6 +118,27 @@ private actor Household {
         source.signal()
         await eventually(!source.isValid)
         #expect(called.value == 1)
+    }
+
+    @Test func descriptorsMessagesAndProcessesGoWithTheActorToo() async throws {
+        let thread = try LoopThread()
+        let (ends, child, called) = (Ends.pipe(), Child.waiting(then: "exit 3"), Count())
+        let (items, port, owning): ([Loop.Item], Loop.MessagePort<Int>, Loop.FileDescriptorSource)
+        do {
+            let guest = Guest(thread)
+            port = try Loop.MessagePort(isolation: guest) { _, _ in called.up() }
+            ends.isReaderGone = true
+            owning = try Loop.FileDescriptorSource(owning: ends.reader, isolation: guest) { _, _, _ in called.up() }
+            items = [port, owning, try Loop.ProcessSource(child.number, isolation: guest) { _, _, _ in called.up() }]
+        }
+        for item in items { thread.loop.add(item) }
+        #expect(port.send(1) && port.send(2))
+        ends.send("x")
+        child.goOn()
+        await eventually(items.allSatisfy { !$0.isValid })
+        await eventually(owning.descriptor == -1)
+        #expect(!port.send(3) && port.waitingCount == 0 && called.value == 0)
+        #expect(!isZombie(child.number), "reaped all the same")
     }
 
     @Test func noJobBeginsInARunNestedInAnIsolatedHandler() async throws {

@@ -31,33 +31,37 @@ extension Loop.Timer {
     ///   - delay: How long to wait at least, from the moment of adding.
     ///   - interval: The distance of the calls that follow; nil for one call only.
     ///   - tolerance: How much later than due a call may come.
+    ///   - timeBase: Whether time in suspend counts.
     ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
     ///     first call traps, and says which actor it is. (The compiler knows the main actor as a global one only: in
     ///     handlers on `Loop.main`, write `MainActor.assumeIsolated { … }`.)
     ///   - handler: Called on the loop's thread. Not called again while it runs.
     public convenience init<A: Actor>(
-        after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero, isolation actor: A,
+        after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
+        timeBase: Loop.TimeBase = .suspending, isolation actor: A,
         handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(after: delay, repeating: interval, tolerance: tolerance) { isolated.call($0) }
+        self.init(after: delay, repeating: interval, tolerance: tolerance, timeBase: timeBase) { isolated.call($0) }
         isolated.item = self
     }
 
     /// Makes a timer that fires every `interval`, with a handler that is isolated to an actor on the loop. See
-    /// `init(after:repeating:tolerance:isolation:handler:)`.
+    /// `init(after:repeating:tolerance:timeBase:isolation:handler:)`.
     public convenience init<A: Actor>(
-        every interval: Duration, tolerance: Duration = .zero, isolation actor: A,
+        every interval: Duration, tolerance: Duration = .zero, timeBase: Loop.TimeBase = .suspending,
+        isolation actor: A,
         handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
     ) {
         self.init(
-            after: interval, repeating: interval, tolerance: tolerance, isolation: actor, handler: handler)
+            after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, isolation: actor,
+            handler: handler)
     }
 }
 
 extension Loop.Source0 {
     /// Makes a source that performs isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:isolation:handler:)` goes for it too.
+    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
     public convenience init<A: Actor>(
         order: Int = 0, isolation actor: A, perform: @escaping @Sendable (_ actor: isolated A) -> Void
     ) {
@@ -69,7 +73,7 @@ extension Loop.Source0 {
 
 extension Loop.PortSource {
     /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:isolation:handler:)` goes for it too.
+    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
     ///
     /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
     public convenience init<A: Actor>(
@@ -83,7 +87,7 @@ extension Loop.PortSource {
 
 extension Loop.Observer {
     /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:isolation:handler:)` goes for it too.
+    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
     public convenience init<A: Actor>(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
         handler: @escaping @Sendable (_ actor: isolated A, _ activity: Loop.Activity) -> Void
@@ -95,7 +99,7 @@ extension Loop.Observer {
 }
 
 /// An item's handler that runs isolated to an actor.
-private final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
+final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
     private weak let actor: A?
     private let handler: @Sendable (isolated A, Input) -> Void
 

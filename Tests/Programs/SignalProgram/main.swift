@@ -270,6 +270,30 @@ func ignoredChildren() throws {
     print(loop.run(mode: "processes", until: .distantFuture))
 }
 
+/// On the main thread's loop, which is the one that runs here.
+actor Listener {
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private(set) var heard = 0
+    func hear(_ count: Int) { heard += count }
+}
+
+func isolated() throws {
+    var listener: Listener? = Listener()
+    let source = try Source(SIGUSR1, isolation: listener!) { listener, source, arrivals in
+        listener.hear(source.signal == SIGUSR1 ? arrivals.count : 100)
+    }
+    loop.add(source)
+    for _ in 0..<2 {
+        send(SIGUSR1)
+        look()
+    }
+    print("heard: \(listener!.assumeIsolated { $0.heard })")
+    listener = nil
+    send(SIGUSR1)
+    look()
+    print("then: \(source.isValid) \(isBlocked(SIGUSR1))")
+}
+
 // Whoever started this program may have had signals blocked, and blocked signals are inherited.
 var none = sigset_t()
 pthread_sigmask(SIG_SETMASK, &none, nil)
@@ -287,6 +311,7 @@ case "toOneThread": try toOneThread()
 case "hosted": try hosted()
 case "inherited": try inherited()
 case "children": try children()
+case "isolated": try isolated()
 case "ignoredChildren": try ignoredChildren()
 case "pending":
     let source = try makeSource("never")

@@ -1,0 +1,138 @@
+// The inputs that hand something over: descriptors, messages, signals, processes. With a handler that is isolated to an
+// actor on the loop, by the mechanism of IsolatedHandlers.swift.
+
+extension Loop.FileDescriptorSource {
+    /// Makes a source for a descriptor that stays the caller's, with a handler that is isolated to an actor on the loop
+    /// and may touch its state.
+    ///
+    /// ```swift
+    /// let source = try Loop.FileDescriptorSource(socket, isolation: self) { connection, source, ready in
+    ///     connection.receive(from: source.descriptor)
+    /// }
+    /// thread.loop.add(source, in: .default)
+    /// ```
+    ///
+    /// What is said of `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too: the
+    /// actor is not retained, and the first report after it has gone invalidates the source.
+    ///
+    /// - Parameters:
+    ///   - descriptor: Watched from the moment the source is added to a loop.
+    ///   - interest: What to wait for.
+    ///   - trigger: When to report.
+    ///   - isOneShot: Whether to report once only, until `rearm()`.
+    ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
+    ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
+    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:handler:)` does.
+    public convenience init<A: Actor>(
+        _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
+        isolation actor: A,
+        handler:
+            @escaping @Sendable (
+                _ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness
+            ) -> Void
+    ) throws(LoopError) {
+        let isolated = IsolatedHandler(actor) { (actor: isolated A, input: (Loop.FileDescriptorSource, Readiness)) in
+            handler(actor, input.0, input.1)
+        }
+        try self.init(descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot) {
+            isolated.call(($0, $1))
+        }
+        isolated.item = self
+    }
+
+    /// Makes a source that owns its descriptor, and closes it when it is invalidated or goes, with a handler that is
+    /// isolated to an actor on the loop. See `init(_:interest:trigger:isOneShot:isolation:handler:)`.
+    ///
+    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:handler:)` does. The descriptor is left open then,
+    ///   and is the caller's.
+    public convenience init<A: Actor>(
+        owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
+        isolation actor: A,
+        handler:
+            @escaping @Sendable (
+                _ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness
+            ) -> Void
+    ) throws(LoopError) {
+        let isolated = IsolatedHandler(actor) { (actor: isolated A, input: (Loop.FileDescriptorSource, Readiness)) in
+            handler(actor, input.0, input.1)
+        }
+        try self.init(owning: descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot) {
+            isolated.call(($0, $1))
+        }
+        isolated.item = self
+    }
+}
+
+extension Loop.MessagePort {
+    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. What is said of
+    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    ///
+    /// Once the actor has gone nobody can handle messages: the next one to be handled is dropped, and invalidates the
+    /// port with what else waits. From then on `send(_:)` is false.
+    ///
+    /// - Parameters:
+    ///   - isOneShot: Whether to handle one message only, until `rearm()`.
+    ///   - actor: Its executor is the loop that the port is added to, or another one of the same thread.
+    ///   - handler: Called on the loop's thread, once for each message.
+    /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
+    public convenience init<A: Actor>(
+        isOneShot: Bool = false, isolation actor: A,
+        handler: @escaping @Sendable (_ actor: isolated A, _ message: Message) -> Void
+    ) throws(LoopError) {
+        let isolated = IsolatedHandler(actor, handler)
+        try self.init(isOneShot: isOneShot) { isolated.call($0) }
+        isolated.item = self
+    }
+}
+
+extension Loop.SignalSource {
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. What is said of
+    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    ///
+    /// The first signal after the actor has gone is dropped, and invalidates the source: the next one takes its ordinary
+    /// way. Invalidate the source yourself if that is too late.
+    ///
+    /// - Parameters:
+    ///   - signal: Such as `SIGINT`; real-time signals too.
+    ///   - checkingThreads: Whether to look for threads that would take the signal.
+    ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
+    ///   - handler: Called on the loop's thread with all that has arrived since its last call, in order; at least one.
+    /// - Throws: `LoopError`, as `init(_:checkingThreads:handler:)` does.
+    public convenience init<A: Actor>(
+        _ signal: Int32, checkingThreads: Bool = true, isolation actor: A,
+        handler:
+            @escaping @Sendable (
+                _ actor: isolated A, _ source: Loop.SignalSource, _ arrivals: [Arrival]
+            ) -> Void
+    ) throws(LoopError) {
+        let isolated = IsolatedHandler(actor) { (actor: isolated A, input: (Loop.SignalSource, [Arrival])) in
+            handler(actor, input.0, input.1)
+        }
+        try self.init(signal, checkingThreads: checkingThreads) { isolated.call(($0, $1)) }
+        isolated.item = self
+    }
+}
+
+extension Loop.ProcessSource {
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. What is said of
+    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    ///
+    /// An exit that comes after the actor has gone is told to nobody; a child is reaped all the same.
+    ///
+    /// - Parameters:
+    ///   - process: The number of a process; one that has ended but not been waited for is one too.
+    ///   - reaping: Whether to take the zombie of a child away when its exit is reported.
+    ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
+    ///   - handler: Called once, on the loop's thread.
+    /// - Throws: `LoopError`, as `init(_:reaping:handler:)` does.
+    public convenience init<A: Actor>(
+        _ process: Int32, reaping: Bool = true, isolation actor: A,
+        handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.ProcessSource, _ exit: Exit) -> Void
+    ) throws(LoopError) {
+        let isolated = IsolatedHandler(actor) { (actor: isolated A, input: (Loop.ProcessSource, Exit)) in
+            handler(actor, input.0, input.1)
+        }
+        try self.init(process, reaping: reaping) { isolated.call(($0, $1)) }
+        isolated.item = self
+    }
+}
