@@ -45,7 +45,7 @@ import Testing
         let demo = try replay("\n  \n\(Self.good)\r\n\n\(Self.good)")
         #expect(demo.status == 0 && demo.output == "\(Self.goodResult)\n\(Self.goodResult)\n")
         #expect(try replay("").output == "")
-        #expect(try replay("\n\n", format: "text").output.hasSuffix("No scenario in the input.\n"))
+        #expect(try replay("\n\n", format: "text").output == "No scenario in the input.\n")
     }
 
     @Test func defaultsAndOtherMembers() throws {
@@ -113,6 +113,13 @@ import Testing
         #expect(demo.status == 65 && demo.output.contains("1 action for 1 call") && demo.output.hasSuffix("7@1\n"))
     }
 
+    @Test func nothingIsWrittenBeforeAMalformedFirstLine() throws {
+        for format in ["text", "json"] {
+            let demo = try replay("\n{\n\(Self.good)\n", format: format)
+            #expect(demo.status == 65 && demo.output == "" && demo.errors.contains("line 2: "))
+        }
+    }
+
     // MARK: Streaming
 
     @Test func resultsComeWhileTheInputStaysOpen() throws {
@@ -148,6 +155,14 @@ import Testing
     }
 
     // MARK: Manners
+
+    @Test func theExampleOfTheHelpCanBePastedAndDoesWhatIsSaidOfIt() throws {
+        let help = try Demo.run("replay", "--help")
+        let examples = help.lines.filter { $0.contains("\"kind\":") }
+        #expect(examples.count == 1 && examples[0].count <= 80)
+        let demo = try replay(examples[0])
+        #expect(demo.status == 0 && demo.errors == "" && help.output.contains(demo.output.dropLast()))
+    }
 
     @Test(arguments: ["/nowhere/x.jsonl", "/"])
     func aFileThatCannotBeReadIsOneLineAndExitCode66(_ file: String) throws {

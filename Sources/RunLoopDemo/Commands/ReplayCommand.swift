@@ -8,18 +8,18 @@ struct ReplayCommand: Command {
         Reads FILE, or standard input when it is '-'. Each line is a scenario, a JSON object; times are whole
         milliseconds and never go back:
 
-          {"id":7,"kind":"throttle","wait":32,"leading":true,"trailing":true,"ops":[{"t":0,"op":"call","v":4},
-           {"t":5,"op":"flush"},{"t":9,"op":"cancel"}]}            (on one line)
+          {"id":7,"kind":"throttle","wait":32,"ops":[{"t":0,"op":"call","v":4}]}
 
-        "kind" is "throttle" or "debounce"; debounce may have a "maxWait". Without "leading" and "trailing" a throttle
-        has both edges, a debounce the trailing one. "v" is a call's argument, a whole number. Other members are
-        ignored, and so are empty lines.
+        "kind" is "throttle" or "debounce"; debounce may have a "maxWait". "leading" and "trailing" are true or false;
+        without them a throttle has both edges, a debounce the trailing one. "op" is "call", "flush" or "cancel"; "v" is
+        a call's argument, a whole number. Other members are ignored, and so are empty lines.
 
         Each scenario is played, as it comes, on the library's own Throttle or Debounce in virtual time, which takes no
         time; without any edge, where these never act, on the rules alone (RateLimitState). After the last operation
         time goes on until nothing is pending.
 
-        With '--format json' each result is an object: {"id":7,"invocations":[[0,4]]}: at 0 ms the action ran with 4.
+        With '--format json' each result is an object, for the line above {"id":7,"invocations":[[0,4]]}: at 0 ms the
+        action ran with 4.
 
         A malformed line ends it with exit code 65 and is named on standard error; what is before it has been written.
         An input that cannot be read is exit code 66.

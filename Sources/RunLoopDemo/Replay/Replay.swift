@@ -15,10 +15,7 @@ final class Replay {
     /// What is wrong with the input; nil as long as nothing is.
     private(set) var complaint: String?
 
-    init(writer: any ReplayWriter) {
-        self.writer = writer
-        output = writer.beginning
-    }
+    init(writer: any ReplayWriter) { self.writer = writer }
 
     /// Whether more is wanted.
     func read(_ bytes: [UInt8]) -> Bool {
@@ -41,6 +38,7 @@ final class Replay {
         do throws(MalformedLine) {
             let scenario = try Scenario(line, with: decoder)
             let invocations = Rehearsal.invocations(of: scenario)
+            if totals.scenarios == 0 { output += writer.beginning }
             totals.add(scenario, invocations)
             output += writer.text(of: scenario, invocations)
         } catch {

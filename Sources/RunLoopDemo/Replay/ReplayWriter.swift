@@ -1,6 +1,6 @@
 /// Shows results, for people or for programs.
 protocol ReplayWriter {
-    /// Above everything.
+    /// Above the first scenario.
     var beginning: String { get }
 
     func text(of scenario: Scenario, _ invocations: [Rehearsal.Invocation]) -> String
