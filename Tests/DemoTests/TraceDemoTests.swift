@@ -55,6 +55,19 @@ import Testing
         #expect(labels.count == 2 && labels[0].contains("DispatchQueue.main") && labels[1].contains("@MainActor"))
     }
 
+    /// However slow the machine: the run in tracking is longer than the heartbeat's interval.
+    @Test func theLabelsSayWhyThingsComeLate() throws {
+        let objects = try #require(try Demo.run("trace", "--format", "json").objects)
+        let begun = objects.filter { $0["phase"] as? String == "begin" }
+        let labels = begun.compactMap { $0["label"] as? String }
+        let late = labels.filter { $0.contains(" ms late") && $0.hasSuffix(", since the loop was in tracking mode") }
+        #expect(!late.isEmpty && late.allSatisfy { $0.hasPrefix("heartbeat") })
+        #expect(labels.contains { $0.hasSuffix("until a source is handled (timers do not count)") })
+        let place = try #require(labels.firstIndex { $0.hasSuffix("posts a block that waits for tracking mode") })
+        let block = try #require(labels.firstIndex { $0.hasSuffix("waited until the loop ran in tracking") })
+        #expect(place < block && begun[block]["mode"] as? String == "tracking")
+    }
+
     /// Each run goes through the activities as the reference says: entry, passes, exit.
     @Test func theActivitiesAreThoseOfRealPasses() throws {
         let objects = try #require(try Demo.run("trace", "--format", "json").objects)

@@ -13,10 +13,13 @@ struct TraceStory {
     private let sender: LoopThread
     private let port: Loop.PortSource
     private let source: Loop.Source0
+    /// When the loop last ran in tracking; nil before.
+    private let trackingEnd: LoopBound<Loop.Instant?>
 
     /// - Throws: `LoopError` when threads or descriptors cannot be had.
     init(recorder: Recorder) throws {
         self.recorder = recorder
+        trackingEnd = LoopBound(nil, on: loop)
         // Two threads with loops of their own, which do something to our loop when they are asked to.
         signaller = try LoopThread(name: "signaller")
         sender = try LoopThread(name: "sender")
@@ -25,9 +28,9 @@ struct TraceStory {
             recorder.callout(.port, "\(count.counted("send")) from thread 'sender'")
         }
         source = Loop.Source0 { [loop] in
-            recorder.callout(.source0, "signalled by thread 'signaller'; posts a block for tracking mode") {
+            recorder.callout(.source0, "signalled by thread 'signaller'; posts a block that waits for tracking mode") {
                 loop.perform(in: .tracking) {
-                    recorder.callout(.block, "was posted in default mode, for tracking mode")
+                    recorder.callout(.block, "was posted in default mode, and waited until the loop ran in tracking")
                 }
             }
         }
@@ -87,11 +90,13 @@ struct TraceStory {
             Task { @MainActor in recorder.callout(.mainQueue, "a @MainActor task of thread 'signaller'") }
         }
         recorder.run(mode: .tracking, for: .milliseconds(200))
+        trackingEnd.value = loop.now
     }
 
     /// Back again. A handler runs the loop itself, as a modal dialogue would; then another thread stops the loop.
     private func returnToDefaultMode() {
-        post("runs the loop inside this block, until a source is handled") { [recorder, sender, port] in
+        post("runs the loop in this block until a source is handled (timers do not count)") {
+            [recorder, sender, port] in
             sender.perform(after: .milliseconds(70)) { port.send() }
             recorder.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true)
         }
@@ -104,11 +109,17 @@ struct TraceStory {
     // MARK: What is in the loop
 
     private func makeHeartbeat() -> Loop.Timer {
-        Loop.Timer(every: .milliseconds(100)) { [loop, recorder] firing in
-            var label = "heartbeat, every 100 ms in default mode"
+        Loop.Timer(every: .milliseconds(100)) { [loop, recorder, trackingEnd] firing in
+            var remarks: [String] = []
             let delay = firing.scheduledTime.duration(to: loop.now)
-            if delay > .milliseconds(10) { label += "; \(delay.inMilliseconds) ms late" }
-            if firing.missed > 0 { label += "; \(firing.missed) missed" }
+            if delay > .milliseconds(10) { remarks.append("\(delay.inMilliseconds) ms late") }
+            if firing.missed > 0 { remarks.append("\(firing.missed) missed") }
+            var label = (["heartbeat, every 100 ms in default mode"] + remarks).joined(separator: "; ")
+            // The first instant that this call stands for.
+            let due = firing.scheduledTime - firing.timer.interval * firing.missed
+            if !remarks.isEmpty, let end = trackingEnd.value, due < end {
+                label += ", since the loop was in tracking mode"
+            }
             recorder.callout(.timer, label)
         }
     }
