@@ -17,6 +17,7 @@ import Testing
         for lane in Self.lanes { #expect(lines.count { $0.hasPrefix(lane + " ") } == 1, "\(lane)") }
         #expect(lines.allSatisfy { $0.count <= 80 })
         #expect(demo.output.contains("virtual time") && demo.output.contains("100 ms"))
+        #expect(lines.contains { $0.contains("a digit instead of ● or ◆: several actions in one column") })
         #expect(!demo.output.contains("\u{1B}"), "no colour where there is no terminal")
     }
 
@@ -27,6 +28,17 @@ import Testing
             let line = try #require(lines.first { $0.hasPrefix(lane + " ") })
             #expect(line.hasSuffix(" \(events.actions(lane).count)"), "\(lane)")
         }
+    }
+
+    /// A minute in 80 columns: many actions share one. What is drawn adds up to the count beside it.
+    @Test func aDigitIsHowManyActionsShareAColumn() throws {
+        let lines = try Demo.run("throttle", "--seconds", "60").lines
+        let lane = "throttle leading"
+        let words = try #require(lines.first { $0.hasPrefix(lane + " ") }).dropFirst(lane.count).split(separator: " ")
+        let count = try #require(words.last.flatMap { Int($0) })
+        let marks = words.dropLast().joined()
+        #expect(!marks.contains("+") && marks.contains { $0.isNumber })
+        #expect(marks.map { $0 == "●" ? 1 : $0.wholeNumberValue ?? 0 }.reduce(0, +) == count)
     }
 
     // MARK: For programs

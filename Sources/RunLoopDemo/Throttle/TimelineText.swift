@@ -23,7 +23,8 @@ struct TimelineText {
     static func legend(_ interval: Duration) -> [String] {
         let maxWait = (interval * Lane.intervalsInMaxWait).withUnit
         return [
-            "▂▄█ calls, taller where there are more    ● ◆ an action (a digit: so many)",
+            "▂▄█ calls, taller where there are more    ● ◆ an action",
+            " 2  a digit instead of ● or ◆: several actions in one column (+: ten or more)",
             "─── holding back: after a leading action no other yet, before a trailing one",
             "    collecting calls, of which the last is acted on",
             "",
