@@ -21,6 +21,23 @@ import Testing
         #expect(!demo.output.contains("\u{1B}"), "no colour where there is no terminal")
     }
 
+    @Test func whatPeopleNeedToKnowIsSaidBeforeItMatters() throws {
+        let text = try Demo.run("rules").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        for (word, use) in [("Draft, a subclass of Document", "draft.save"), ("'last' begins a window", ": last,")] {
+            let said = try #require(text.range(of: word), "\(word)")
+            let used = try #require(text.range(of: use), "\(use)")
+            #expect(said.upperBound < used.lowerBound, "\(use)")
+        }
+    }
+
+    @Test func linesForPeopleFitTheWidth() throws {
+        let lines = try Demo.run("rules").lines
+        // A path is not broken.
+        #expect(lines.allSatisfy { $0.count <= 80 || $0.contains("/") })
+        let refused = try #require(lines.firstIndex { $0.contains(" refused ") })
+        #expect(lines[refused + 1].hasPrefix(String(repeating: " ", count: 20)), "goes on below its beginning")
+    }
+
     @Test func whatRunsWhen() throws {
         let demo = try Demo.run("rules", "--format", "json")
         #expect(demo.status == 0 && demo.errors == "")

@@ -6,6 +6,20 @@ extension String {
 
     /// Filled up with blanks on the left.
     func rightAligned(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+
+    /// In lines of at most `width` characters, broken at blanks; a word that is longer gets a line of its own.
+    func wrapped(to width: Int) -> [String] {
+        var lines = [""]
+        for word in split(separator: " ", omittingEmptySubsequences: false) {
+            let isFirst = lines[lines.count - 1].isEmpty
+            if !isFirst, lines[lines.count - 1].count + 1 + word.count > width {
+                lines.append(String(word))
+            } else {
+                lines[lines.count - 1] += (isFirst ? "" : " ") + word
+            }
+        }
+        return lines
+    }
 }
 
 extension Int {

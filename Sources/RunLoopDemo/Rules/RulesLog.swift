@@ -14,6 +14,8 @@ final class RulesLog: Sendable {
     let loop = Loop(clock: VirtualClock())
     private let isJSON: Bool
     private let usesColour = TextStyle.isWanted
+    /// Narrower than this, nothing would be gained by breaking lines.
+    private let width = max(60, StandardOutput.width)
     private let chapter: LoopBound<(name: Chapter, start: Loop.Instant)>
 
     init(isJSON: Bool) {
@@ -22,10 +24,13 @@ final class RulesLog: Sendable {
     }
 
     /// Begins a chapter, whose time starts at zero.
-    func begin(_ name: Chapter, _ title: String) {
+    func begin(_ name: Chapter, _ title: String, explanation: String? = nil) {
         chapter.value = (name, loop.now)
         guard !isJSON else { return }
-        StandardOutput.write("\n\(styled(title, .bold))\n\n")
+        StandardOutput.write("\n")
+        for line in title.wrapped(to: width) { StandardOutput.write(styled(line, .bold) + "\n") }
+        StandardOutput.write("\n")
+        if let explanation { explain(explanation + "\n") }
     }
 
     func say(_ event: Event, _ text: String) {
@@ -44,12 +49,17 @@ final class RulesLog: Sendable {
     private func write(_ event: Event, _ text: String, _ time: Int64) {
         let name = event.rawValue.padded(to: 8)
         let (label, indentation) = event == .run ? (styled(name, .green), "  → ") : (styled(name, .cyan), "")
-        StandardOutput.write("\("\(time) ms".rightAligned(to: 9))  \(label) \(indentation)\(text)\n")
+        let beginning = "\(time) ms".rightAligned(to: 9) + "  "
+        // Further lines begin below the first one's text.
+        let margin = beginning.count + name.count + 1 + indentation.count
+        let lines = text.wrapped(to: width - margin).joined(separator: "\n" + String(repeating: " ", count: margin))
+        StandardOutput.write("\(beginning)\(label) \(indentation)\(lines)\n")
     }
 
     /// Writes for people only.
     func explain(_ text: String) {
-        if !isJSON { StandardOutput.write(text + "\n") }
+        guard !isJSON else { return }
+        StandardOutput.write(text.wrapped(to: width).joined(separator: "\n") + "\n")
     }
 
     private func styled(_ text: String, _ style: TextStyle) -> String { usesColour ? style.applied(to: text) : text }

@@ -18,7 +18,7 @@ struct RulesStory {
     func tell() throws {
         log.explain(
             """
-            A class has declared its method 'save' as a message. Its callers just call it; rules, applied from outside,
+            A class has declared its method 'save' as a message. Its callers just call it; rules, applied from outside, \
             decide when it runs. The time is virtual: seconds pass at once.
             """)
         for chapter in [limitOneObject, limitAClass, meetAConflict, makeExceptions] where !Interruption.isRequested {
@@ -39,7 +39,11 @@ struct RulesStory {
 
     private func limitAClass() throws {
         log.begin(
-            .class, "2. A rule for a class counts all its objects together, but an object's own rule goes before it")
+            .class, "2. A rule for a class counts all its objects together, but an object's own rule goes before it",
+            explanation: """
+                The draft is of a class of its own, Draft, a subclass of Document: the rule is for it too. 'debounce' runs \
+                the last call once there has been none for the interval.
+                """)
         let rule = Document.rule(for: Document.self, .seconds(1), .debounce, on: loop)
         try apply(rule)
         let own = novel.rule(.seconds(1), .firstly, on: loop)
@@ -51,7 +55,12 @@ struct RulesStory {
     }
 
     private func meetAConflict() throws {
-        log.begin(.conflict, "3. One rule for a class hierarchy: an error says which rule stands in the way")
+        log.begin(
+            .conflict, "3. One rule for a class hierarchy: an error says which rule stands in the way",
+            explanation: """
+                Document, and Draft below it, are one hierarchy. 'last' begins a window with the first call, and runs the \
+                last one at its end.
+                """)
         let forDocuments = Document.rule(for: Document.self, .seconds(1), .last, on: loop)
         let forDrafts = Document.rule(for: Draft.self, .seconds(5), .last, on: loop)
         try apply(forDocuments)
