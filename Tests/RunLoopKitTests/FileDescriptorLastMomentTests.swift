@@ -69,6 +69,10 @@ import Testing
     @Test func aFetchedReportOfASourceThatHasLeftIsForNobody() throws {
         let (one, _) = Loop.inVirtualTime()
         let (two, _) = Loop.inVirtualTime()
+        defer {
+            one.end()
+            two.end()
+        }
         let pipes = [Ends.pipe(), Ends.pipe()]
         let idle = Ends.pipe()
         let log = Log<String>()

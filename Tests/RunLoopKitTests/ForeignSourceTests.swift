@@ -59,6 +59,7 @@ private final class ForeignLibrary {
 
     @Test func aWakeUpBeforeWaitingMeansThatTheLoopDoesNotSleep() throws {
         let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
         let source = try Loop.PortSource { _ in }
         loop.add(source, in: .default)
         let passes = Count()

@@ -440,6 +440,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(counts["source"] == 3)
         #expect(counts["timer"] == 3)
         #expect(counts["port"] == 1)
+        loop.endHosting()
+        loop.end()
     }
 
     // MARK: Time

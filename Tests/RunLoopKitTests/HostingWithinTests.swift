@@ -211,6 +211,7 @@ private let bothTriggers = Host.Trigger.allCases
 
     @Test func whatBeforeWaitingBeganAfterWaitingEndsAlsoWhenHostingEnds() throws {
         let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
         let log = Log<String>()
         let host = try Host(loop)
         host.serve()

@@ -310,6 +310,7 @@ import Testing
 
     @Test func runForATimeIsInTheDefaultModeUnlessToldOtherwise() {
         let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
         let modes = Log<Loop.Mode?>()
         loop.add(Loop.Timer(every: .seconds(1)) { _ in modes.add(loop.currentMode) }, in: .default)
         #expect(loop.run(for: .milliseconds(2500)) == .timedOut)
@@ -321,6 +322,7 @@ import Testing
 
     @Test func runUntilAnInstantIsInTheDefaultModeUnlessToldOtherwise() {
         let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
         let modes = Log<Loop.Mode?>()
         loop.add(Loop.Timer(every: .seconds(1)) { _ in modes.add(loop.currentMode) }, in: .default)
         #expect(loop.run(until: seconds(3)) == .timedOut)

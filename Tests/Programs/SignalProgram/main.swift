@@ -261,6 +261,7 @@ func children() throws {
 func ignoredChildren() throws {
     signal(SIGCHLD, SIG_IGN)
     let gate = UnsafeMutablePointer<Int32>.allocate(capacity: 2)
+    defer { gate.deallocate() }
     precondition(pipe(gate) == 0)
     let child = spawn(["/bin/sh", "-c", "read line <&\(gate[0])"])
     let process = try Loop.ProcessSource(child) { _, exit in print(exit) }
