@@ -89,8 +89,8 @@ extension Loop.SignalSource {
     /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. What is said of
     /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
     ///
-    /// The first signal after the actor has gone is dropped, and invalidates the source: the next one takes its ordinary
-    /// way. Invalidate the source yourself if that is too late.
+    /// The first signal after the actor has gone is dropped, and invalidates the source: the next one takes its
+    /// ordinary way. Invalidate the source yourself if that is too late.
     ///
     /// - Parameters:
     ///   - signal: Such as `SIGINT`; real-time signals too.

@@ -47,8 +47,8 @@ extension Loop {
         for mode in left { item.tellLeft(mode, of: self) }
     }
 
-    /// Whether an item is in a mode, the default one unless another is named; for `common`, whether it was added to that
-    /// name.
+    /// Whether an item is in a mode, the default one unless another is named; for `common`, whether it was added to
+    /// that name.
     /// CF: `CFRunLoopContainsSource`, `CFRunLoopContainsTimer`, `CFRunLoopContainsObserver`.
     public func contains(_ item: Item, in mode: Mode = .default) -> Bool {
         lock.withLock {

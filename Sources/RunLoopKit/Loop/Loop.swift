@@ -16,7 +16,8 @@ import Synchronization
 /// **Threads.** Everything here may be called from any thread but for `run`, which belongs to the loop's own, and traps
 /// elsewhere. Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate,
 /// also themselves; run the loop, nested; stop it. They are `@Sendable`: see `Loop.main` for those that touch the main
-/// actor's state, and `Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` for those that touch another actor's.
+/// actor's state, and `Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` for those that touch another
+/// actor's.
 ///
 /// **Lifetime.** A loop retains the items in it. When its thread ends the loop ends too: its items leave it, sources'
 /// cancel handlers run, posted blocks that never ran are dropped, and its descriptors are closed. An ended loop refuses

@@ -121,8 +121,8 @@ extension Loop {
     /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the
     /// run's time is up.
     ///
-    /// The timerfds are armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps. The
-    /// lock is held.
+    /// The timerfds are armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps, or a host
+    /// does the sleeping. The lock is held.
     private func deadlineToSleepUntil(in run: Run) -> Int64? {
         let mode = run.mode
         var sleep = Sleep(in: mode)
