@@ -2,61 +2,6 @@ import Testing
 
 @testable import RunLoopKit
 
-/// A foreign loop that watches one descriptor.
-final class Host {
-    enum Trigger: CaseIterable { case level, edge }
-
-    let loop: Loop
-    let descriptor: Int32
-    private let edges: Poller?
-    private(set) var results: [Loop.HostedResult] = []
-
-    init(_ loop: Loop, _ mode: Loop.Mode = .default, _ trigger: Trigger = .level) throws {
-        self.loop = loop
-        descriptor = try loop.beginHosting(mode)
-        edges = trigger == .edge ? try Poller() : nil
-        try edges?.add(descriptor, token: 0)
-    }
-
-    /// What a host asks before it sleeps.
-    var isReadable: Bool { edges.map { $0.wait(blocking: false) > 0 } ?? System.isReadable(descriptor) }
-
-    /// Serves the loop until it has nothing to do; returns how many passes that took.
-    @discardableResult
-    func serve() -> Int {
-        let before = results.count
-        while isReadable {
-            results.append(loop.hostedPass())
-            // Not an assertion about speed: a host that spins would never end.
-            if results.count - before > 10_000 {
-                Issue.record("the descriptor stays readable")
-                break
-            }
-        }
-        return results.count - before
-    }
-
-    /// Sleeps until the loop has something to do, and serves it.
-    func sleepAndServe() {
-        if let edges {
-            while edges.wait(blocking: true) == 0 {}
-        } else {
-            System.waitUntilReadable(descriptor)
-        }
-        results.append(loop.hostedPass())
-    }
-}
-
-/// Runs a test on a thread whose loop may be used freely.
-func onThreadOfItsOwn(_ body: @escaping @Sendable () throws -> Void) throws {
-    let failure = Log<any Error>()
-    let thread = try System.startThread(stackSize: nil) {
-        do { try body() } catch { failure.add(error) }
-    }
-    System.join(thread)
-    if let error = failure.entries.first { throw error }
-}
-
 /// Does something on another thread, and waits until that has ended.
 private func elsewhere(_ body: @escaping @Sendable () -> Void) throws { try onThreadOfItsOwn(body) }
 
@@ -376,74 +321,6 @@ private let bothTriggers = Host.Trigger.allCases
         }
     }
 
-    // MARK: Budgets
-
-    @Test func aBudgetLeavesTheRestForTheNextPass() throws {
-        let (loop, clock) = Loop.inVirtualTime(.manual)
-        _ = try loop.beginHosting()
-        let log = Log<Int>()
-        for number in 1...10 {
-            loop.perform {
-                clock.advance(by: .milliseconds(2))
-                log.add(number)
-            }
-        }
-        #expect(loop.hostedPass(for: .milliseconds(5)) == .more)
-        #expect(log.entries == [1, 2, 3])
-        #expect(loop.hostTimeout == .zero)
-        #expect(loop.hostedPass(for: .zero) == .more)
-        #expect(log.entries.count > 3)
-        while loop.hostedPass(for: .milliseconds(5)) == .more {}
-        #expect(log.entries == Array(1...10))
-        #expect(loop.hostTimeout == nil)
-    }
-
-    @Test func aBudgetGoesOnUntilNothingIsLeft() throws {
-        let (loop, _) = Loop.inVirtualTime(.manual)
-        _ = try loop.beginHosting()
-        let served = Log<Int>()
-        let ports = try (0..<100).map { number in try Loop.PortSource { _ in served.add(number) } }
-        for port in ports {
-            loop.add(port, in: .default)
-            port.send()
-        }
-        #expect(loop.hostedPass(for: .seconds(1)) == .idle)
-        #expect(served.entries == Array(0..<100))
-    }
-
-    @Test func noKindOfWorkStarvesUnderATinyBudget() throws {
-        let (loop, clock) = Loop.inVirtualTime(.manual)
-        _ = try loop.beginHosting()
-        let log = Log<String>()
-        @Sendable func work(_ name: String) {
-            clock.advance(by: .milliseconds(10))
-            log.add(name)
-        }
-        @Sendable func post() {
-            loop.perform {
-                work("block")
-                post()
-            }
-        }
-        post()
-        let sources = (1...3).map { _ in Loop.Source0 { work("source") } }
-        for source in sources {
-            loop.add(source, in: .default)
-            source.signal()
-        }
-        for _ in 1...3 { loop.add(Loop.Timer(after: .zero) { _ in work("timer") }, in: .default) }
-        let port = try Loop.PortSource { _ in work("port") }
-        loop.add(port, in: .default)
-        port.send()
-        for _ in 1...20 { #expect(loop.hostedPass(for: .milliseconds(1)) == .more) }
-        let counts = Dictionary(grouping: log.entries, by: { $0 }).mapValues(\.count)
-        #expect(counts["source"] == 3)
-        #expect(counts["timer"] == 3)
-        #expect(counts["port"] == 1)
-        loop.endHosting()
-        loop.end()
-    }
-
     // MARK: Time
 
     @Test func theTimeoutIsTheTimeUntilTheNextTimer() throws {
@@ -508,57 +385,5 @@ private let bothTriggers = Host.Trigger.allCases
             host.serve()
             #expect(!host.isReadable)
         }
-    }
-
-    // MARK: Bad input
-
-    @Test func hostingTwiceTraps() async {
-        await #expect(processExitsWith: .failure) {
-            let loop = Loop(clock: VirtualClock())
-            _ = try loop.beginHosting()
-            _ = try loop.beginHosting(.tracking)
-        }
-    }
-
-    @Test func hostingInCommonTraps() async {
-        await #expect(processExitsWith: .failure) { _ = try Loop(clock: VirtualClock()).beginHosting(.common) }
-    }
-
-    @Test func hostingInsideARunTraps() async {
-        await #expect(processExitsWith: .failure) {
-            let loop = Loop(clock: VirtualClock())
-            loop.perform { _ = try? loop.beginHosting() }
-            loop.run(mode: .default, for: .zero)
-        }
-    }
-
-    @Test func aPassOfALoopThatIsNotHostedTraps() async {
-        await #expect(processExitsWith: .failure) { Loop(clock: VirtualClock()).hostedPass() }
-    }
-
-    @Test func aPassOnAnotherThreadTraps() async {
-        await #expect(processExitsWith: .failure) {
-            let loop = Loop(clock: VirtualClock())
-            _ = try loop.beginHosting()
-            try onThreadOfItsOwn { loop.hostedPass() }
-        }
-    }
-
-    @Test func hostingAnEndedLoopTraps() async {
-        await #expect(processExitsWith: .failure) {
-            let loop = Loop(clock: VirtualClock())
-            loop.end()
-            _ = try loop.beginHosting()
-        }
-    }
-
-    @Test func aThreadMayEndWhileItsLoopIsHosted() throws {
-        let log = Log<String>()
-        try onThreadOfItsOwn {
-            let source = Loop.Source0(cancel: { _, _ in log.add("cancelled") }, perform: {})
-            Loop.current.add(source, in: .default)
-            try Host(Loop.current).serve()
-        }
-        #expect(log.entries == ["cancelled"])
     }
 }

@@ -72,3 +72,13 @@ func seconds(_ count: Int64) -> Loop.Instant { Loop.Instant(nanoseconds: count *
 final class Box<Value>: @unchecked Sendable {
     var value: Value?
 }
+
+/// Runs a test on a thread whose loop may be used freely.
+func onThreadOfItsOwn(_ body: @escaping @Sendable () throws -> Void) throws {
+    let failure = Log<any Error>()
+    let thread = try System.startThread(stackSize: nil) {
+        do { try body() } catch { failure.add(error) }
+    }
+    System.join(thread)
+    if let error = failure.entries.first { throw error }
+}

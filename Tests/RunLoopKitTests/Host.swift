@@ -1,0 +1,48 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// A foreign loop that watches one descriptor.
+final class Host {
+    enum Trigger: CaseIterable { case level, edge }
+
+    let loop: Loop
+    let descriptor: Int32
+    private let edges: Poller?
+    private(set) var results: [Loop.HostedResult] = []
+
+    init(_ loop: Loop, _ mode: Loop.Mode = .default, _ trigger: Trigger = .level) throws {
+        self.loop = loop
+        descriptor = try loop.beginHosting(mode)
+        edges = trigger == .edge ? try Poller() : nil
+        try edges?.add(descriptor, token: 0)
+    }
+
+    /// What a host asks before it sleeps.
+    var isReadable: Bool { edges.map { $0.wait(blocking: false) > 0 } ?? System.isReadable(descriptor) }
+
+    /// Serves the loop until it has nothing to do; returns how many passes that took.
+    @discardableResult
+    func serve() -> Int {
+        let before = results.count
+        while isReadable {
+            results.append(loop.hostedPass())
+            // Not an assertion about speed: a host that spins would never end.
+            if results.count - before > 10_000 {
+                Issue.record("the descriptor stays readable")
+                break
+            }
+        }
+        return results.count - before
+    }
+
+    /// Sleeps until the loop has something to do, and serves it.
+    func sleepAndServe() {
+        if let edges {
+            while edges.wait(blocking: true) == 0 {}
+        } else {
+            System.waitUntilReadable(descriptor)
+        }
+        results.append(loop.hostedPass())
+    }
+}

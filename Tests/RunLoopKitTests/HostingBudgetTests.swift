@@ -1,0 +1,72 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Hosted passes with a time limit.
+@Suite struct HostingBudgetTests {
+    @Test func aBudgetLeavesTheRestForTheNextPass() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.beginHosting()
+        let log = Log<Int>()
+        for number in 1...10 {
+            loop.perform {
+                clock.advance(by: .milliseconds(2))
+                log.add(number)
+            }
+        }
+        #expect(loop.hostedPass(for: .milliseconds(5)) == .more)
+        #expect(log.entries == [1, 2, 3])
+        #expect(loop.hostTimeout == .zero)
+        #expect(loop.hostedPass(for: .zero) == .more)
+        #expect(log.entries.count > 3)
+        while loop.hostedPass(for: .milliseconds(5)) == .more {}
+        #expect(log.entries == Array(1...10))
+        #expect(loop.hostTimeout == nil)
+    }
+
+    @Test func aBudgetGoesOnUntilNothingIsLeft() throws {
+        let (loop, _) = Loop.inVirtualTime(.manual)
+        _ = try loop.beginHosting()
+        let served = Log<Int>()
+        let ports = try (0..<100).map { number in try Loop.PortSource { _ in served.add(number) } }
+        for port in ports {
+            loop.add(port, in: .default)
+            port.send()
+        }
+        #expect(loop.hostedPass(for: .seconds(1)) == .idle)
+        #expect(served.entries == Array(0..<100))
+    }
+
+    @Test func noKindOfWorkStarvesUnderATinyBudget() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.beginHosting()
+        let log = Log<String>()
+        @Sendable func work(_ name: String) {
+            clock.advance(by: .milliseconds(10))
+            log.add(name)
+        }
+        @Sendable func post() {
+            loop.perform {
+                work("block")
+                post()
+            }
+        }
+        post()
+        let sources = (1...3).map { _ in Loop.Source0 { work("source") } }
+        for source in sources {
+            loop.add(source, in: .default)
+            source.signal()
+        }
+        for _ in 1...3 { loop.add(Loop.Timer(after: .zero) { _ in work("timer") }, in: .default) }
+        let port = try Loop.PortSource { _ in work("port") }
+        loop.add(port, in: .default)
+        port.send()
+        for _ in 1...20 { #expect(loop.hostedPass(for: .milliseconds(1)) == .more) }
+        let counts = Dictionary(grouping: log.entries, by: { $0 }).mapValues(\.count)
+        #expect(counts["source"] == 3)
+        #expect(counts["timer"] == 3)
+        #expect(counts["port"] == 1)
+        loop.endHosting()
+        loop.end()
+    }
+}
