@@ -5,120 +5,145 @@ import Testing
 
 /// The protocol of `Waker`, step by step, in every interleaving of a loop and two senders.
 ///
-/// Each side is a little program of atomic steps. The explorer takes every path through them and looks for a state in
-/// which the loop sleeps for ever although work waits, and counts needless writes.
+/// Each side is a little program of atomic steps. A sender that *wakes* publishes what the loop looks at when it begins a
+/// pass; one that *nudges*, what it looks at before it sleeps and after it has slept. The explorer takes every path
+/// through them and looks for a state in which the loop sleeps for ever although work waits, and counts needless writes.
 private struct WakeModel: Hashable {
-    enum Word: Hashable { case running, asleep, notified, hosted }
+    struct Word: Hashable {
+        enum State: Hashable { case awake, asleep, hosted }
+        var state: State
+        var isNotified = false
+        var isNudged = false
+
+        var hasNote: Bool { isNotified || isNudged }
+    }
 
     /// Ways to get it wrong, to show that the explorer would notice.
     enum Mistake: CaseIterable {
-        case none, swapBeforePublishing, sleepWithoutLooking, forgetAfterLooking, writeOnlyIfRunning
+        case none, noteBeforePublishing, sleepWithoutLooking, forgetAfterLooking, writeOnlyIfAwake
+
+        /// Seen only where somebody nudges.
+        case sleepWithMessages
     }
 
-    /// What the word says while the loop is awake: *running*, or *hosted*.
-    let awake: Word
+    enum Sender: Hashable, CaseIterable { case wakes, nudges }
+
+    /// What the word says while the loop runs: *awake*, or *hosted*.
+    let whileRunning: Word
+    let kinds: [Sender]
     var word: Word
-    var published = 0
+    var posted = 0
+    var sent = 0
     var edges = 0
     var writes = 0
-    var loopStep = 0
-    var isBlocked = false
-    var senders = [0, 0]
-    var found = [Word.running, .running]
+    var loopStep = LoopStep.forget
+    var senderSteps = [0, 0]
+    var found: [Word]
+
+    enum LoopStep: Hashable { case forget, lookAtPosts, lookAtMessages, beginWait, wait, endWait, takeMessages }
 
     static let isDone = 3
 
-    init(isHosted: Bool = false) {
-        awake = isHosted ? .hosted : .running
-        word = awake
+    init(_ kinds: [Sender], isHosted: Bool) {
+        whileRunning = Word(state: isHosted ? .hosted : .awake)
+        word = whileRunning
+        self.kinds = kinds
+        found = [word, word]
     }
 
     /// The states that follow when sender `index` takes a step.
     func sender(_ index: Int, _ mistake: Mistake) -> WakeModel? {
         var next = self
-        let steps: [Int] = mistake == .swapBeforePublishing ? [1, 0, 2] : [0, 1, 2]
-        guard senders[index] < WakeModel.isDone else { return nil }
-        switch steps[senders[index]] {
-        case 0: next.published += 1
-        case 1:
+        let steps: [Int] = mistake == .noteBeforePublishing ? [1, 0, 2] : [0, 1, 2]
+        guard senderSteps[index] < WakeModel.isDone else { return nil }
+        switch (steps[senderSteps[index]], kinds[index]) {
+        case (0, .wakes): next.posted += 1
+        case (0, .nudges): next.sent += 1
+        case (1, let kind):
             next.found[index] = word
-            next.word = .notified
+            if kind == .wakes { next.word.isNotified = true } else { next.word.isNudged = true }
         default:
-            let isAsleep = found[index] == .asleep || found[index] == .hosted
-            let mustWrite = mistake == .writeOnlyIfRunning ? found[index] == .running : isAsleep
-            if mustWrite {
+            let isAwake = found[index].state == .awake
+            if !found[index].hasNote, mistake == .writeOnlyIfAwake ? isAwake : !isAwake {
                 next.edges += 1
                 next.writes += 1
             }
         }
-        next.senders[index] += 1
+        next.senderSteps[index] += 1
         return next
     }
 
     /// The state that follows when the loop takes a step; nil when it is asleep and nobody wrote.
     func loop(_ mistake: Mistake) -> WakeModel? {
-        guard awake == .running else { return hostedLoop(mistake) }
+        guard whileRunning.state == .awake else { return hostedLoop(mistake) }
         var next = self
         switch loopStep {
-        case 0:  // forget, or look
-            if mistake == .forgetAfterLooking { next.published = 0 } else { next.word = .running }
-            next.loopStep = 1
-        case 1:  // look, or forget
-            if mistake == .forgetAfterLooking { next.word = .running } else { next.published = 0 }
-            next.loopStep = 2
-        case 2:  // beginWait
-            if word == .running || mistake == .sleepWithoutLooking {
-                next.word = .asleep
-                next.loopStep = 3
-            } else {
-                next.loopStep = 4
-            }
-        case 3:  // epoll_wait
+        case .forget:
+            if mistake == .forgetAfterLooking { next.posted = 0 } else { next.word = whileRunning }
+            next.loopStep = .lookAtPosts
+        case .lookAtPosts:
+            if mistake == .forgetAfterLooking { next.word = whileRunning } else { next.posted = 0 }
+            next.loopStep = .lookAtMessages
+        case .lookAtMessages:
+            next.loopStep = sent > 0 && mistake != .sleepWithMessages ? .endWait : .beginWait
+        case .beginWait:
+            let mayWait = word == whileRunning || mistake == .sleepWithoutLooking
+            if mayWait { next.word.state = .asleep }
+            next.loopStep = mayWait ? .wait : .endWait
+        case .wait:
             guard edges > 0 else { return nil }
             next.edges = 0
-            next.loopStep = 4
-        default:  // endWait
-            next.word = .running
-            next.loopStep = 0
+            next.loopStep = .endWait
+        case .endWait:
+            next.word = whileRunning
+            next.loopStep = .takeMessages
+        case .takeMessages:
+            next.sent = 0
+            next.loopStep = .forget
         }
         return next
     }
 
-    /// The same for a hosted loop, which never says that it sleeps: step 3 is its host's.
+    /// The same for a hosted loop, which never says that it sleeps: the wait is its host's.
     private func hostedLoop(_ mistake: Mistake) -> WakeModel? {
         var next = self
         switch loopStep {
-        case 0:  // forget, or look
-            if mistake == .forgetAfterLooking { next.published = 0 } else { next.word = .hosted }
-            next.loopStep = 1
-        case 1:  // look, or forget
-            if mistake == .forgetAfterLooking { next.word = .hosted } else { next.published = 0 }
-            next.loopStep = 2
-        case 2:  // the last fetch takes all edges; then endWait
+        case .forget:
+            if mistake == .forgetAfterLooking { next.posted = 0 } else { next.word = whileRunning }
+            next.loopStep = .lookAtPosts
+        case .lookAtPosts:
+            if mistake == .forgetAfterLooking { next.word = whileRunning } else { next.posted = 0 }
+            next.loopStep = .lookAtMessages
+        case .lookAtMessages, .beginWait:  // The last fetch takes all edges.
             next.edges = 0
-            next.loopStep = 4
-        case 3:  // the host's wait
+            next.loopStep = .endWait
+        case .endWait:  // Another pass if there was a wake-up.
+            next.loopStep = word.isNotified && mistake != .sleepWithoutLooking ? .forget : .takeMessages
+            next.word = whileRunning
+        case .takeMessages:  // Another pass if there are any.
+            next.loopStep = sent > 0 && mistake != .sleepWithMessages ? .forget : .wait
+            if mistake != .sleepWithMessages { next.sent = 0 }
+        case .wait:
             guard edges > 0 else { return nil }
-            next.loopStep = 0
-        default:  // endWait: another pass if there was a wake-up
-            next.loopStep = word == .notified && mistake != .sleepWithoutLooking ? 0 : 3
-            next.word = .hosted
+            next.loopStep = .forget
         }
         return next
     }
 
     var isStuck: Bool {
-        loopStep == 3 && edges == 0 && published > 0 && senders == [WakeModel.isDone, WakeModel.isDone]
+        loopStep == .wait && edges == 0 && posted + sent > 0 && senderSteps == [WakeModel.isDone, WakeModel.isDone]
     }
 }
 
 @Suite struct WakeProtocolTests {
+    private static let senders: [[WakeModel.Sender]] = [[.wakes, .wakes], [.wakes, .nudges], [.nudges, .nudges]]
+
     /// Visits every reachable state; returns how many there are, whether any loses work, and the most writes in any.
     private func explore(
-        _ mistake: WakeModel.Mistake, isHosted: Bool = false
+        _ mistake: WakeModel.Mistake, _ senders: [WakeModel.Sender], isHosted: Bool
     ) -> (states: Int, losesWork: Bool, mostWrites: Int) {
         var seen: Set<WakeModel> = []
-        var open = [WakeModel(isHosted: isHosted)]
+        var open = [WakeModel(senders, isHosted: isHosted)]
         var losesWork = false
         var mostWrites = 0
         while let state = open.popLast() {
@@ -130,27 +155,18 @@ private struct WakeModel: Hashable {
         return (seen.count, losesWork, mostWrites)
     }
 
-    @Test func noInterleavingLosesAWakeUp() {
-        let result = explore(.none)
+    @Test(arguments: senders, [false, true])
+    private func noInterleavingLosesAWakeUpOrANudge(_ senders: [WakeModel.Sender], isHosted: Bool) {
+        let result = explore(.none, senders, isHosted: isHosted)
         #expect(result.states > 100)
         #expect(!result.losesWork)
         #expect(result.mostWrites <= 2)
     }
 
-    @Test func noInterleavingLosesAWakeUpOfAHostedLoop() {
-        let result = explore(.none, isHosted: true)
-        #expect(result.states > 100)
-        #expect(!result.losesWork)
-    }
-
-    @Test(arguments: WakeModel.Mistake.allCases.filter { $0 != .none })
-    private func theExplorerFindsMistakesInHosting(_ mistake: WakeModel.Mistake) {
-        #expect(explore(mistake, isHosted: true).losesWork)
-    }
-
-    @Test(arguments: WakeModel.Mistake.allCases.filter { $0 != .none })
-    private func theExplorerFindsMistakes(_ mistake: WakeModel.Mistake) {
-        #expect(explore(mistake).losesWork)
+    @Test(arguments: WakeModel.Mistake.allCases.filter { $0 != .none }, [false, true])
+    private func theExplorerFindsMistakes(_ mistake: WakeModel.Mistake, isHosted: Bool) {
+        let senders = WakeProtocolTests.senders.filter { mistake != .sleepWithMessages || $0.contains(.nudges) }
+        #expect(senders.contains { explore(mistake, $0, isHosted: isHosted).losesWork })
     }
 
     @Test func aSenderWritesOnlyWhenTheLoopSleeps() throws {
@@ -176,6 +192,28 @@ private struct WakeModel: Hashable {
         #expect(!waker.endWait())
     }
 
+    /// Of a note and a nudge, in either order, only the first to find the loop asleep writes; and a nudge is no wake-up.
+    @Test(arguments: [false, true]) func aNudgeWritesOnlyWhenTheLoopSleeps(isHosted: Bool) throws {
+        let waker = Waker()
+        try waker.open()
+        waker.nudge()
+        #expect(waker.writes.load(ordering: .relaxed) == 0)
+        #expect(!waker.beginWait(), "the nudge keeps it from sleeping")
+        #expect(!waker.endWait())
+
+        waker.setHosted(isHosted)
+        #expect(isHosted || waker.beginWait())
+        #expect(waker.isAsleep)
+        waker.nudge()
+        waker.wake()
+        waker.nudge()
+        #expect(!waker.isAsleep)
+        #expect(waker.writes.load(ordering: .relaxed) == 1 && System.isReadable(waker.descriptor))
+        #expect(waker.endWait())
+        // It would wait for ever for a write that it thinks somebody owes.
+        waker.close()
+    }
+
     /// A stop that comes after a pass has looked for one, and before the next begins: its wake-up is forgotten with all others.
     @Test func theWakeUpOfAStopIsNotForgotten() {
         let (loop, _) = Loop.inVirtualTime()
@@ -192,11 +230,11 @@ private struct WakeModel: Hashable {
         #expect(!loop.waker.beginWait(), "a stop keeps the loop from sleeping")
     }
 
-    @Test func aSilentWakeUpIsNoWakeUp() throws {
+    @Test func aNudgeIsNoWakeUp() throws {
         let waker = Waker()
         try waker.open()
         #expect(waker.beginWait())
-        waker.wakeSilently()
+        waker.nudge()
         #expect(System.isReadable(waker.descriptor))
         #expect(!waker.endWait())
     }

@@ -79,7 +79,7 @@ extension Loop {
         run.hasJustDrainedMainQueue = false
         hosting = Hosting(run: run, outer: outer)
         // First, since an observer may run the host.
-        waker.wakeSilently()
+        waker.nudge()
         notify(.entry, in: state)
         return state.poller!.descriptor
     }
@@ -260,7 +260,7 @@ extension Loop {
         let deadline = lock.withLock { Sleep(in: mode).deadline }
         // False: the time has gone there already. Inside a handler the loop is busy, whatever its host does.
         if hosting!.depth == 1, !clock.sleep(self, until: deadline, on: mode.poller!.descriptor) {
-            waker.wakeSilently()
+            waker.nudge()
         }
     }
 
@@ -298,7 +298,7 @@ extension Loop {
             arm(for: Sleep(in: mode))
             return isTimerDue(in: mode)
         }
-        if hasMore || isDue || hasReady(mode) { waker.wakeSilently() }
+        if hasMore || isDue || hasReady(mode) { waker.nudge() }
     }
 
     func stopBeingHosted() {

@@ -219,7 +219,7 @@ public final class VirtualClock: @unchecked Sendable {
 
     private func wakeTheDue(callerIsAwake caller: ObjectIdentifier? = nil) {
         for sleeper in sleepers where sleeper.deadline <= time && sleeper.loop != caller {
-            sleeper.waker.wakeSilently()
+            sleeper.waker.nudge()
         }
         sleepers.removeAll { $0.deadline <= time }
     }

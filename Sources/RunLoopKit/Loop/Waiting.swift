@@ -170,7 +170,7 @@ extension Loop {
     func timersChanged(in mode: ModeState) {
         guard let sleeping, sleeping.mode === mode else { return }
         // A virtual clock must not jump to a deadline that has gone either: the loop looks once more.
-        guard !clock.isVirtual else { return waker.wakeSilently() }
+        guard !clock.isVirtual else { return waker.nudge() }
         // Arming a timerfd from here spares waking the loop's thread only to make it do that.
         if let wakeUp = mode.timers.suspending.wakeUpTime(), wakeUp < sleeping.deadline {
             self.sleeping!.deadline = wakeUp
