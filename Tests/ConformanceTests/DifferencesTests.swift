@@ -112,6 +112,31 @@ import Testing
         }
     }
 
+    @Test func aPortServedInOneModeAndSentToAgainLinesUpAnewInAnother() {
+        expect(
+            cf: [
+                "run in other: timedOut", "port p", "run in default: timedOut", "port p", "port q",
+                "run in other: timedOut", "run in other: timedOut",
+            ],
+            kit: [
+                "run in other: timedOut", "port p", "run in default: timedOut", "port q", "port p",
+                "run in other: timedOut", "run in other: timedOut",
+            ]
+        ) { s in
+            let p = s.port("p")
+            let q = s.port("q")
+            for mode in ["default", "other"] { s.loop.add(p, mode) }
+            s.loop.add(q, "other")
+            s.run("other", s.moment)
+            p.send()
+            s.run("default", s.moment)
+            q.send()
+            p.send()
+            s.run("other", s.moment)
+            s.run("other", s.moment)
+        }
+    }
+
     @Test func aPortTakenAwayAfterItWokeTheLoopKeepsItsSends() {
         expect(
             cf: ["run in default: timedOut", "run in default: timedOut"],

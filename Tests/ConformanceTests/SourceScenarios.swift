@@ -253,6 +253,19 @@ extension Scenario {
             s.loop.add(p, "default")
             s.run()
         },
+        Scenario("a served port, added to another mode, lines up at its next send") { s in
+            let p = s.port("p")
+            let q = s.port("q")
+            s.loop.add(p, "default")
+            p.send()
+            s.run()
+            s.loop.add(p, "other")
+            s.loop.add(q, "other")
+            q.send()
+            p.send()
+            s.run("other", s.moment)
+            s.run("other", s.moment)
+        },
         Scenario("of two ready ports one invalidates the other") { s in
             var q: (any Item)!
             let p = s.port("p") { q.invalidate() }

@@ -62,7 +62,7 @@ private let bothTriggers = Host.Trigger.allCases
     {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
-        let port = try Loop.MessagePort<Int> { log.add($0) }
+        let port = Loop.MessagePort<Int> { log.add($0) }
         loop.add(port, in: .default)
         let host = try Host(loop, .default, trigger)
         host.serve()

@@ -55,7 +55,7 @@ private actor Guest {
         ) { home, source, _ in
             home.count("owned", readText(source.descriptor)?.count ?? 0)
         }
-        let port = try Loop.MessagePort<Int>(isolation: household) { home, message in home.count("message", message) }
+        let port = Loop.MessagePort<Int>(isolation: household) { home, message in home.count("message", message) }
         for message in 1...4 { port.send(message) }
         let child = Child.waiting(then: "exit 3")
         let process = try Loop.ProcessSource(child.number, isolation: household) { home, source, exit in
@@ -126,7 +126,7 @@ private actor Guest {
         let (items, port, owning): ([Loop.Item], Loop.MessagePort<Int>, Loop.FileDescriptorSource)
         do {
             let guest = Guest(thread)
-            port = try Loop.MessagePort(isolation: guest) { _, _ in called.up() }
+            port = Loop.MessagePort(isolation: guest) { _, _ in called.up() }
             ends.isReaderGone = true
             owning = try Loop.FileDescriptorSource(owning: ends.reader, isolation: guest) { _, _, _ in called.up() }
             items = [port, owning, try Loop.ProcessSource(child.number, isolation: guest) { _, _, _ in called.up() }]

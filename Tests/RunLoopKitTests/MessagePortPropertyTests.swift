@@ -60,7 +60,7 @@ import Testing
     @Test func nothingIsLostOrLeftBehindWhateverHandlersDo() throws {
         for seed in 1...400 as ClosedRange<UInt64> {
             let world = World(seed)
-            let port = try Loop.MessagePort<Int> { world.handle($0) }
+            let port = Loop.MessagePort<Int> { world.handle($0) }
             world.port = port
             world.loop.add(Loop.Observer([.beforeWaiting, .afterWaiting]) { _, _ in world.act() }, in: .default)
             for _ in 0..<20 {
@@ -98,7 +98,7 @@ import Testing
         let (loop, _) = Loop.inVirtualTime()
         let handled = Log<Bool>()
         let answers = Log<Bool>()
-        let port = try Loop.MessagePort<Parting?> { handled.add($0 != nil) }
+        let port = Loop.MessagePort<Parting?> { handled.add($0 != nil) }
         loop.add(port, in: .default)
         port.send(Parting(port, answers))
         loop.run(mode: .default, for: .seconds(1))
@@ -121,7 +121,7 @@ import Testing
                 init(_ alive: Count) { self.alive = alive }
                 deinit { alive.upBy(-1) }
             }
-            let port = try Loop.MessagePort<Message> { _ in handled.up() }
+            let port = Loop.MessagePort<Message> { _ in handled.up() }
             thread.loop.add(port, in: .default)
             let senders = try (0..<2).map { _ in
                 let sender = try LoopThread()

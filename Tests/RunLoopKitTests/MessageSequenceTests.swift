@@ -9,7 +9,7 @@ import Testing
 
     @Test func messagesOfManySendersComeInOrderAndNoneIsLost() async throws {
         let thread = try LoopThread()
-        let (port, messages) = try Loop.MessagePort<(sender: Int, number: Int)>.makeMessages(on: thread.loop)
+        let (port, messages) = Loop.MessagePort<(sender: Int, number: Int)>.makeMessages(on: thread.loop)
         let senders = (0..<4).map { sender in
             Task { for number in 0..<250 { #expect(port.send((sender, number))) } }
         }
@@ -27,7 +27,7 @@ import Testing
     @Test func aMessageStaysInThePortUntilItIsAskedFor() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
-        let (port, messages) = try Port.makeMessages(on: thread.loop)
+        let (port, messages) = Port.makeMessages(on: thread.loop)
         var iterator = messages.makeAsyncIterator()
         for number in 1...3 { port.send(number) }
         for taken in 0...2 {
@@ -43,7 +43,7 @@ import Testing
 
     @Test func aTaskOnTheLoopItselfGetsItsMessages() async throws {
         let thread = try LoopThread()
-        let (port, messages) = try Port.makeMessages(on: thread.loop)
+        let (port, messages) = Port.makeMessages(on: thread.loop)
         let sum = Task(executorPreference: thread.loop.taskExecutor) {
             var sum = 0
             for await number in messages {
@@ -60,7 +60,7 @@ import Testing
     @Test func aMessageWaitsForARunInItsMode() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
-        let (port, messages) = try Port.makeMessages(on: thread.loop, in: "modal")
+        let (port, messages) = Port.makeMessages(on: thread.loop, in: "modal")
         let first = Task { await messages.first { _ in true } }
         port.send(1)
         await eventually(port.isArmed)
@@ -75,7 +75,7 @@ import Testing
     @Test func whatWasAcceptedBeforeTheLoopsEndStillComes() async throws {
         let thread = try LoopThread()
         let loop = thread.loop
-        let (port, messages) = try Port.makeMessages(on: loop)
+        let (port, messages) = Port.makeMessages(on: loop)
         for number in 1...100 { port.send(number) }
         var iterator = messages.makeAsyncIterator()
         #expect(await iterator.next() == 1)
@@ -92,7 +92,7 @@ import Testing
     @Test func senderAndEndAtTheSameTimeAgreeOnWhatWasAccepted() async throws {
         for _ in 0..<20 {
             let thread = try LoopThread()
-            let (port, messages) = try Port.makeMessages(on: thread.loop)
+            let (port, messages) = Port.makeMessages(on: thread.loop)
             let began = Gate()
             let accepted = Task {
                 var number = 0
@@ -120,7 +120,7 @@ import Testing
         let loop = thread.loop
         thread.stop()
         thread.join()
-        let (port, messages) = try Port.makeMessages(on: loop)
+        let (port, messages) = Port.makeMessages(on: loop)
         #expect(!port.isValid && !port.send(1))
         #expect(await messages.first { _ in true } == nil)
     }
@@ -128,7 +128,7 @@ import Testing
     @Test func aLoopThatGoesWithItsLastReferenceEndsTheSequences() async throws {
         let (port, messages, sends, sender) = try { () throws in
             let (loop, _) = Loop.inVirtualTime()
-            let (port, messages) = try Port.makeMessages(on: loop)
+            let (port, messages) = Port.makeMessages(on: loop)
             let (sender, sends) = try Loop.PortSource.makeSends(on: loop)
             return (port, messages, sends, sender)
         }()
@@ -139,7 +139,7 @@ import Testing
 
     @Test func invalidatingThePortEndsTheSequence() async throws {
         let thread = try LoopThread()
-        let (port, messages) = try Port.makeMessages(on: thread.loop)
+        let (port, messages) = Port.makeMessages(on: thread.loop)
         let taken = Task { await messages.reduce(0) { count, _ in count + 1 } }
         await eventually(port.isArmed)
         port.invalidate()
@@ -150,8 +150,8 @@ import Testing
         let thread = try LoopThread()
         let loop = thread.loop
         weak var dropped: Count?
-        let port = try await {
-            let (port, messages) = try Loop.MessagePort<Count>.makeMessages(on: loop)
+        let port = await {
+            let (port, messages) = Loop.MessagePort<Count>.makeMessages(on: loop)
             #expect(loop.count(of: "message port") == 1)
             for _ in 0..<2 {
                 let message = Count()
@@ -167,14 +167,14 @@ import Testing
 
     @Test func cancellingTheTaskTakesThePortOut() async throws {
         let thread = try LoopThread()
-        let (port, messages) = try Port.makeMessages(on: thread.loop)
+        let (port, messages) = Port.makeMessages(on: thread.loop)
         let waiting = Task { for await _ in messages {} }
         await eventually(port.isArmed)
         waiting.cancel()
         await waiting.value
         #expect(!port.isValid && thread.loop.count(of: "message port") == 0)
         // And a task that was cancelled before it asks: what waits does not come any more.
-        let (late, others) = try Port.makeMessages(on: thread.loop)
+        let (late, others) = Port.makeMessages(on: thread.loop)
         late.send(1)
         let cancelled = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -188,7 +188,7 @@ import Testing
         let thread = try LoopThread()
         weak var kept: Port?
         do {
-            let (port, messages) = try Port.makeMessages(on: thread.loop)
+            let (port, messages) = Port.makeMessages(on: thread.loop)
             kept = port
             port.send(1)
             #expect(await messages.first { _ in true } == 1)

@@ -74,13 +74,12 @@ extension Loop.MessagePort {
     ///   - isOneShot: Whether to handle one message only, until `rearm()`.
     ///   - actor: Its executor is the loop that the port is added to, or another one of the same thread.
     ///   - handler: Called on the loop's thread, once for each message.
-    /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
     public convenience init<A: Actor>(
         isOneShot: Bool = false, isolation actor: A,
         handler: @escaping @Sendable (_ actor: isolated A, _ message: Message) -> Void
-    ) throws(LoopError) {
+    ) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(isOneShot: isOneShot) { isolated.call($0) }
+        self.init(isOneShot: isOneShot) { isolated.call($0) }
         isolated.item = self
     }
 }

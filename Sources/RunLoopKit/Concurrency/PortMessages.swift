@@ -2,7 +2,7 @@ extension Loop.MessagePort {
     /// Makes a port and the sequence of its messages, for a task to iterate.
     ///
     /// ```swift
-    /// let (port, messages) = try Loop.MessagePort<String>.makeMessages(on: worker.loop)
+    /// let (port, messages) = Loop.MessagePort<String>.makeMessages(on: worker.loop)
     /// port.send("hello")  // from any thread
     /// for await line in messages { print(line) }
     /// ```
@@ -21,14 +21,13 @@ extension Loop.MessagePort {
     /// - Parameters:
     ///   - loop: The loop that waits for the port.
     ///   - mode: In which mode the loop has to run.
-    /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
     public static func makeMessages(
         on loop: Loop, in mode: Loop.Mode = .common
-    ) throws(LoopError) -> (port: Loop.MessagePort<Message>, messages: Messages) {
+    ) -> (port: Loop.MessagePort<Message>, messages: Messages) {
         // One at a time, but for what is left over at the end.
         let inbox = Inbox<Message>(capacity: .max) { _, _ in }
         let feed = Feed(inbox)
-        let port = try Loop.MessagePort<Message>(isOneShot: true) { feed.put($0) }
+        let port = Loop.MessagePort<Message>(isOneShot: true) { feed.put($0) }
         port.disarm()
         let subscription = Subscription(adding: port, to: loop, in: mode, feeds: inbox) { [weak port] in
             port?.rearm()

@@ -173,8 +173,6 @@ extension Loop {
         }
 
         /// It keeps no record of when it became ready.
-        var readyTurn: UInt64 { 0 }
-
         var summary: String {
             let (interest, isArmed) = itemLock.withLock { (wanted, armed) }
             return "descriptor \(number): \(interest), \(trigger)-triggered" + (isOneShot ? ", one-shot" : "")

@@ -6,7 +6,7 @@ extension Loop {
     ///
     /// ```swift
     /// let worker = try LoopThread(name: "worker")
-    /// let port = try Loop.MessagePort<String> { line in print(line) }
+    /// let port = Loop.MessagePort<String> { line in print(line) }
     /// worker.loop.add(port, in: .common)
     /// port.send("hello")
     /// ```
@@ -27,7 +27,10 @@ extension Loop {
     /// **Threads.** A port can be in several modes, but only in one loop at a time. Everything may be called from any
     /// thread, but not from a Unix signal handler: see `PortSource`. To move a port without two threads ever handling
     /// messages at the same time, take it out on the thread of the loop it is in. Having it in its mode keeps a loop
-    /// alive. It has one descriptor until it is deallocated.
+    /// alive.
+    ///
+    /// **Cost.** It has no descriptor: whoever sends to a loop that sleeps wakes it as `perform` does, with one write to the
+    /// loop's own eventfd. Sending to a loop that is awake makes no system call.
     ///
     /// CF: `CFMessagePort`, without the encoding.
     public final class MessagePort<Message: Sendable>: Item, PortBacked, @unchecked Sendable {
@@ -36,11 +39,6 @@ extension Loop {
 
         /// Whether each message disarms the port, before the handler is called: it handles one for each `rearm()`.
         public let isOneShot: Bool
-
-        /// Written once each time that the queue of an armed port leaves empty, or a port with messages is rearmed, and
-        /// never read: as with a `PortSource`, it only makes edges. So there is an edge on its way to every mode, or a ready
-        /// entry in it, whenever the port is armed and the queue is not empty.
-        private let eventFD: EventFD
 
         // Guarded by the item's lock.
 
@@ -62,33 +60,28 @@ extension Loop {
         /// - Parameters:
         ///   - isOneShot: Whether to handle one message only, until `rearm()`.
         ///   - handler: Called on the loop's thread, once for each message.
-        /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
-        public init(
-            isOneShot: Bool = false, handler: @escaping @Sendable (_ message: Message) -> Void
-        ) throws(LoopError) {
+        public init(isOneShot: Bool = false, handler: @escaping @Sendable (_ message: Message) -> Void) {
             self.isOneShot = isOneShot
             self.handler = handler
-            self.eventFD = try EventFD()
         }
 
         /// Puts a message into the queue, and wakes the loop if it sleeps.
         ///
-        /// It costs a system call only if the queue was empty and the port is armed: otherwise the loop is on its way to
-        /// it, or need not come.
+        /// It costs a system call only if the loop sleeps, the queue was empty and the port is armed: otherwise the loop is
+        /// on its way to it, or need not come.
         ///
         /// - Returns: Whether the message was accepted. False when the port is invalid, or the loop that it was in has
         ///   ended and it has not been added to another one: nobody would handle it. Messages that were accepted before
         ///   their loop ended wait in the port for another loop.
         @discardableResult
         public func send(_ message: Message) -> Bool {
-            let (isAccepted, becomesReady) = itemLock.withLock { () -> (Bool, Bool) in
-                guard handler != nil, isValid, !hasLostItsLoop else { return (false, false) }
+            let (isAccepted, modes) = itemLock.withLock { () -> (Bool, [ModeState]) in
+                guard handler != nil, isValid, !hasLostItsLoop else { return (false, []) }
                 let becomesReady = queue.isEmpty && armed
-                if becomesReady { turn = Turn.next() }
                 queue.append(message)
-                return (true, becomesReady)
+                return (true, becomesReady ? becomeReady() : [])
             }
-            if becomesReady { eventFD.signal() }
+            for mode in modes { mode.announceMessages() }
             return isAccepted
         }
 
@@ -113,13 +106,12 @@ extension Loop {
 
         /// Makes the port hand messages over again. Does nothing if it is armed.
         public func rearm() {
-            let becomesReady = itemLock.withLock { () -> Bool in
-                guard !armed else { return false }
+            let modes = itemLock.withLock { () -> [ModeState] in
+                guard !armed else { return [] }
                 armed = true
-                if isReadyWhileLocked { turn = Turn.next() }
-                return isReadyWhileLocked
+                return isReadyWhileLocked ? becomeReady() : []
             }
-            if becomesReady { eventFD.signal() }
+            for mode in modes { mode.announceMessages() }
         }
 
         /// Keeps the messages in the queue until `rearm()`, those of a pass that is handling some too. Having the port in
@@ -128,11 +120,17 @@ extension Loop {
 
         private var isReadyWhileLocked: Bool { armed && !queue.isEmpty }
 
+        /// The port has become ready: whom to tell, once the lock is open. Who adds it to a mode from now on sees for itself.
+        private func becomeReady() -> [ModeState] {
+            turn = Turn.next()
+            return modesWhileLocked
+        }
+
         // MARK: PortBacked
 
-        var watches: [Watch] { [Watch(descriptor: eventFD.descriptor, events: [.read, .edge])] }
+        var watches: [Watch] { [] }
 
-        var readyTurn: UInt64 { itemLock.withLock { isReadyWhileLocked ? turn : 0 } }
+        var readyTurn: UInt64? { itemLock.withLock { isReadyWhileLocked ? turn : 0 } }
 
         var summary: String {
             let (count, isArmed) = itemLock.withLock { (queue.count, armed) }
@@ -145,18 +143,13 @@ extension Loop {
         }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
-            var isEdgeSpent = true
             let count = min(waitingCount, Self.messagesPerPass)
             for index in 0..<count {
                 guard index == 0 || !(mode.loop?.isStopped ?? true), let next = takeFirst(in: mode) else {
                     return index > 0
                 }
-                // The edge that led here is spent. The rest needs one: for a run nested in the handler, for the next pass,
-                // or for the next run in whichever mode.
-                if next.leavesOthers, isEdgeSpent {
-                    eventFD.signal()
-                    isEdgeSpent = false
-                }
+                // A run looks at ports again before it sleeps. But the handler may run a host, which has to hear of the rest.
+                if next.leavesOthers { mode.announceMessages() }
                 next.handler(next.message)
             }
             return count > 0
@@ -179,8 +172,12 @@ extension Loop {
 
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) {
-            itemLock.withLock { hasLostItsLoop = false }
             mode.insert(self)
+            let isReady = itemLock.withLock {
+                hasLostItsLoop = false
+                return isReadyWhileLocked
+            }
+            if isReady { mode.announceMessages() }
         }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func loopHasEnded() { itemLock.withLock { hasLostItsLoop = modesWhileLocked.isEmpty } }

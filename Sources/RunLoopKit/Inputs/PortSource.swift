@@ -61,7 +61,7 @@ extension Loop {
 
         var summary: String { "port source: \(unhandled.load(ordering: .relaxed)) sends waiting" }
 
-        var readyTurn: UInt64 { hasWork ? turn.load(ordering: .relaxed) : 0 }
+        var readyTurn: UInt64? { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
             // Acquire: see send(). A send after this finds zero, and makes a new edge.

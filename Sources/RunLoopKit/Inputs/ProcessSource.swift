@@ -85,8 +85,6 @@ extension Loop {
         var watches: [Watch] { [Watch(descriptor: processFD, events: .read)] }
 
         /// It keeps no record of when it became ready.
-        var readyTurn: UInt64 { 0 }
-
         var summary: String { "process source: process \(process)" + (isReaping ? "" : ", not reaping") }
 
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {

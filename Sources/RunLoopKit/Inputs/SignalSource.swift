@@ -136,8 +136,6 @@ extension Loop {
         }
 
         /// It keeps no record of when it became ready.
-        var readyTurn: UInt64 { 0 }
-
         var summary: String { "signal source: signal \(signal)" }
 
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {

@@ -231,17 +231,6 @@ extension Loop {
         return hasReady(mode) || lock.withLock { hasPosted(mode) }
     }
 
-    private func hasReady(_ mode: ModeState) -> Bool {
-        mode.ready.hasReady { entry in
-            switch entry.token {
-            case ReadyList.wakeUp: true
-            case ReadyList.timers: lock.withLock { isTimerDue(in: mode) }
-            case ReadyList.mainQueue: isMainQueueReady(in: mode.mode)
-            default: lock.withLock { work(behind: entry, in: mode) != nil }
-            }
-        }
-    }
-
     /// Whether blocks or version-0 sources wait. The lock is held.
     private func hasPosted(_ mode: ModeState) -> Bool {
         blocks.hasBlock(for: mode.mode, common: commonModes) || mode.source0s.contains { $0.isSignalled }

@@ -24,6 +24,11 @@ final class ModeState {
     /// before looking at the marks (acquire): so a mark is seen by this look or by the next.
     let mayHaveSignal = Atomic<Bool>(false)
 
+    /// Whether some message port may have messages. Set after a port has become ready, before the nudge; cleared before
+    /// the ports are asked, and set again if any has messages. So while a port has some, this is true or a look at the
+    /// ports is under way that sees them. Relaxed: what has become ready is seen because ports are asked under their locks.
+    private let mayHaveMessages = Atomic<Bool>(false)
+
     /// Made when the mode first runs: modes that never run own no descriptor.
     private(set) var poller: Poller?
 
@@ -65,6 +70,23 @@ final class ModeState {
     }
 
     func close() { poller = nil }
+
+    // MARK: Message ports
+
+    /// To be called by a message port that has become ready. From any thread.
+    func announceMessages() {
+        mayHaveMessages.store(true, ordering: .relaxed)
+        waker.nudge()
+    }
+
+    /// The tokens of the message ports that have messages. The loop's lock is held.
+    func portsWithMessages() -> [UInt64] {
+        guard mayHaveMessages.load(ordering: .relaxed) else { return [] }
+        mayHaveMessages.store(false, ordering: .relaxed)
+        let found = ports.readyUnwatched
+        if !found.isEmpty { mayHaveMessages.store(true, ordering: .relaxed) }
+        return found
+    }
 
     // MARK: Items
 

@@ -1,6 +1,7 @@
 /// A version-1 source: something with a descriptor that becomes ready.
 protocol PortBacked: Loop.Item {
-    /// What is watched in every mode that the source is in: always the same descriptors.
+    /// What is watched in every mode that the source is in: always the same descriptors. None for a message port, which
+    /// says itself that it has become ready.
     var watches: [Watch] { get }
 
     /// What there is to handle; nil for nothing: a readiness that turns out to be none costs no pass and no callout.
@@ -11,8 +12,8 @@ protocol PortBacked: Loop.Item {
     ///   - isFresh: Whether it did so just now: no handler has been called since.
     func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents?
 
-    /// The turn in which it became ready; 0 when it is not, or does not know.
-    var readyTurn: UInt64 { get }
+    /// The turn in which it became ready, 0 when it is not; nil for what does not know.
+    var readyTurn: UInt64? { get }
 
     /// For the description of a loop: one line.
     var summary: String { get }
@@ -22,6 +23,8 @@ protocol PortBacked: Loop.Item {
 }
 
 extension PortBacked {
+    var readyTurn: UInt64? { nil }
+
     /// To be called, without any lock, when `watches` says something else than before.
     ///
     /// Every mode asks for itself, with its loop's lock held: of two changes at the same time, whoever comes to a mode
@@ -48,17 +51,31 @@ struct PortTable {
     private var free: [Int] = []
     private var slotOfSource: [ObjectIdentifier: Int] = [:]
 
+    /// The slots of those that the kernel does not watch.
+    private var unwatched: [Int] = []
+
     var isEmpty: Bool { slotOfSource.isEmpty }
 
     var all: [(source: any PortBacked, token: UInt64)] {
         slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
     }
 
-    /// The same, first those that are not ready, then in the order in which they became ready here: by a send, or by
-    /// coming with one. An epoll set made now is to report them in this order.
+    /// The same, first those that are not ready, then in the order of their turns. An epoll set made now is to report them
+    /// in this order.
     var inOrderOfReadiness: [(source: any PortBacked, token: UInt64)] {
-        let turns = slots.filter { $0.source != nil }.map { max($0.source!.readyTurn, $0.turn) }
-        return zip(all, turns).sorted { $0.1 < $1.1 }.map(\.0)
+        all.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
+    }
+
+    /// The ones that the kernel does not watch and that are ready.
+    var readyUnwatched: [UInt64] {
+        unwatched.filter { slots[$0].source!.readyTurn != 0 }.map(token(of:))
+    }
+
+    /// The turn in which a source became ready here: by a send, or by coming with one. 0 when it is not ready or has left,
+    /// nil for what does not know.
+    func turn(of token: UInt64) -> UInt64? {
+        guard let source = source(for: token) else { return 0 }
+        return source.readyTurn.map { $0 == 0 ? 0 : max($0, slots[Int(token & 0xFFFF_FFFF)].turn) }
     }
 
     /// The token of a source that is here.
@@ -77,12 +94,14 @@ struct PortTable {
         slots[index].source = source
         slots[index].turn = Turn.next()
         slotOfSource[ObjectIdentifier(source)] = index
+        if source.watches.isEmpty { unwatched.append(index) }
         return token(of: index)
     }
 
     mutating func remove(_ source: any PortBacked) {
         guard let index = slotOfSource.removeValue(forKey: ObjectIdentifier(source)) else { return }
         slots[index].source = nil
+        unwatched.removeAll { $0 == index }
         // The last generation is never used: it would make the loop's own tokens.
         slots[index].generation = (slots[index].generation + 1) % (.max - 1)
         free.append(index)

@@ -16,11 +16,15 @@ struct ReadyList {
         let token: UInt64
         /// What the kernel reported; nothing for what it was not asked about.
         let events: PollEvents
+        /// The turn in which it became ready; nil for what does not know.
+        let turn: UInt64?
         /// Whether the report was the last thing that happened: an older one may have become untrue.
         fileprivate(set) var isFresh = false
 
         /// For what somebody may have dealt with since it was reported.
-        static func old(_ token: UInt64, _ events: PollEvents) -> Entry { Entry(token: token, events: events) }
+        static func old(_ token: UInt64, _ events: PollEvents) -> Entry {
+            Entry(token: token, events: events, turn: nil)
+        }
     }
 
     private var entries: [Entry] = []
@@ -31,11 +35,26 @@ struct ReadyList {
 
     var isEmpty: Bool { next == entries.count }
 
-    mutating func append(_ token: UInt64, events: PollEvents = []) {
+    /// How many there are; those that come next have higher numbers.
+    var count: Int { entries.count - next }
+
+    mutating func append(_ token: UInt64, events: PollEvents = [], turn: UInt64? = nil) {
         // One entry for each of the loop's own: two would cost a pass for nothing.
         if token >= ReadyList.mainQueue, entries[next...].contains(where: { $0.token == token }) { return }
         if isEmpty { isHeadFresh = true }
-        entries.append(Entry(token: token, events: events))
+        entries.append(Entry(token: token, events: events, turn: turn))
+    }
+
+    /// Puts the entries from number `start` on in the order of their turns. What has none stays behind what it came behind.
+    mutating func sort(from start: Int) {
+        guard count - start > 1 else { return }
+        let unsorted = entries[(next + start)...]
+        let turns = unsorted.reduce(into: [UInt64]()) { $0.append($1.turn ?? $0.last ?? 0) }
+        guard !zip(turns, turns.dropFirst()).allSatisfy({ $0 <= $1 }) else { return }
+        let sorted = zip(turns, unsorted).enumerated().sorted {
+            ($0.element.0, $0.offset) < ($1.element.0, $1.offset)
+        }
+        entries.replaceSubrange((next + start)..., with: sorted.map(\.element.1))
     }
 
     /// Forgets a wake-up that no pass has got to. Says whether there was one.

@@ -243,7 +243,7 @@ extension Loop {
             guard let state = existingState(for: mode), !hasEnded else { return false }
             return blocks.hasBlock(for: mode, common: commonModes) || state.source0s.contains { $0.isSignalled }
                 || (state.timers.suspending.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds
-                || !state.ready.isEmpty
+                || !state.ready.isEmpty || !state.portsWithMessages().isEmpty
                 || state.poller.map { System.isReadable($0.descriptor) } ?? false
         }
     }

@@ -19,7 +19,8 @@ extension Loop {
         defer { waiting.store(false, ordering: .relaxed) }
         var hasAsked = false
         while true {
-            if mode.ready.isEmpty {
+            // What has been dealt with meanwhile must not put a wake-up before what the kernel has to say.
+            if !hasReady(mode) {
                 fetch(in: run, polls: polls)
                 hasAsked = true
             } else if waker.endWait() {
@@ -41,6 +42,18 @@ extension Loop {
 
     func isTimeUp(for run: Run) -> Bool { run.onlyPolls || run.deadline.map { $0 <= clock.nanoseconds } ?? false }
 
+    /// Whether there is anything to serve in what was fetched; forgets what there is nothing behind any more.
+    func hasReady(_ mode: ModeState) -> Bool {
+        mode.ready.hasReady { entry in
+            switch entry.token {
+            case ReadyList.wakeUp: true
+            case ReadyList.timers: lock.withLock { isTimerDue(in: mode) }
+            case ReadyList.mainQueue: isMainQueueReady(in: mode.mode)
+            default: lock.withLock { work(behind: entry, in: mode) != nil }
+            }
+        }
+    }
+
     private func look(at entry: ReadyList.Entry, in mode: ModeState) -> Ready? {
         switch entry.token {
         case ReadyList.wakeUp:
@@ -61,8 +74,11 @@ extension Loop {
     }
 
     /// What a version-1 source has to handle; nil when it has nothing, or has left. The lock is held.
+    ///
+    /// Nil also when somebody served it and it has become ready again: it will be listed once more, in its new turn.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
-        mode.ports.source(for: entry.token)?.workBehind(entry.events, isFresh: entry.isFresh)
+        guard entry.turn == nil || entry.turn == mode.ports.turn(of: entry.token) else { return nil }
+        return mode.ports.source(for: entry.token)?.workBehind(entry.events, isFresh: entry.isFresh)
     }
 
     /// Whether a timer has to fire now. The lock is held.
@@ -96,26 +112,41 @@ extension Loop {
         if wasNotified { wasWoken = true }
         lock.withLock {
             sleeping = nil
-            for index in 0..<count {
-                let token = mode.poller!.token(at: index)
-                // Our own eventfd may have an old edge left: what counts is the wake word. And who was awake gets the
-                // wake-up behind what was ready, written or not: hosted or not, the order is the same.
-                if token == ReadyList.wakeUp, !wasNotified || !hasSlept { continue }
-                switch token {
-                case ReadyList.timers:
-                    timerFD?.didFire()
-                    mode.ready.append(ReadyList.timers)
-                case ReadyList.continuousTimers:
-                    continuousTimerFD?.didFire()
-                    mode.ready.append(ReadyList.timers)
-                default:
-                    mode.ready.append(token, events: mode.poller!.events(at: index))
-                }
-            }
+            // Our own eventfd may have an old edge left: what counts is the wake word. And who was awake gets the wake-up
+            // behind what was ready, written or not: hosted or not, the order is the same.
+            listReady(count, countsWakeUp: wasNotified && hasSlept, in: mode)
         }
         if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
         // Notified while awake, or by a sender that has not written yet: behind what was ready.
         if wasNotified { mode.ready.append(ReadyList.wakeUp) }
+    }
+
+    /// Lists what the kernel has reported, and the message ports that have messages: in the order in which they became
+    /// ready, which an epoll set does not always tell. The lock is held.
+    private func listReady(_ count: Int, countsWakeUp: Bool, in mode: ModeState) {
+        let poller = mode.poller!
+        let before = mode.ready.count
+        for index in 0..<count {
+            let token = poller.token(at: index)
+            switch token {
+            case ReadyList.wakeUp:
+                if countsWakeUp { mode.ready.append(ReadyList.wakeUp) }
+            case ReadyList.timers:
+                timerFD?.didFire()
+                mode.ready.append(ReadyList.timers)
+            case ReadyList.continuousTimers:
+                continuousTimerFD?.didFire()
+                mode.ready.append(ReadyList.timers)
+            case ReadyList.mainQueue:
+                mode.ready.append(ReadyList.mainQueue)
+            default:
+                let turn = mode.ports.turn(of: token)
+                // An edge of something that has been dealt with: what comes next makes another one.
+                if turn != 0 { mode.ready.append(token, events: poller.events(at: index), turn: turn) }
+            }
+        }
+        for token in mode.portsWithMessages() { mode.ready.append(token, turn: mode.ports.turn(of: token)) }
+        mode.ready.sort(from: before)
     }
 
     /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the
@@ -132,7 +163,7 @@ extension Loop {
             if end <= clock.nanoseconds { return nil }
             sleep.deadline = min(sleep.deadline, end)
         }
-        if isDue { return nil }
+        if isDue || !mode.portsWithMessages().isEmpty { return nil }
         arm(for: sleep)
         return sleep.deadline
     }
