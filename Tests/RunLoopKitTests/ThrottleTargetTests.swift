@@ -122,11 +122,6 @@ import Testing
 
     @Test(arguments: ThrottleRule.Mode.allCases)
     func aMessageSentByATargetsDeinitRunsAtOnce(_ mode: ThrottleRule.Mode) throws {
-        final class Diary: Sendable {
-            let goes: @Sendable (Diary) -> Void
-            init(_ goes: @escaping @Sendable (Diary) -> Void) { self.goes = goes }
-            deinit { goes(self) }
-        }
         for hasOwnRule in [false, true] {
             let engine = ThrottleEngine()
             let (loop, _) = Loop.inVirtualTime()
@@ -139,6 +134,32 @@ import Testing
             }
             #expect(count.value == 1 && engine.rules.count == 1)
         }
+    }
+
+    /// What is held back keeps its target, and who is kept need not be asked whether it goes: but only as long as that
+    /// lasts.
+    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
+    func aDeinitsMessageRunsAtOnceWhateverWasHeldBackBefore(_ mode: ThrottleRule.Mode) throws {
+        let stage = RuleScene()
+        let engine = ThrottleEngine()
+        let saving = Message<Diary, Int>("save", engine: engine) { _, input in stage.scene.write(input) }
+        try engine.apply(saving.rule(for: Diary.self, interval: .milliseconds(100), mode: mode, on: stage.loop))
+        do {
+            // Held back by the time that the other one goes.
+            let kept = Diary { _ in }
+            saving(kept, 1)
+            do { _ = Diary { saving($0, 2) } }
+            #expect(stage.ran == [(0, 2)])
+            stage.scene.run()
+            #expect(stage.ran == [(0, 2), (100, 1)])
+        }
+        do {
+            // The last one that was held back, and nothing is now.
+            let diary = Diary { saving($0, 4) }
+            saving(diary, 3)
+            stage.scene.run()
+        }
+        #expect(stage.ran == [(0, 2), (100, 1), (200, 3), (200, 4)])
     }
 
     @Test func whatARuleCapturedIsLetGoOfWithoutALock() throws {
@@ -179,4 +200,10 @@ import Testing
         }
         #expect(stage.engine.rules.isEmpty && goes.value == 4)
     }
+}
+
+private final class Diary: Sendable {
+    private let goes: @Sendable (Diary) -> Void
+    init(_ goes: @escaping @Sendable (Diary) -> Void) { self.goes = goes }
+    deinit { goes(self) }
 }

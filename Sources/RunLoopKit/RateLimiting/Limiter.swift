@@ -77,6 +77,8 @@ final class Limiter<Input: Sendable>: LimiterCore, @unchecked Sendable {
 
     var isPending: Bool { lock.withLock { state.isPending } }
 
+    func isPending(where isSuch: (Input) -> Bool) -> Bool { lock.withLock { state.isPending && isSuch(last.pointee) } }
+
     var interval: Duration {
         get { .nanoseconds(lock.withLock { state.interval }) }
         set { lock.withLock { state.changeInterval(to: newValue.wholeNanoseconds) } }

@@ -56,6 +56,9 @@ public class RateLimiter<Input: Sendable>: @unchecked Sendable {
     /// trailing edge. From any thread. lodash: `pending`, which also counts a timer that will do nothing.
     public final var isPending: Bool { core.isPending }
 
+    /// Whether a call waits with such an input. Asked with the lock held.
+    final func isPending(where isSuch: (Input) -> Bool) -> Bool { core.isPending(where: isSuch) }
+
     /// The time in which a throttle acts at most once; how long there must be no call for a debounce's burst to be
     /// over. May be set from any thread, and counts from the next event on: a timer that runs already is not moved.
     /// Negative values become zero. lodash: `wait`.

@@ -2,56 +2,40 @@
 /// it was made for. It keeps the last message, with its target, and nothing else.
 @usableFromInline
 final class DelayedMessage: Sendable {
-    /// A closure, whatever is in it: so that the limiter is of one type, and the compiler knows it.
-    private typealias Held = @Sendable () -> Void
-
-    private enum Limiter {
-        case throttle(Throttle<Held>)
-        case debounce(Debounce<Held>)
+    /// A closure, whatever is in it: so that the limiter is of one type, and the compiler knows it. In a structure, or
+    /// it would be wrapped in a second one that calls it as generic code does.
+    private struct Held: Sendable {
+        let target: ObjectIdentifier?
+        let run: @Sendable () -> Void
     }
 
-    private let limiter: Limiter
-    private let nanoseconds: Int64
-    private let mode: ThrottleRule.Mode
-    private let loop: Loop
+    let window: ThrottleRule.Settings.Window
+    private let limiter: RateLimiter<Held>
 
     init(_ settings: ThrottleRule.Settings) {
-        (nanoseconds, mode, loop) = (settings.nanoseconds, settings.mode, settings.loop)
-        let interval = settings.interval
+        window = settings.window
         // Flushed: what a rule's end, or its loop's, finds here is not lost.
         limiter =
-            if mode == .last {
-                .throttle(
-                    Throttle(interval: interval, edges: .trailing, on: loop, whenReleased: .flush) { held in held() })
+            if window.mode == .last {
+                Throttle(interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush) {
+                    $0.run()
+                }
             } else {
-                .debounce(Debounce(interval: interval, on: loop, whenReleased: .flush) { held in held() })
+                Debounce(interval: settings.interval, on: settings.loop, whenReleased: .flush) { $0.run() }
             }
     }
 
-    func isMade(for settings: ThrottleRule.Settings) -> Bool {
-        nanoseconds == settings.nanoseconds && mode == settings.mode && loop === settings.loop
-    }
-
-    /// False when the loop has ended.
+    /// False when nothing may keep the target, since its `deinit` runs, and when the loop has ended.
     @usableFromInline
-    func hold(_ message: @escaping @Sendable () -> Void) -> Bool {
-        switch limiter {
-        case .throttle(let limiter): limiter(message)
-        case .debounce(let limiter): limiter(message)
-        }
+    func hold(
+        _ message: @escaping @Sendable () -> Void, to target: ObjectIdentifier?, isGoing: () -> Bool
+    ) -> Bool {
+        // The target of what is held back is kept already. It takes longer to ask.
+        if !limiter.isPending(where: { $0.target == target }), isGoing() { return false }
+        return limiter(Held(target: target, run: message))
     }
 
-    func flush() {
-        switch limiter {
-        case .throttle(let limiter): limiter.flush()
-        case .debounce(let limiter): limiter.flush()
-        }
-    }
+    func flush() { limiter.flush() }
 
-    func cancel() {
-        switch limiter {
-        case .throttle(let limiter): limiter.cancel()
-        case .debounce(let limiter): limiter.cancel()
-        }
-    }
+    func cancel() { limiter.cancel() }
 }

@@ -35,20 +35,16 @@ import Synchronization
 public final class Message<Target: Sendable, Input: Sendable>: @unchecked Sendable {
     @usableFromInline let book: RuleBook
     @usableFromInline let body: @Sendable (_ target: Target, _ input: Input) -> Void
-
-    /// Nil for a static message.
-    @usableFromInline let objectOf: (@Sendable (Target) -> AnyObject)?
-    @usableFromInline let typeOf: @Sendable (Target) -> Any.Type
+    @usableFromInline let traits: TargetTraits<Target>
 
     private init(
         _ name: String, _ engine: ThrottleEngine, of declaringType: Any.Type,
-        objectOf: (@Sendable (Target) -> AnyObject)?, typeOf: @escaping @Sendable (Target) -> Any.Type,
-        body: @escaping @Sendable (Target, Input) -> Void
+        _ traits: TargetTraits<Target>, body: @escaping @Sendable (Target, Input) -> Void
     ) {
         self.body = body
-        self.objectOf = objectOf
-        self.typeOf = typeOf
-        book = RuleBook(name, of: declaringType, isStatic: objectOf == nil, engine: engine) { book, type, settings in
+        self.traits = traits
+        book = RuleBook(name, of: declaringType, isStatic: traits.objectID == nil, engine: engine) {
+            book, type, settings in
             MessageRule<Target, Input>(in: book, for: .type(type), settings)
         }
         engine.register(book)
@@ -76,7 +72,8 @@ public final class Message<Target: Sendable, Input: Sendable>: @unchecked Sendab
     // Inlined into the caller's module, where the types are known: it is several times faster then.
     @inlinable
     func sendByRules(_ target: Target, _ input: Input) {
-        let verdict = book.verdict(on: objectOf?(target), of: typeOf(target)) { rule in
+        let object = traits.objectID?(target)
+        let verdict = book.verdict(on: object, of: traits.type(target)) { rule in
             // The book's rules were all made by this message.
             unsafeDowncast(rule, to: MessageRule<Target, Input>.self).alwaysRun?(target, input) ?? false
         }
@@ -84,8 +81,8 @@ public final class Message<Target: Sendable, Input: Sendable>: @unchecked Sendab
         case .run: body(target, input)
         case .ignore: break
         case .hold(let delayed):
-            // A loop that has ended holds nothing back.
-            if !delayed.hold({ [body] in body(target, input) }) { body(target, input) }
+            let isHeld = delayed.hold({ [body] in body(target, input) }, to: object) { traits.isGoing(target) }
+            if !isHeld { body(target, input) }
         }
     }
 }
@@ -110,7 +107,7 @@ extension Message where Target: AnyObject {
         _ name: String, engine: ThrottleEngine = .shared,
         body: @escaping @Sendable (_ target: Target, _ input: Input) -> Void
     ) {
-        self.init(name, engine, of: Target.self, objectOf: { $0 }, typeOf: { type(of: $0) }, body: body)
+        self.init(name, engine, of: Target.self, .object, body: body)
     }
 
     /// Makes a rule for one object, which is not retained. It goes before the rule of the object's class, and does
@@ -159,7 +156,7 @@ extension Message {
         _ name: String, engine: ThrottleEngine = .shared,
         body: @escaping @Sendable (_ target: Declaring.Type, _ input: Input) -> Void
     ) where Target == Declaring.Type {
-        self.init(name, engine, of: Declaring.self, objectOf: nil, typeOf: { $0 }, body: body)
+        self.init(name, engine, of: Declaring.self, .type(), body: body)
     }
 
     /// Makes a rule for a type's static message, also when it is called on a subclass. The parameters are those of

@@ -69,7 +69,7 @@ final class RuleBook: @unchecked Sendable {
     ///   - isException: Asks a rule's predicate. Called without the lock.
     @usableFromInline
     func verdict(
-        on object: AnyObject?, of type: Any.Type, isException: (ThrottleRule) -> Bool
+        on object: ObjectIdentifier?, of type: Any.Type, isException: (ThrottleRule) -> Bool
     ) -> Verdict {
         var asked: ThrottleRule?
         while true {
@@ -96,23 +96,14 @@ final class RuleBook: @unchecked Sendable {
                 asked = toAsk
                 continue
             }
-            // An object's own rule has just found it alive.
-            if case .hold = verdict, rule?.type != nil, isGoing(object) { return .run }
             return verdict
         }
-    }
-
-    /// Whether the target is an object whose `deinit` runs: nothing may keep it any more.
-    private func isGoing(_ object: AnyObject?) -> Bool {
-        guard let object else { return false }
-        weak let reference = object
-        return reference == nil
     }
 
     // MARK: Finding. The lock is held.
 
     /// The rule that counts for a message: the object's own, or its class's.
-    private func rule(for object: AnyObject?, of type: Any.Type, _ remains: inout Remains) -> ThrottleRule? {
+    private func rule(for object: ObjectIdentifier?, of type: Any.Type, _ remains: inout Remains) -> ThrottleRule? {
         if !objectRules.isEmpty, let object, let rule = ownRule(of: object, &remains) { return rule }
         if typeRules.isEmpty { return nil }
         let id = ObjectIdentifier(type)
@@ -121,11 +112,10 @@ final class RuleBook: @unchecked Sendable {
 
     /// A rule found at the object's address may be that of an object that has gone. The object's own is the only one
     /// whose weak reference can still be there: nothing else lives at this address.
-    private func ownRule(of object: AnyObject, _ remains: inout Remains) -> ThrottleRule? {
-        let id = ObjectIdentifier(object)
+    private func ownRule(of id: ObjectIdentifier, _ remains: inout Remains) -> ThrottleRule? {
         guard let rule = objectRules[id] else { return nil }
         // Not the last reference: the caller has one.
-        if rule.liveObject === object { return rule }
+        if rule.liveObject != nil { return rule }
         objectRules[id] = nil
         retire(rule, &remains)
         return nil
@@ -164,7 +154,7 @@ final class RuleBook: @unchecked Sendable {
             guard let object = rule.liveObject else { throw .targetIsGone(rule) }
             remains.objects.append(object)
             if objectRules.count >= purgeCount { purge(&remains) }
-            replace(ownRule(of: object, &remains), by: rule, at: place, &remains)
+            replace(ownRule(of: rule.targetID, &remains), by: rule, at: place, &remains)
             objectRules[rule.targetID] = rule
         }
         updateHasRules()

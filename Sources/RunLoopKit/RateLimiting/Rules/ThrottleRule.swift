@@ -26,17 +26,30 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     }
 
     struct Settings {
-        var interval: Duration { didSet { nanoseconds = interval.wholeNanoseconds } }
-        /// The interval. Kept, since dividing what a `Duration` is made of takes longer than all else that a message
-        /// inside a window needs.
-        private(set) var nanoseconds: Int64
-        var mode: Mode
-        var loop: Loop
+        var interval: Duration { didSet { window.nanoseconds = interval.wholeNanoseconds } }
+        var mode: Mode { didSet { window.mode = mode } }
+        var loop: Loop {
+            didSet { (window.loop, clock) = (ObjectIdentifier(loop), loop.clock) }
+        }
         var isPersistent: Bool
+
+        // What a message inside a window needs. Kept, since dividing what a `Duration` is made of, and retaining a loop,
+        // take longer than all the rest.
+        private(set) var window: Window
+        private(set) var clock: LoopTime
+
+        /// What makes a window another one.
+
+        struct Window: Equatable {
+            var nanoseconds: Int64
+            var mode: Mode
+            var loop: ObjectIdentifier
+        }
 
         init(_ interval: Duration, _ mode: Mode, _ loop: Loop, _ isPersistent: Bool) {
             (self.interval, self.mode, self.loop, self.isPersistent) = (interval, mode, loop, isPersistent)
-            nanoseconds = interval.wholeNanoseconds
+            clock = loop.clock
+            window = Window(nanoseconds: interval.wholeNanoseconds, mode: mode, loop: ObjectIdentifier(loop))
         }
     }
 
@@ -147,23 +160,25 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     ///
     /// - Parameter superseded: What was held back under other settings, to be cancelled without the lock.
     final func decide(superseding superseded: inout DelayedMessage?) -> RuleBook.Verdict {
-        let isLimited = settings.nanoseconds > 0
-        if let delayed, !isLimited || !delayed.isMade(for: settings) {
+        let window = settings.window
+        let isLimited = window.nanoseconds > 0
+        if let delayed {
+            if isLimited, delayed.window == window { return .hold(delayed) }
             superseded = delayed
             self.delayed = nil
         }
         guard isLimited else { return .run }
-        guard settings.mode == .firstly else { return .hold(makeDelayed()) }
-        let (loop, now) = (ObjectIdentifier(settings.loop), settings.loop.now.nanoseconds)
-        if let lastRun, lastRun.loop == loop, now < lastRun.time.addingSaturating(settings.nanoseconds) {
+        guard window.mode == .firstly else { return .hold(makeDelayed()) }
+        let clock = settings.clock
+        let now = clock.nanoseconds
+        if let lastRun, lastRun.loop == window.loop, now < lastRun.time.addingSaturating(window.nanoseconds) {
             return .ignore
         }
-        lastRun = (loop, now)
+        lastRun = (window.loop, now)
         return .run
     }
 
     private func makeDelayed() -> DelayedMessage {
-        if let delayed { return delayed }
         // After this mode a first message is a first message again: else it could be ignored and what is held back
         // superseded, and neither would run.
         lastRun = nil
