@@ -278,18 +278,58 @@ import Testing
         #expect(stage.ran == [(0, 1)] && !rule.isApplied)
     }
 
-    @Test func aRuleThatAPredicatePutsInItsPlaceIsAskedToo() throws {
+    @Test func theNextMessageAsksTheRuleThatAPredicateHasPutInItsPlace() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, .last)
         let other = stage.rule(for: RuleDocument.self, 100, .last)
-        let asked = Count()
-        other.alwaysRun = { _, _ in asked.up() == 1 }
+        other.alwaysRun = { _, input in input < 3 }
         rule.alwaysRun = { [engine = stage.engine] _, _ in
             try! engine.apply(other)
             return false
         }
-        stage.saving(RuleDocument(), 1)
-        #expect(stage.ran == [(0, 1)] && asked.value == 1 && other.isApplied)
+        stage.send(1, 2, to: RuleDocument())
+        #expect(stage.ran == [(2, 2), (101, 1)] && other.isApplied && !rule.isApplied)
+    }
+
+    @Test func aPredicateMayGiveTheObjectARuleOfItsOwn() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, .firstly)
+        rule.alwaysRun = { [engine = stage.engine, saving = stage.saving, loop = stage.loop] document, _ in
+            try! engine.apply(
+                saving.rule(for: document, interval: .milliseconds(10), mode: .firstly, on: loop))
+            return false
+        }
+        // Each in its own window from its first message on.
+        let (one, other) = (RuleDocument(), RuleDocument())
+        for (time, document) in [(0, one), (1, other), (2, one), (10, one), (11, other)] {
+            stage.scene.at(Int64(time)) { stage.saving(document, time) }
+        }
+        stage.scene.run()
+        #expect(stage.ran == [(0, 0), (1, 1), (10, 10), (11, 11)] && stage.engine.rules.count == 3)
+        // It refers to its engine.
+        try stage.engine.discard(rule)
+    }
+
+    @Test(arguments: ThrottleRule.Mode.allCases)
+    func aPredicateThatAlwaysAppliesANewRuleWithItselfIsAskedOnce(_ mode: ThrottleRule.Mode) throws {
+        let stage = RuleScene()
+        let asked = Count()
+        @Sendable func applyAnother() {
+            let rule = stage.rule(for: RuleDocument.self, 100, mode)
+            rule.alwaysRun = { _, _ in
+                // Ends by itself, if late, where it would go on for ever.
+                if asked.up() < 100 { applyAnother() }
+                return false
+            }
+            try! stage.engine.apply(rule)
+        }
+        applyAnother()
+        stage.send(0, 10, to: RuleDocument())
+        #expect(asked.value == 2 && stage.engine.rules.count == 1)
+        // Each takes over the window that the one before was in.
+        #expect(stage.ran == [mode == .firstly ? (0, 0) : mode == .last ? (100, 10) : (110, 10)])
+        // Its predicate refers to its engine.
+        for rule in stage.engine.rules { try stage.engine.discard(rule) }
     }
 
     // MARK: The loop's end

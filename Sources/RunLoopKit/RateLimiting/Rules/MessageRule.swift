@@ -14,8 +14,11 @@ public final class MessageRule<Target: Sendable, Input: Sendable>: ThrottleRule,
     /// A predicate over the message: if it says true the message runs at once, on the caller's thread, and the rule
     /// takes no notice of it; what is held back stays so. Nil: no exceptions.
     ///
-    /// Called on the thread that sends the message, with no lock held; a message that meets a change of rules may ask
-    /// twice. The rule retains what it captures: not the rule's own object, or that never goes. MessageThrottle:
+    /// Called on the thread that sends the message, with no lock held, so it may change the rules itself. Of those that
+    /// are then in force the message sees everything but predicates, since it asks one only: a new rule's predicate
+    /// takes effect with the next message.
+    ///
+    /// The rule retains what it captures: not the rule's own object, or that never goes. MessageThrottle:
     /// `alwaysInvokeBlock`.
     public var alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? {
         get { book.lock.withLock { predicate } }

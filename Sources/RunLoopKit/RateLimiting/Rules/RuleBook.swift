@@ -71,33 +71,24 @@ final class RuleBook: @unchecked Sendable {
     func verdict(
         on object: ObjectIdentifier?, of type: Any.Type, isException: (ThrottleRule) -> Bool
     ) -> Verdict {
-        var asked: ThrottleRule?
-        while true {
-            var toAsk: ThrottleRule?
-            var superseded: DelayedMessage?
-            var remains = Remains()
-            lock.lock()
-            let rule = rule(for: object, of: type, &remains)
-            var verdict = Verdict.run
-            if let rule {
-                // Once is enough; but meanwhile the rule may have changed or gone.
-                if rule.hasPredicate, rule !== asked {
-                    toAsk = rule
-                } else {
-                    verdict = rule.decide(superseding: &superseded)
-                }
-            }
+        var superseded: DelayedMessage?
+        var remains = Remains()
+        lock.lock()
+        var rule = rule(for: object, of: type, &remains)
+        if let asked = rule, asked.hasPredicate {
             lock.unlock()
-            // It was sent earlier than this message, which takes its place.
-            superseded?.cancel()
-            withExtendedLifetime(remains) {}
-            if let toAsk {
-                if isException(toAsk) { return .run }
-                asked = toAsk
-                continue
-            }
-            return verdict
+            if isException(asked) { return .run }
+            lock.lock()
+            // It may have changed the rules, or another thread has. One predicate is all that a message asks: else one
+            // that always applies a new rule with a predicate would never let it go.
+            rule = self.rule(for: object, of: type, &remains)
         }
+        let verdict = rule?.decide(superseding: &superseded) ?? .run
+        lock.unlock()
+        // It was sent earlier than this message, which takes its place.
+        superseded?.cancel()
+        withExtendedLifetime(remains) {}
+        return verdict
     }
 
     // MARK: Finding. The lock is held.
