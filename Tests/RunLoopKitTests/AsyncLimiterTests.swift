@@ -280,6 +280,83 @@ import Testing
         (first.value, second.value) = (nil, nil)
     }
 
+    /// All of them run before the first one calls the next one's limiter, and the last one the first one's.
+    @Test(arguments: [1, 2, 3, 10])
+    func runningActionsThatWaitForEachOtherInARingAreAnswered(_ count: Int) async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let (begun, answers) = (Count(), Log<Int?>())
+        let limiters = Box<[AsyncLimiter<Int, Int>]>()
+        limiters.value = (0..<count).map { index in
+            .throttle(interval: .zero, on: thread.loop) { input in
+                if input == 1 {
+                    begun.up()
+                    while begun.value < count { await Task.yield() }
+                    answers.add(try await limiters.value![(index + 1) % count].run(2))
+                }
+                return input * 10
+            }
+        }
+        try await withThrowingTaskGroup(of: Int?.self) { group in
+            for limiter in limiters.value! { group.addTask { try await limiter.run(1) } }
+            for try await answer in group { #expect(answer == 10) }
+        }
+        // Whose call comes last closes the ring.
+        #expect(answers.entries.count == count && answers.entries.filter { $0 == nil }.count == 1)
+        #expect(answers.entries.allSatisfy { $0 == nil || $0 == 20 })
+        limiters.value = nil
+    }
+
+    @Test func anActionMayWaitInAnotherLimitersQueue() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let (work, answers) = (Work(), Log<Int?>())
+        let busy = AsyncLimiter<Int, Int>.throttle(interval: .zero, on: thread.loop) { try await work.run($0) }
+        let other = AsyncLimiter<Int, Int?>.throttle(interval: .zero, on: thread.loop) { try await busy.run($0) }
+        busy.call(1) { answers.add(try? $0.get()) }
+        await eventually { work.begun.entries == [1] }
+        async let answer = other.run(2)
+        work.finish(1)
+        work.finish(2)
+        #expect(try await answer == 20)
+        #expect(answers.entries == [10])
+    }
+
+    /// Who has been answered does not wait any more, and closes no ring.
+    @Test func aWaitThatWasCancelledIsInNobodysWay() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let (cancelled, called, answers) = (Gate(), Gate(), Log<Int?>())
+        let (first, second) = (Box<AsyncLimiter<Int, Int>>(), Box<AsyncLimiter<Int, Int>>())
+        let begun = Count()
+        first.value = .throttle(interval: .zero, on: thread.loop) { input in
+            if input == 1 {
+                begun.up()
+                while begun.value < 2 { await Task.yield() }
+                let waiting = Task.immediate { try await second.value!.run(2) }
+                try thread.performAndWait {}
+                waiting.cancel()
+                _ = await waiting.result
+                cancelled.open()
+                await eventually { called.isOpenNow }
+            }
+            return input * 10
+        }
+        second.value = .throttle(interval: .zero, on: thread.loop) { input in
+            if input == 1 {
+                begun.up()
+                await eventually { cancelled.isOpenNow }
+                let waiting = Task.immediate { try await first.value!.run(2) }
+                try thread.performAndWait {}
+                called.open()
+                answers.add(try await waiting.value)
+            }
+            return input * 10
+        }
+        async let one = first.value!.run(1)
+        async let other = second.value!.run(1)
+        #expect(try await [one, other] == [10, 10])
+        #expect(answers.entries == [20])
+        (first.value, second.value) = (nil, nil)
+    }
+
     @Test func aTaskThatOutlivesItsActionIsAnsweredLikeAnyOther() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let answers = Log<Int?>()

@@ -13,8 +13,13 @@
 ///
 /// **Every caller gets an answer**: the action's result, the error that it throws, or nil when no action came of the
 /// call: it was limited away, skipped or replaced while another one ran, cancelled, or dropped with the limiter or its
-/// loop. An action that waits for its own limiter, or for an action that does, is answered nil when its call is queued,
-/// which begins after it all the same: it would wait for itself. An action that never ends never answers.
+/// loop. An action that never ends never answers.
+///
+/// **Actions that wait for limiters.** An action may wait for another limiter, in its queue too. It cannot wait for
+/// itself: a call to its own limiter that is queued behind it is answered nil at once. So is one to a limiter whose
+/// running action waits for the caller's, itself or by way of others: of a ring, the call that would close it. What was
+/// called for begins after the running action all the same. The calls of an action are those of its task, of child tasks
+/// and of `Task { }`; a detached task's are not known to be, and who waits for that can wait for ever.
 ///
 /// Everything may be called from any thread. Dropping the last reference, and the end of the loop, do with pending calls
 /// what `whenReleased` says; an action that runs or is queued then goes on. Peers: p-debounce and p-throttle, whose
@@ -78,7 +83,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Output?, any Error>) in
-                let call = AsyncCall<Input, Output>(input, waitedForBy: AsyncRun.current) {
+                let call = AsyncCall<Input, Output>(input, waitedForBy: AsyncRun.current.map(AsyncWait.init)) {
                     continuation.resume(with: $0)
                 }
                 cancellation.set { [weak call] in call?.answer(.failure(CancellationError())) }
@@ -134,14 +139,14 @@ final class AsyncCall<Input: Sendable, Output: Sendable>: @unchecked Sendable {
     typealias Answer = @Sendable (Result<Output?, any Error>) -> Void
 
     let input: Input
-    /// The actions that the caller is part of, which wait for the answer.
-    let runs: [AsyncRun]
+    /// Nil unless the caller is part of an action.
+    let wait: AsyncWait?
     private let lock = Lock()
     /// Nil once it was given. Guarded by `lock`.
     private var give: Answer?
 
-    init(_ input: Input, waitedForBy runs: [AsyncRun] = [], _ give: @escaping Answer) {
-        (self.input, self.runs) = (input, runs)
+    init(_ input: Input, waitedForBy wait: AsyncWait? = nil, _ give: @escaping Answer) {
+        (self.input, self.wait) = (input, wait)
         self.give = give
     }
 
@@ -153,6 +158,7 @@ final class AsyncCall<Input: Sendable, Output: Sendable>: @unchecked Sendable {
             defer { self.give = nil }
             return self.give
         }
+        wait?.end()
         give?(result)
     }
 }

@@ -1,13 +1,3 @@
-import Synchronization
-
-/// An action that was begun, and the mark of all that runs for it.
-final class AsyncRun: Sendable {
-    /// The runs that the current task is part of: one action may wait for another limiter's.
-    @TaskLocal static var current: [AsyncRun] = []
-
-    let hasEnded = Atomic<Bool>(false)
-}
-
 /// Runs the actions of an `AsyncLimiter`, at most one at a time unless one does not heed its cancellation.
 ///
 /// Calls are answered, and let go of, without the lock.
@@ -47,8 +37,8 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             case .queueLatest:
                 defer { queued = calls }
                 // What the running action waits for cannot wait for its end.
-                let own = calls.filter { call in call.runs.contains { $0 === previous.run } }
-                return (queued + own, nil)
+                let closingRings = calls.filter { call in call.wait.map { !previous.run.add($0) } ?? false }
+                return (queued + closingRings, nil)
             case .cancelPrevious:
                 begin(calls)
                 return (previous.calls, previous.task)
@@ -77,18 +67,19 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private func begin(_ calls: [Call]) {
         let (action, input) = (action!, calls.last!.input)
         let run = AsyncRun()
-        // Relaxed: who learns late that a run has ended carries its mark along for longer, nothing else.
-        let runs = calls.flatMap(\.runs).filter { !$0.hasEnded.load(ordering: .relaxed) } + CollectionOfOne(run)
+        // It waits for nobody yet: so there is no ring.
+        for wait in calls.compactMap(\.wait) { run.add(wait) }
         running = Running(run: run, calls: calls)
         // It may have ended before the next line, but it cannot say so: that takes the lock.
         running?.task = Task.detached {
             let result: Result<Output?, any Error>
             do {
-                result = .success(try await AsyncRun.$current.withValue(runs) { try await action(input) })
+                result = .success(try await AsyncRun.$current.withValue(run) { try await action(input) })
             } catch {
                 result = .failure(error)
             }
-            run.hasEnded.store(true, ordering: .relaxed)
+            // First, since who gets an answer may call at once.
+            run.end()
             for call in calls { call.answer(result) }
             self.hasEnded(run)
         }
