@@ -7,10 +7,11 @@ struct MessageCall: Scenario {
     let summary = "A method is called through a message: without a rule, and inside a rule's window."
 
     func run(_ effort: Effort) throws -> Outcome {
-        // Each operation is a thousand calls; a round is short enough to be over before others take the machine.
+        // Each operation is a thousand calls. A round takes a millisecond at most, and there are more of them: those that
+        // share the CPU with somebody for a while are few then.
         let effort = Effort(
-            timerRounds: 0, periodsPerRound: 0, operationRounds: effort.operationRounds,
-            operationsPerRound: effort.operationsPerRound / 50)
+            timerRounds: 0, periodsPerRound: 0, operationRounds: 2 * effort.operationRounds,
+            operationsPerRound: effort.operationsPerRound / 100)
         let subjects: [any OperationSubject] = [
             DirectCalls(), MessageCalls(Outcome.kit),
             try MessageCalls("another object's rule") { counter in (Counter(), .firstly) },
@@ -19,7 +20,8 @@ struct MessageCall: Scenario {
             try MessageCalls("rule, debounce") { ($0, .debounce) },
             try MessageCalls("class's rule, firstly") { _ in (nil, .firstly) },
             try MessageCalls("class's rule, debounce") { _ in (nil, .debounce) },
-            ClockReads(),
+            LimiterCalls("Throttle, leading", Throttle(interval: .seconds(3600)) { _ in }),
+            LimiterCalls("Debounce", Debounce(interval: .seconds(3600)) { _ in }), ClockReads(),
         ]
         return Outcome(
             scenario: name,
@@ -29,7 +31,7 @@ struct MessageCall: Scenario {
                 "The times are for 1,000 calls: microseconds here are nanoseconds for one.",
                 "\(Outcome.kit): no rule for the message. Other objects' rules make it look for one, in vain.",
                 "A rule's calls come inside its window: they are ignored or held back.",
-                "clock_gettime: for comparison. A rule reads the clock once.",
+                "Throttle, Debounce: for comparison, as is clock_gettime. A limiter, and so a rule, reads the clock once.",
             ])
     }
 }
@@ -87,6 +89,23 @@ private final class MessageCalls: OperationSubject {
     func measure(_ count: Int) -> Int64 {
         let start = monotonicNow()
         for number in 0..<(1000 * count) { addition(counter, number) }
+        return monotonicNow() - start
+    }
+}
+
+/// A limiter inside a burst: what a rule does, but for finding it and keeping the target.
+private final class LimiterCalls: OperationSubject {
+    let name: String
+    private let limiter: RateLimiter<Int>
+
+    init(_ name: String, _ limiter: RateLimiter<Int>) {
+        (self.name, self.limiter) = (name, limiter)
+        _ = limiter(0)
+    }
+
+    func measure(_ count: Int) -> Int64 {
+        let start = monotonicNow()
+        for number in 0..<(1000 * count) { limiter(number) }
         return monotonicNow() - start
     }
 }
