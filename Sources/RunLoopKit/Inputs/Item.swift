@@ -102,5 +102,11 @@ extension Loop {
         /// The item is invalid, in no mode any more, and knows it. May be called twice; without any lock, since what handlers
         /// captured may call us as it goes.
         func releaseHandlers() {}
+
+        /// Takes out what is to go with the item's lock held, and lets it go without: see `releaseHandlers()`.
+        final func letGo<Captured>(_ takeOut: () -> Captured) {
+            let released = itemLock.withLock(takeOut)
+            withExtendedLifetime(released) {}
+        }
     }
 }

@@ -107,12 +107,6 @@ extension Loop {
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
-        override func releaseHandlers() {
-            let released = itemLock.withLock {
-                defer { handler = nil }
-                return handler
-            }
-            withExtendedLifetime(released) {}
-        }
+        override func releaseHandlers() { letGo { handler.take() } }
     }
 }

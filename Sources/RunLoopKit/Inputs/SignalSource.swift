@@ -155,12 +155,8 @@ extension Loop {
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func releaseHandlers() {
-            let released = itemLock.withLock {
-                defer { handler = nil }
-                return handler
-            }
             end()
-            withExtendedLifetime(released) {}
+            letGo { handler.take() }
         }
     }
 }

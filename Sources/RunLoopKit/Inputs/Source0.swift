@@ -94,11 +94,7 @@ extension Loop {
         override func didLeave(_ mode: Mode, of loop: Loop) { itemLock.withLock { cancelHandler }?(loop, mode) }
         override func releaseHandlers() {
             signalTime.store(0, ordering: .relaxed)
-            let released = itemLock.withLock {
-                defer { (performHandler, scheduleHandler, cancelHandler) = (nil, nil, nil) }
-                return (performHandler, scheduleHandler, cancelHandler)
-            }
-            withExtendedLifetime(released) {}
+            letGo { (performHandler.take(), scheduleHandler.take(), cancelHandler.take()) }
         }
     }
 }

@@ -300,12 +300,6 @@ extension Loop {
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }
 
-        override func releaseHandlers() {
-            let released = itemLock.withLock {
-                defer { handler = nil }
-                return handler
-            }
-            withExtendedLifetime(released) {}
-        }
+        override func releaseHandlers() { letGo { handler.take() } }
     }
 }
