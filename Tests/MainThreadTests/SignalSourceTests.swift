@@ -21,6 +21,8 @@ import Testing
         try expect("arrives", ["true true true 0", "true true true 0", "true", "SIGWINCH: 1", "stopped"])
     }
 
+    @Test func allThatCanBeCaughtIs() throws { try expect("kinds", Array(repeating: "heard", count: 15)) }
+
     @Test func realTimeSignalsAreReportedEachAndOnce() throws { try expect("realTime", ["[1, 2, 3] -1", "[4] -1"]) }
 
     @Test func allSourcesForASignalHearItOnWhicheverThread() throws {
@@ -35,6 +37,10 @@ import Testing
                 "blocked by the program itself: true",
                 "ended elsewhere: true", "after a pass: false",
             ])
+    }
+
+    @Test func theMaskOfASourceMadeInAVirtualLoopsHandlerIsPutBackByTheThreadsOwnLoop() throws {
+        try expect("maskOfAVirtualHandler", ["made: true", "after a pass: false"])
     }
 
     @Test func aThreadThatWouldTakeTheSignalIsNamed() throws {
@@ -67,6 +73,14 @@ import Testing
         try expect("ignoredChildren", ["timedOut", "ended, nobody knows how", "finished"])
     }
 
+    @Test func theExitOfATracedChildIsToldWhenItsTracerLetsGoOfIt() throws {
+        let program = try play("tracedChild")
+        if program.output.hasPrefix("skipped") { return print(program.output) }
+        #expect(
+            program.status == 0
+                && program.lines == ["ended, and quiet: true", "exited with 7", "let go, and quiet: true"])
+    }
+
     @Test func aHostIsToldOfASignalAndNothingElse() throws {
         try expect("hosted", ["idle", "heard: 1", "idle", "then: "])
     }
@@ -79,6 +93,10 @@ import Testing
 
     @Test func aSignalWaitsWhileNoLoopHasTheSource() throws {
         try expect("restarts", ["1 in default", "stopped", "1 in last", "stopped false false"])
+    }
+
+    @Test func aSignalThatWasTakenAndNotToldIsDroppedWithItsSource() throws {
+        try expect("lastMoment", ["stopped false"])
     }
 
     @Test func aPendingSignalTakesItsOrdinaryWayAfterTheEnd() throws {

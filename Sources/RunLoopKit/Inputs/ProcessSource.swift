@@ -15,7 +15,8 @@ extension Loop {
     /// **Who reaps.** The source waits for its child, unless told otherwise, and so takes the zombie away; the number may then
     /// be given to another process. If somebody else waits for the child, as Foundation's `Process` does for those that it
     /// starts, say `reaping: false`, or the two take the exit away from each other. A source that is invalidated
-    /// before the exit was reported reaps nothing.
+    /// before the exit was reported reaps nothing. While another process traces the child (a debugger), its exit is
+    /// reported once that has let go of it.
     ///
     /// Afterwards, right before the handler, the source becomes invalid. A pidfd stands for the process itself, not its
     /// number: a source never reports another process that was given the same number later.
@@ -81,14 +82,26 @@ extension Loop {
 
         // MARK: PortBacked
 
-        /// Level-triggered: until the process's last thread has gone there may be readiness but no exit yet.
-        var watches: [Watch] { [Watch(descriptor: processFD, events: .read)] }
+        /// Edge-triggered: a child that another process traces has ended, and so is readable, before its exit is told to
+        /// us. That comes with an edge of its own.
+        var watches: [Watch] { [Watch(descriptor: processFD, events: [.read, .edge])] }
 
         /// It keeps no record of when it became ready.
         var summary: String { "process source: process \(process)" + (isReaping ? "" : ", not reaping") }
 
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
-            System.exit(of: processFD, reaping: false) == nil ? nil : events
+            exit(reaping: false) == nil ? nil : events
+        }
+
+        /// How the process has ended; nil when it has not.
+        private func exit(reaping: Bool) -> Exit? {
+            switch System.wait(forProcess: processFD, reaping: reaping) {
+            case .running: nil
+            case .exited(let code): .exited(code)
+            case .killed(let signal, let coreDumped): .signalled(signal, coreDumped: coreDumped)
+            // A pidfd is readable only once its process has ended.
+            case .untold: System.readiness(of: processFD, for: .read).isEmpty ? nil : .unknown
+            }
         }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
@@ -96,7 +109,7 @@ extension Loop {
                 defer { handler = nil }
                 return handler
             }
-            guard let taken, let exit = System.exit(of: processFD, reaping: isReaping) else { return false }
+            guard let taken, let exit = exit(reaping: isReaping) else { return false }
             invalidate()
             taken(self, exit)
             return true

@@ -17,8 +17,9 @@ extension Loop {
     ///
     /// **Masks.** When the last source for a signal made on a thread is invalidated or goes, the signal is unblocked there,
     /// unless it was blocked before. If that happens on another thread, the thread's loop does it as soon as it runs. A signal
-    /// that is pending then takes its ordinary way. Programs that are started inherit blocked signals too: unblock
-    /// them there (`POSIX_SPAWN_SETSIGMASK`).
+    /// that is pending then takes its ordinary way; one that the source has taken from the kernel already, and not yet told
+    /// its handler, is dropped. Programs that are started inherit blocked signals too: unblock them there
+    /// (`POSIX_SPAWN_SETSIGMASK`).
     ///
     /// **Two sources for one signal** both hear it: each source reports every arrival, whichever of them read it.
     /// Signals that come while no loop runs with a source in its mode wait in the kernel, which remembers an ordinary
@@ -66,7 +67,8 @@ extension Loop {
 
         private let inbox: SignalHub.Inbox
 
-        /// The thread whose mask was changed, and a loop of that thread.
+        /// The thread whose mask was changed, and that thread's own loop: one in virtual time that happens to run there may
+        /// never run again.
         private let thread: ThreadID
         private weak let loopOfThread: Loop?
         private let hasPutMaskBack = Atomic<Bool>(false)
@@ -93,7 +95,7 @@ extension Loop {
             inbox = try SignalHub.Inbox(signal)
             self.handler = handler
             thread = ThreadLoops.current.id
-            loopOfThread = ThreadLoops.current.loop
+            loopOfThread = ThreadLoops.current.loopOfItsOwn
             try SignalHub.shared.block(signal)
             if checkingThreads, let other = ThreadStatus.all.first(where: { !$0.blocks(signal) }) {
                 SignalHub.shared.unblock(signal)

@@ -32,10 +32,13 @@ enum System {
         try check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
     }
 
-    /// A new timerfd on the clock of a time base, disarmed.
-    static func makeTimerFD(_ base: Loop.TimeBase) throws(LoopError) -> Descriptor {
-        let clock = base == .suspending ? CLOCK_MONOTONIC : CLOCK_BOOTTIME
-        return try check("timerfd_create", timerfd_create(clock, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
+    /// The clocks that a timerfd can count on: CLOCK_MONOTONIC and CLOCK_BOOTTIME.
+    enum TimerClock { case suspending, continuous }
+
+    /// A new timerfd, disarmed.
+    static func makeTimerFD(_ clock: TimerClock) throws(LoopError) -> Descriptor {
+        let number = clock == .suspending ? CLOCK_MONOTONIC : CLOCK_BOOTTIME
+        return try check("timerfd_create", timerfd_create(number, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
     }
 
     /// A new epoll set.
@@ -446,17 +449,26 @@ extension System {
         throw LoopError(call: "pidfd_open(\(process))", code: errno, advice: advice)
     }
 
-    /// How the process behind a pidfd has ended: nil when it has not. `reaping` takes its zombie away.
-    static func exit(of processFD: Descriptor, reaping: Bool) -> Loop.ProcessSource.Exit? {
+    /// What waiting for a process tells.
+    enum WaitResult {
+        /// It has not ended, or a process that traces it has not let go of it.
+        case running
+        case exited(Int32)
+        case killed(_ signal: Int32, coreDumped: Bool)
+        /// Not for us to know: it is no child of this process, or somebody else has waited for it.
+        case untold
+    }
+
+    /// Looks how the process behind a pidfd has ended, without waiting. `reaping` takes its zombie away.
+    static func wait(forProcess processFD: Descriptor, reaping: Bool) -> WaitResult {
         var (code, status): (Int32, Int32) = (0, 0)
         let result = clinux_wait(processFD, reaping ? 1 : 0, &code, &status)
-        // No child of ours, or reaped by somebody else. A pidfd is readable only once its process has ended.
-        guard result >= 0 else { return readiness(of: processFD, for: .read).isEmpty ? nil : .unknown }
-        guard result > 0 else { return nil }
+        guard result >= 0 else { return .untold }
+        guard result > 0 else { return .running }
         switch code {
         case Int32(CLD_EXITED): return .exited(status)
-        case Int32(CLD_DUMPED): return .signalled(status, coreDumped: true)
-        default: return .signalled(status, coreDumped: false)
+        case Int32(CLD_DUMPED): return .killed(status, coreDumped: true)
+        default: return .killed(status, coreDumped: false)
         }
     }
 

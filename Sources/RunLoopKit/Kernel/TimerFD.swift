@@ -1,4 +1,4 @@
-/// A timerfd on the clock of a time base, and what it is armed for.
+/// A timerfd, and what it is armed for.
 ///
 /// Edge-triggered and never read: arming it again clears what has fired.
 final class TimerFD {
@@ -7,7 +7,7 @@ final class TimerFD {
     /// What the kernel holds *now*: nil when disarmed, or when it has fired.
     private(set) var armedTime: Int64?
 
-    init(_ base: Loop.TimeBase) throws(LoopError) { descriptor = try System.makeTimerFD(base) }
+    init(_ clock: System.TimerClock) throws(LoopError) { descriptor = try System.makeTimerFD(clock) }
 
     deinit { System.close(descriptor) }
 

@@ -20,8 +20,10 @@ final class ThreadLoops {
         return made
     }
 
-    var loop: Loop {
-        if let runningLoop { return runningLoop }
+    var loop: Loop { runningLoop ?? loopOfItsOwn }
+
+    /// The one that is not some test's or caller's, whichever runs now. Made when it is first asked for.
+    var loopOfItsOwn: Loop {
         if let ownLoop { return ownLoop }
         let made = id == .initial ? Loop.main : Loop(clock: .monotonic, owner: id)
         ownLoop = made

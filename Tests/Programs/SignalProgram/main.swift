@@ -55,6 +55,24 @@ func arrives() throws {
     print(loop.run(mode: .default, until: .distantFuture))
 }
 
+/// Those that end a program, stop it or mean nothing, unless somebody asks.
+func kinds() throws {
+    let signals = [
+        SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN,
+        SIGURG,
+        SIGWINCH, SIGIO,
+    ]
+    for signal in signals {
+        let source = try Source(signal) { source, arrivals in
+            print(source.signal == signal && arrivals.map(\.signal) == [signal] ? "heard" : "wrong: \(signal)")
+        }
+        loop.add(source, in: .default)
+        send(signal)
+        look()
+        source.invalidate()
+    }
+}
+
 func realTimeSignals() throws {
     let source = try Source(realTime) { _, arrivals in print(arrivals.map(\.value), arrivals[0].code) }
     for number in 1...3 { sigqueue(getpid(), realTime, sigval(sival_int: Int32(number))) }
@@ -110,6 +128,34 @@ func masks() throws {
     look()
     print("after a pass: \(isBlocked(SIGUSR1))")
     withExtendedLifetime((first, second)) {}
+}
+
+/// A source made in a handler of another loop that this thread runs: its mask is the thread's affair, not that loop's.
+func maskOfAVirtualHandler() throws {
+    let virtual = Loop(clock: VirtualClock())
+    let made = LoopBound<Source?>(nil, on: virtual)
+    virtual.perform { made.value = try? makeSource("made in virtual time") }
+    virtual.run(mode: .default, for: .zero)
+    let source = made.value!
+    print("made: \(isBlocked(SIGUSR1))")
+    let thread = try LoopThread(name: "other")
+    try thread.performAndWait { source.invalidate() }
+    look()
+    print("after a pass: \(isBlocked(SIGUSR1))")
+    virtual.end()
+}
+
+/// What the source has taken already, and an observer keeps it from telling.
+func lastMoment() throws {
+    let source = try makeSource("never")
+    loop.add(source, in: .default)
+    let observer = Loop.Observer(.afterWaiting, repeats: false) { _, _ in
+        source.invalidate()
+        Loop.current.stop()
+    }
+    loop.add(observer, in: .default)
+    send(SIGUSR1)
+    print(loop.run(mode: .default, until: .distantFuture), isBlocked(SIGUSR1))
 }
 
 func threads() throws {
@@ -271,6 +317,67 @@ func ignoredChildren() throws {
     print(loop.run(mode: "processes", until: .distantFuture))
 }
 
+// Hidden from Swift, since it takes any number of arguments.
+@_silgen_name("ptrace") func trace(_ request: Int, _ process: Int, _ address: Int, _ data: Int) -> Int
+
+/// Reads a byte; 0 at the end.
+func readByte(_ descriptor: Int32) -> UInt8 {
+    var byte: UInt8 = 0
+    return read(descriptor, &byte, 1) == 1 ? byte : 0
+}
+
+func writeByte(_ descriptor: Int32, _ byte: UInt8) {
+    precondition([byte].withUnsafeBytes { write(descriptor, $0.baseAddress, 1) } == 1)
+}
+
+/// The tracer's side: says whether it may trace, and when the process has ended; lets go of it when it is told to.
+func tracer(of process: Int32, says output: Int32, heeds input: Int32) {
+    let seize = 0x4206  // PTRACE_SEIZE
+    guard trace(seize, Int(process), 0, 0) == 0 else { return writeByte(output, UInt8(ascii: "n")) }
+    writeByte(output, UInt8(ascii: "y"))
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(process), &info, Int32(WEXITED | WNOWAIT)) < 0, errno == EINTR {}
+    writeByte(output, UInt8(ascii: "e"))
+    _ = readByte(input)
+}
+
+/// The exit of a child that another process traces is told when that has let go, and keeps nobody busy until then.
+func tracedChild() throws {
+    func makePipe() -> (reader: Int32, writer: Int32) {
+        var ends: [Int32] = [-1, -1]
+        precondition(pipe(&ends) == 0)
+        return (ends[0], ends[1])
+    }
+    let (gate, said, told) = (makePipe(), makePipe(), makePipe())
+    let child = spawn(["/bin/sh", "-c", "read line <&\(gate.reader); exit 7"])
+    let other = spawn([CommandLine.arguments[0], "tracer", "\(child)", "\(said.writer)", "\(told.reader)"])
+    guard readByte(said.reader) == UInt8(ascii: "y") else {
+        kill(child, SIGKILL)
+        return print("skipped: tracing is not permitted")
+    }
+    loop.add(try Loop.ProcessSource(child) { _, exit in print(exit) }, in: .default)
+    let descriptor = try loop.beginHosting()
+    /// How often the host was woken; more often than a hundred times is for ever.
+    func serve(waits: Bool) -> Int {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if waits { while poll(&request, 1, -1) < 0 {} }
+        var count = 0
+        while poll(&request, 1, 0) > 0, count < 100 {
+            loop.hostedPass()
+            count += 1
+        }
+        return count
+    }
+    _ = serve(waits: false)
+    writeByte(gate.writer, UInt8(ascii: "\n"))
+    precondition(readByte(said.reader) == UInt8(ascii: "e"))
+    print("ended, and quiet: \(serve(waits: false) < 100)")
+    writeByte(told.writer, UInt8(ascii: "\n"))
+    print("let go, and quiet: \(serve(waits: true) < 100)")
+    loop.endHosting()
+    waitpid(other, nil, 0)
+}
+
 /// On the main thread's loop, which is the one that runs here.
 actor Listener {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -301,6 +408,13 @@ pthread_sigmask(SIG_SETMASK, &none, nil)
 
 switch CommandLine.arguments.dropFirst().first {
 case "arrives": try arrives()
+case "kinds": try kinds()
+case "maskOfAVirtualHandler": try maskOfAVirtualHandler()
+case "lastMoment": try lastMoment()
+case "tracedChild": try tracedChild()
+case "tracer":
+    let numbers = CommandLine.arguments.dropFirst(2).compactMap { Int32($0) }
+    tracer(of: numbers[0], says: numbers[1], heeds: numbers[2])
 case "realTime": try realTimeSignals()
 case "two": try twoSources()
 case "masks": try masks()
