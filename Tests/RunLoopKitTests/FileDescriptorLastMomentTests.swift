@@ -198,32 +198,6 @@ import Testing
 
     // MARK: Exceptional conditions
 
-    @Test func outOfBandDataIsReportedToWhoWantsIt() throws {
-        let (loop, _) = Loop.inVirtualTime()
-        let connection = Ends.connection()
-        let log = Log<Source.Readiness>()
-        let urgent = try Source(connection.reader, interest: .priority) { source, ready in
-            log.add(ready)
-            source.disarm()
-        }
-        loop.add(urgent, in: .default)
-        connection.send("a")
-        loop.run(mode: .default, for: .seconds(1))
-        #expect(log.entries.isEmpty)
-        // Twice: alone, and behind something else that was reported at the same time.
-        sendOutOfBand(connection.writer)
-        waitUntilUrgent(connection.reader)
-        loop.run(mode: .default, for: .seconds(1))
-        #expect(log.entries == [.priority])
-        let before = try Loop.PortSource { _ in }
-        loop.add(before, in: "other")
-        loop.add(urgent, in: "other")
-        urgent.rearm()
-        before.send()
-        loop.run(mode: "other", for: .seconds(1))
-        #expect(log.entries == [.priority, .priority])
-    }
-
     /// For some files to ask is to consume the answer, so the kernel's report is believed.
     @Test func anOldReportOfAnExceptionalConditionIsBelieved() throws {
         let pipe = Ends.pipe()

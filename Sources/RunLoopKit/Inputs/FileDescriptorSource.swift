@@ -1,6 +1,6 @@
 extension Loop {
     /// A version-1 source: a descriptor of any kind that can be waited for, such as a pipe, socket, terminal, eventfd,
-    /// inotify or another epoll set.
+    /// inotify or another epoll set; but not one that watches this very loop, which is a circle and traps.
     ///
     /// Use it to read and write without waiting: the handler is called when the descriptor is ready, and told for what.
     ///

@@ -96,8 +96,15 @@ enum System {
         event.events = events.rawValue
         event.data.u64 = token
         if epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 { return }
-        guard errno == EEXIST else { throw LoopError(call: "epoll_ctl(\(descriptor))") }
-        try check("epoll_ctl(\(descriptor))", epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event))
+        if errno == EEXIST, epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0 { return }
+        // Only these two errors tell of circles; their texts do not.
+        let isCircle = errno == ELOOP || errno == EINVAL
+        throw LoopError(
+            call: "epoll_ctl(\(descriptor))",
+            advice: isCircle
+                ? "an epoll set, such as the descriptor of a hosted loop, cannot watch itself or one that watches it"
+                : nil
+        )
     }
 
     /// Takes a descriptor out of an epoll set. One that has left already is no error.
@@ -352,6 +359,7 @@ enum System {
         case ESRCH: "ESRCH"
         case ECHILD: "ECHILD"
         case EBUSY: "EBUSY"
+        case ELOOP: "ELOOP"
         default: "errno \(code)"
         }
     }

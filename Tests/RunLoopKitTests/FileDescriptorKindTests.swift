@@ -1,0 +1,78 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Which descriptors can be watched, and what is said of the others.
+@Suite struct FileDescriptorKindTests {
+    private typealias Source = Loop.FileDescriptorSource
+
+    @Test func whatIsAlwaysReadyIsRefusedWithTheWayOut() throws {
+        for path in [#filePath, "/", "/dev/null"] {
+            let file = openFile(path)
+            defer { closeFile(file) }
+            let error = #expect(throws: LoopError.self) { try Source(file) { _, _ in } }
+            #expect(error?.description.hasPrefix("epoll_ctl(\(file)): Operation not permitted (EPERM); ") ?? false)
+            #expect(error?.advice?.contains("read or write it directly") ?? false)
+            #expect(throws: LoopError.self) { try Source(owning: file) { _, _ in } }
+            #expect(isOpen(file))
+        }
+    }
+
+    /// Closing any descriptor of a file gives up the process's POSIX locks on it, a duplicate that was tried too.
+    @Test func aRefusedFileKeepsItsLocks() throws {
+        let file = LockedFile()
+        #expect(throws: LoopError.self) { try Source(file.descriptor) { _, _ in } }
+        #expect(throws: LoopError.self) { try Source(owning: file.descriptor) { _, _ in } }
+        #expect(file.isLocked)
+    }
+
+    @Test func aDuplicateIsNotInherited() throws {
+        let pipe = Ends.pipe()
+        let source = try Source(pipe.reader) { _, _ in }
+        #expect(source.watches[0].descriptor != pipe.reader && closesOnExec(source.watches[0].descriptor))
+    }
+
+    @Test(arguments: [-1, Int32.min, Int32.max]) func whatIsNoDescriptorIsRefused(_ number: Int32) {
+        let borrowed = #expect(throws: LoopError.self) { try Source(number) { _, _ in } }
+        let owned = #expect(throws: LoopError.self) { try Source(owning: number) { _, _ in } }
+        for error in [borrowed, owned] {
+            #expect(error?.description == "epoll_ctl(\(number)): Bad file descriptor (EBADF)")
+        }
+    }
+
+    @Test func aLoopThatWatchesItselfTrapsAndSaysSo() async {
+        let itself = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let loop = Loop(clock: VirtualClock())
+            let descriptor = try! loop.beginHosting()
+            loop.add(try! Loop.FileDescriptorSource(descriptor) { _, _ in }, in: .default)
+        }
+        expect(
+            itself, says: ["watching a source in mode default: epoll_ctl(", "an epoll set", "cannot watch itself"])
+        let circle = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let loops = [Loop(clock: VirtualClock()), Loop(clock: VirtualClock())]
+            let descriptors = loops.map { try! $0.beginHosting() }
+            for (loop, descriptor) in zip(loops, descriptors.reversed()) {
+                loop.add(try! Loop.FileDescriptorSource(descriptor) { _, _ in }, in: .default)
+            }
+        }
+        expect(circle, says: ["watching a source in mode default: epoll_ctl(", "(ELOOP)", "one that watches it"])
+    }
+
+    /// A loop hosts somebody else's epoll set by its descriptor.
+    @Test func anEpollSetCanBeASource() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        nonisolated(unsafe) let foreign = try Poller()
+        let pipe = Ends.pipe()
+        try foreign.set(Watch(descriptor: pipe.reader, events: .read), token: 7)
+        let log = Log<UInt64>()
+        let source = try Source(foreign.descriptor) { _, _ in
+            for index in 0..<foreign.wait(blocking: false) { log.add(foreign.token(at: index)) }
+            _ = pipe.take()
+        }
+        loop.add(source, in: .default)
+        loop.run(mode: .default, for: .seconds(1))
+        pipe.send("a")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == [7])
+    }
+}

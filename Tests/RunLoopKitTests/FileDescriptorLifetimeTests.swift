@@ -1,0 +1,155 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Whose descriptor it is, what its number stands for, and who closes it when.
+@Suite struct FileDescriptorLifetimeTests {
+    private typealias Source = Loop.FileDescriptorSource
+
+    @Test func aNumberReusedBehindTheSourcesBackWakesNobodyWrong() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let (old, new) = (Ends.pipe(), Ends.pipe())
+        let log = Log<String>()
+        let stale = try Source(old.reader, trigger: .edge) { _, _ in log.add("old") }
+        loop.add(stale, in: .default)
+        loop.run(mode: .default, for: .seconds(1))
+        reuse(old.reader, for: new.reader)
+        let fresh = try Source(old.reader) { source, _ in log.add("new \(readText(source.descriptor)!)") }
+        loop.add(fresh, in: .default)
+        new.send("a")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["new a"])
+        old.send("b")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["new a", "old"], "its file is still watched")
+        stale.interest = .write
+        stale.invalidate()
+        new.send("c")
+        let waits = loop.counters.waits
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["new a", "old", "new c"], "what concerned the old file left the new one alone")
+        #expect(loop.counters.waits - waits <= 3, "nothing stale keeps the loop busy")
+    }
+
+    @Test func aNumberClosedBehindTheSourcesBackLeavesItsFileWatched() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let log = Log<Source.Readiness>()
+        let source = try Source(pipe.reader) { source, ready in
+            log.add(ready)
+            source.invalidate()
+        }
+        loop.add(source, in: .default)
+        loop.run(mode: .default, for: .seconds(1))
+        pipe.stopReading()
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut && log.entries.isEmpty)
+        pipe.send("a")
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(log.entries == [.readable])
+    }
+
+    /// Which its owner must not allow; but whoever got the number is not woken, or kept asleep, by it.
+    @Test func anOwnedNumberThatWasReusedWakesItsNewSourceOnly() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let (old, new) = (Ends.pipe(), Ends.pipe())
+        old.isReaderGone = true
+        let log = Log<String>()
+        // Its file lives on under another number, and so does what the kernel knows of the source.
+        let survivor = try System.duplicate(old.reader)
+        defer { closeFile(survivor) }
+        let stale = try Source(owning: old.reader, trigger: .edge) { _, _ in log.add("old") }
+        loop.add(stale, in: .default)
+        loop.run(mode: .default, for: .seconds(1))
+        reuse(old.reader, for: new.reader)
+        let fresh = try Source(old.reader) { source, _ in log.add("new \(readText(source.descriptor)!)") }
+        loop.add(fresh, in: .default)
+        new.send("a")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["new a"])
+    }
+
+    @Test func aSourceInvalidatedByAnothersHandlerIsNotCalled() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let log = Log<Int>()
+        let all = LoopBound([Source](), on: loop)
+        all.value = try (0..<2).map { index in
+            try Source(pipe.reader) { source, _ in
+                log.add(index)
+                for source in all.value { source.invalidate() }
+                #expect(!source.isValid)
+            }
+        }
+        for source in all.value { loop.add(source, in: .default) }
+        pipe.send("a")
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(log.entries == [0])
+        all.value = []
+    }
+
+    @Test func anOwnedDescriptorIsClosedWithItsSource() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipes = (0..<2).map { _ in Ends.pipe() }
+        for pipe in pipes { pipe.isWriterGone = true }
+        var dropped: Source? = try Source(owning: pipes[0].writer, interest: .write) { _, _ in }
+        #expect(pipes[0].take() == nil && dropped?.descriptor == pipes[0].writer)
+        dropped = nil
+        #expect(pipes[0].take() == "", "closed")
+
+        let invalidated = try Source(owning: pipes[1].writer, interest: .write) { source, _ in
+            source.invalidate()
+            #expect(source.descriptor >= 0 && pipes[1].take() == nil, "not closed under the handler's feet")
+        }
+        loop.add(invalidated, in: .default)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(invalidated.descriptor == -1 && pipes[1].take() == "")
+    }
+
+    @Test func anOwnedDescriptorStaysOpenWhileItsHandlerRunsOnAnotherThread() throws {
+        let thread = try LoopThread()
+        let pipe = Ends.pipe()
+        pipe.isWriterGone = true
+        let (begun, invalidated) = (Gate(), Gate())
+        let wasOpen = Log<Bool>()
+        let source = try Source(owning: pipe.writer, interest: .write) { source, _ in
+            begun.open()
+            invalidated.wait()
+            wasOpen.add(isOpen(source.descriptor))
+        }
+        thread.loop.add(source, in: .default)
+        begun.wait()
+        source.invalidate()
+        invalidated.open()
+        spin(until: source.descriptor == -1)
+        #expect(wasOpen.entries == [true] && pipe.take() == "")
+    }
+
+    @Test func aBorrowedDescriptorIsLeftOpenAndItsFileIsLetGo() throws {
+        let pipe = Ends.pipe()
+        let source = try Source(pipe.writer, interest: .write) { _, _ in }
+        pipe.hangUp()
+        #expect(pipe.take() == nil, "the source still has it open")
+        source.invalidate()
+        source.invalidate()
+        #expect(pipe.take() == "")
+        #expect(isOpen(pipe.reader))
+        _ = try Source(pipe.reader) { _, _ in }
+        #expect(isOpen(pipe.reader))
+    }
+
+    @Test func whatTheHandlerCapturedGoesWithTheSource() throws {
+        let pipe = Ends.pipe()
+        weak var captured: Count?
+        let source = try { () throws in
+            let count = Count()
+            captured = count
+            return try Source(pipe.reader) { _, _ in count.up() }
+        }()
+        #expect(captured != nil)
+        source.invalidate()
+        #expect(captured == nil)
+        source.interest = .write
+        source.rearm()
+        #expect(!source.isValid && source.descriptor == pipe.reader)
+    }
+}
