@@ -39,11 +39,11 @@ import Testing
         let rounds = 1000
         let theirs = FoundationThread()
         let ours = try LoopThread(name: "ours")
-        let order = Mutex<[Int]>([])
+        let order = LoopBound<[Int]>([], on: ours.loop)
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             @Sendable func round(_ number: Int) {
                 ours.perform {
-                    order.withLock { $0.append(number) }
+                    order.value.append(number)
                     theirs.perform {
                         if number == rounds { continuation.resume() } else { round(number + 1) }
                     }
@@ -51,7 +51,7 @@ import Testing
             }
             round(1)
         }
-        #expect(order.withLock { $0 } == Array(1...rounds))
+        #expect(try await ours.run { order.value } == Array(1...rounds))
         theirs.stop()
         ours.stop()
         ours.join()
@@ -65,10 +65,10 @@ import Testing
         theirs.standardInput = input
         try theirs.run()
         let ours = try LoopThread(name: "ours")
-        let exits = Mutex<[Loop.ProcessSource.Exit]>([])
+        let exits = LoopBound<[Loop.ProcessSource.Exit]>([], on: ours.loop)
         let isTold = DispatchSemaphore(value: 0)
         let source = try Loop.ProcessSource(theirs.processIdentifier, reaping: false) { _, exit in
-            exits.withLock { $0.append(exit) }
+            exits.value.append(exit)
             isTold.signal()
         }
         ours.loop.add(source, in: .default)
@@ -77,7 +77,7 @@ import Testing
         isTold.wait()
         #expect(theirs.terminationStatus == 7)
         // Unknown, when Foundation was faster.
-        #expect([[.exited(7)], [.unknown]].contains(exits.withLock { $0 }))
+        #expect([[.exited(7)], [.unknown]].contains(try ours.performAndWait { exits.value }))
     }
 
     @Test func theirTimersAndOursFireSideBySide() async throws {

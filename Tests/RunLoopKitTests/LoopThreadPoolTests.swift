@@ -1,5 +1,4 @@
 import RunLoopKit
-import Synchronization
 import Testing
 
 @Suite struct LoopThreadPoolTests {
@@ -9,17 +8,17 @@ import Testing
     private final class Stone: Sendable {
         private let lies = Gate()
         private let lifted = Gate()
-        let thread = Mutex("")
+        private let thread = Log<String>()
 
         func hold() {
-            thread.withLock { $0 = Kernel.threadName }
+            thread.add(Kernel.threadName)
             lies.open()
             lifted.wait()
         }
 
         func awaitStart() -> String {
             lies.wait()
-            return thread.withLock { $0 }
+            return thread.entries[0]
         }
 
         func lift() { lifted.open() }
@@ -338,15 +337,19 @@ import Testing
     @Test func theLastReferenceMayGoInsideAPiece() throws {
         let ran = Count()
         let loops: [Weak]
-        let owner = Mutex<LoopThreadPool?>(try makePool(2))
+        let owner = Box<LoopThreadPool>()
+        let isOnlyOwner = Gate()
         do {
-            let pool = owner.withLock { $0 }
-            loops = pool?.loops.map { Weak($0) } ?? []
-            pool?.perform {
-                owner.withLock { $0 = nil }
+            let pool = try makePool(2)
+            owner.value = pool
+            loops = pool.loops.map { Weak($0) }
+            pool.perform {
+                isOnlyOwner.wait()
+                owner.value = nil
                 ran.up()
             }
         }
+        isOnlyOwner.open()
         spin(until: loops.allSatisfy { $0.loop == nil })
         #expect(ran.value == 1 && loops.count == 2)
     }

@@ -1,5 +1,4 @@
 import RunLoopKit
-import Synchronization
 import Testing
 
 @Suite struct LoopThreadTests {
@@ -299,11 +298,18 @@ import Testing
 
     @Test func theLastReferenceMayGoOnTheThreadItself() throws {
         weak var loop: Loop?
-        let thread = Mutex<LoopThread?>(try LoopThread())
-        loop = thread.withLock { $0?.loop }
-        let taken = thread.withLock { $0 }
-        taken?.perform { thread.withLock { $0 = nil } }
-        do { _ = consume taken }
+        let owner = Box<LoopThread>()
+        let isOnlyOwner = Gate()
+        do {
+            let thread = try LoopThread()
+            owner.value = thread
+            loop = thread.loop
+            thread.perform {
+                isOnlyOwner.wait()
+                owner.value = nil
+            }
+        }
+        isOnlyOwner.open()
         spin(until: loop == nil)
     }
 
