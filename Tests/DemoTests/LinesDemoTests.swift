@@ -77,6 +77,7 @@ import Testing
         let bursts = demo.objects?.filter { $0["event"] as? String == "burst" } ?? []
         #expect(demo.status == 0 && bursts.map { $0["lines"] as? [String] } == [["a", "b"], ["c"]])
         #expect(bursts.map { $0["number"] as? Int } == [1, 3])
+        #expect(bursts.first?["t"] as? Int ?? 0 >= 20_000_000, "not before the pause was over")
         let flushed = try Demo.talk(["lines", "--debounce=90s"]) { demo in
             demo.send("a\nb")
             demo.hangUp()
@@ -102,6 +103,21 @@ import Testing
         #expect(objects.compactMap { $0["event"] as? String } == ["line", "signal", "line", "signal", "end"])
         #expect(objects.compactMap { $0["name"] as? String } == ["SIGWINCH", "SIGINT"])
         #expect(objects.last?["reason"] as? String == "interrupted")
+    }
+
+    @Test func aBurstThatIsInterruptedIsReported() throws {
+        let demo = try Demo.talk(["lines", "--format", "json", "--debounce", "90s"]) { demo in
+            // Nothing is said of lines yet, but of signals.
+            demo.send("a\nb\nc")
+            demo.waitUntilAllIsRead()
+            demo.signal(SIGWINCH)
+            demo.wait(for: "SIGWINCH")
+            demo.signal(SIGINT)
+            demo.wait(for: "interrupted")
+        }
+        #expect(demo.status == 130 && demo.errors == "")
+        #expect(demo.objects?.compactMap { $0["event"] as? String } == ["signal", "signal", "burst", "end"])
+        #expect(demo.objects?.compactMap { $0["lines"] as? [String] } == [["a", "b"]])
     }
 
     @Test func aTerminationEndsItToo() throws {

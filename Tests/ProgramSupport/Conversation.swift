@@ -27,6 +27,12 @@ package final class Conversation {
         }
     }
 
+    /// Waits until the program has read what it was sent, or has ended.
+    package func waitUntilAllIsRead() {
+        var entry = pollfd(fd: input.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+        while poll(&entry, 1, 0) > 0, process.isRunning { sched_yield() }
+    }
+
     package func signal(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
     /// Whether somebody has made the end of the pipe non-blocking that the program has inherited.
