@@ -66,4 +66,26 @@ import Testing
         #expect(turns.begin(on: 2).worker == 2)
         #expect(turns.begin().worker == 1)
     }
+
+    /// The rule in two lines, against any sequence of pieces: for the pool to pick, for a named worker, and finished.
+    @Test(arguments: [1, 2, 3, 8], 0..<20 as Range<UInt64>)
+    func theLeastLoadedIsPickedAndAmongEqualsTheNextInTurn(_ workers: Int, _ seed: UInt64) {
+        var random = SplitMix(seed)
+        let workload = Workload(workers: workers, policy: .leastLoaded)
+        var (pieces, turn) = ([Workload.Piece](), 0)
+        for _ in 0..<200 {
+            let loads = workload.unfinished
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: pieces.append(workload.begin(on: .random(in: 0..<workers, using: &random)))
+            case 1:
+                if !pieces.isEmpty { workload.finish(pieces.remove(at: .random(in: pieces.indices, using: &random))) }
+            default:
+                let piece = workload.begin()
+                let fromTheTurn = (0..<workers).map { (turn + $0) % workers }
+                #expect(piece.worker == fromTheTurn.first { loads[$0] == loads.min() })
+                turn = (piece.worker + 1) % workers
+                pieces.append(piece)
+            }
+        }
+    }
 }
