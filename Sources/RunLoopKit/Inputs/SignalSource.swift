@@ -15,11 +15,11 @@ extension Loop {
     /// its signal on the calling thread, and threads inherit that from the thread that starts them. Threads that exist
     /// already are looked at, and one that would take the signal is an error that names it.
     ///
-    /// **Masks.** When the last source for a signal made on a thread is invalidated or goes, the signal is unblocked there,
-    /// unless it was blocked before. If that happens on another thread, the thread's loop does it as soon as it runs. A signal
-    /// that is pending then takes its ordinary way; one that the source has taken from the kernel already, and not yet told
-    /// its handler, is dropped. Programs that are started inherit blocked signals too: unblock them there
-    /// (`POSIX_SPAWN_SETSIGMASK`).
+    /// **Masks.** When the last source for a signal made on a thread is invalidated or goes, the signal is unblocked
+    /// there, unless it was blocked before. If that happens on another thread, the thread's own loop does it as soon as
+    /// it runs. A signal that is pending then takes its ordinary way; one that the source has taken from the kernel
+    /// already, and not yet told its handler, is dropped. Programs that are started inherit blocked signals too: unblock
+    /// them there (`POSIX_SPAWN_SETSIGMASK`).
     ///
     /// **Two sources for one signal** both hear it: each source reports every arrival, whichever of them read it.
     /// Signals that come while no loop runs with a source in its mode wait in the kernel, which remembers an ordinary

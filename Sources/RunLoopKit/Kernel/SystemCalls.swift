@@ -407,7 +407,10 @@ extension System {
     private static func set(of signal: Int32, _ call: String) throws(LoopError) -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        try check("\(call)(\(signal))", sigaddset(&set, signal))
+        guard sigaddset(&set, signal) == 0 else {
+            throw LoopError(
+                call: "\(call)(\(signal))", advice: "there is no such signal, or the C library keeps it for itself")
+        }
         return set
     }
 
