@@ -301,6 +301,37 @@ import Testing
         await restless.value
     }
 
+    @Test func aJobThatBlocksTheLastResortDoesNotKeepOtherLoopsJobsWaiting() async throws {
+        let threads = [try LoopThread(), try LoopThread(), try LoopThread()]
+        for thread in threads {
+            thread.stop()
+            thread.join()
+        }
+        let (one, two, go) = (Gate(), Gate(), Gate())
+        let blocked = [(threads[0], one), (threads[1], two)].map { thread, began in
+            Task(executorPreference: thread.loop.taskExecutor) {
+                began.open()
+                go.wait()
+            }
+        }
+        await eventually(one.isOpenNow && two.isOpenNow)
+        await Task(executorPreference: threads[2].loop.taskExecutor) { go.open() }.value
+        for task in blocked { await task.value }
+    }
+
+    /// Whichever of the threads of last resort it is: never two at a time.
+    @Test func anEndedLoopsJobsRunOneAfterTheOtherAlsoIfThereAreSeveralLastResorts() async throws {
+        let residents = try (0..<4).map { _ in Resident(try LoopThread()) }
+        for resident in residents {
+            resident.thread.stop()
+            resident.thread.join()
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<400 { group.addTask { await residents[number % 4].add(number) } }
+        }
+        for resident in residents { #expect(await resident.entries.count == 100) }
+    }
+
     /// Or a job could enter an actor that a cancel handler has entered.
     @Test func theThreadKeepsItsJobsUntilTheLastHandlerHasReturned() async throws {
         let thread = try LoopThread()

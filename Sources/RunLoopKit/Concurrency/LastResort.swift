@@ -1,4 +1,5 @@
-/// The thread that runs the jobs of loops that have ended: one for the process, made when first needed.
+/// The thread that runs the jobs of loops that have ended: one for the process, made when first needed; and others, for as
+/// long as those before are busy, since a job that blocks must not keep other loops' jobs waiting.
 ///
 /// Swift gives an executor no way to refuse a job, and dropping one would leave its task suspended for ever.
 final class LastResort: @unchecked Sendable {
@@ -9,7 +10,8 @@ final class LastResort: @unchecked Sendable {
 
     // Guarded by `lock`.
     private var waiting = FirstInFirstOut<Loop>()
-    private var hasThread = false
+    /// Whether a thread waits for a loop. One is enough: others end.
+    private var isIdle = false
 
     /// Runs the jobs that wait for a loop, which stays alive until then.
     func serve(_ loop: Loop) {
@@ -21,8 +23,8 @@ final class LastResort: @unchecked Sendable {
         }
         let needsThread = lock.withLock {
             waiting.append(loop)
-            defer { hasThread = true }
-            return !hasThread
+            defer { isIdle = false }
+            return !isIdle
         }
         changed.broadcast()
         guard needsThread else { return }
@@ -36,20 +38,22 @@ final class LastResort: @unchecked Sendable {
     private func main() {
         System.nameThread("last resort")
         let thread = ThreadLoops.current
-        while true {
-            let loop = next()
+        while let loop = next() {
             thread.standsInFor = loop
             let hasMore = loop.runJobs(upTo: Loop.jobsPerDrain)
             thread.standsInFor = nil
+            // Behind the others. It is in the line or with a thread, never both: its jobs run one after the other.
             if hasMore { lock.withLock { waiting.append(loop) } }
         }
     }
 
-    private func next() -> Loop {
+    private func next() -> Loop? {
         lock.withLock {
             while true {
                 if let loop = waiting.takeFirst() { return loop }
-                changed.wait(with: lock)
+                guard !isIdle else { return nil }
+                isIdle = true
+                while isIdle { changed.wait(with: lock) }
             }
         }
     }

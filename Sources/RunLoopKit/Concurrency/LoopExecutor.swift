@@ -30,9 +30,9 @@
 ///
 /// **The end.** A job never vanishes, so whoever awaits it gets an answer. Those that came before a clean
 /// `LoopThread.stop()` run before the thread ends. Those that come too late for that, and those left over by a stop that
-/// discards, run once the loop has ended, one after the other, on a *thread of last resort*: one for the process, made when first
-/// needed, which then counts as the loop's. That is said once on stderr for each loop, since an actor that wants to be
-/// on its own thread is not.
+/// discards, run once the loop has ended, one after the other, on a *thread of last resort*, made when first needed,
+/// which then counts as the loop's. Ended loops share one, unless a job keeps it busy. That is said once on stderr for
+/// each loop, since an actor that wants to be on its own thread is not.
 ///
 /// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs waiting traps and says so: its
 /// actor did not hold it.
