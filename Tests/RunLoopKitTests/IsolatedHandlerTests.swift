@@ -86,6 +86,25 @@ private actor Guest {
         #expect(Loop.Timer(after: .zero, isolation: household) { _, _ in }.timeBase == .suspending)
     }
 
+    @Test func aTimerMayBeMadeForATime() async throws {
+        let clock = VirtualClock(.manual)
+        let household = try Household(clock)
+        let timer = Loop.Timer(
+            at: seconds(5), repeating: .seconds(2), tolerance: .seconds(1), timeBase: .continuous, isolation: household
+        ) { home, firing in
+            home.count("\(firing.scheduledTime.nanoseconds / 1_000_000_000)")
+        }
+        #expect(timer.interval == .seconds(2) && timer.tolerance == .seconds(1) && timer.timeBase == .continuous)
+        household.thread.loop.add(timer)
+        clock.advance(by: .seconds(8))
+        #expect(await household.take("5") == 1)
+        #expect(await household.take("7") == 1)
+        // Once, unless told otherwise.
+        household.thread.loop.add(Loop.Timer(at: seconds(9), isolation: household) { home, _ in home.count("once") })
+        clock.advance(by: .seconds(8))
+        #expect(await household.take("once") == 1)
+    }
+
     @Test func aRepeatingTimerCountsWhatItMissed() async throws {
         let clock = VirtualClock(.manual)
         let household = try Household(clock)

@@ -46,6 +46,19 @@ extension Loop.Timer {
         isolated.item = self
     }
 
+    /// Makes a timer that fires at `time`, on the clock of the loop or that of another `timeBase`, and then every
+    /// `interval`, with a handler that is isolated to an actor on the loop. See
+    /// `init(after:repeating:tolerance:timeBase:isolation:handler:)`.
+    public convenience init<A: Actor>(
+        at time: Loop.Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
+        timeBase: Loop.TimeBase = .suspending, isolation actor: A,
+        handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
+    ) {
+        let isolated = IsolatedHandler(actor, handler)
+        self.init(at: time, repeating: interval, tolerance: tolerance, timeBase: timeBase) { isolated.call($0) }
+        isolated.item = self
+    }
+
     /// Makes a timer that fires every `interval`, with a handler that is isolated to an actor on the loop. See
     /// `init(after:repeating:tolerance:timeBase:isolation:handler:)`.
     public convenience init<A: Actor>(
