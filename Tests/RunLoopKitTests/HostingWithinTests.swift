@@ -134,6 +134,152 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == [seconds(0), seconds(1)])
     }
 
+    // MARK: The host inside handlers of a nested run
+
+    @Test(arguments: bothTriggers)
+    private func aStopOfANestedRunIsNotTakenByTheHostThatItsHandlerThenRuns(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<String>()
+        // By a handler, and by an observer right before the run would sleep.
+        let observer = Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+            loop.stop()
+            host.serve()
+        }
+        loop.add(Loop.Timer(after: .seconds(20)) { _ in }, in: .tracking)
+        loop.perform {
+            loop.perform(in: .tracking) {
+                loop.stop()
+                host.serve()
+            }
+            for _ in 1...2 {
+                log.add("\(loop.run(mode: .tracking, for: .seconds(10))) at \(loop.now)")
+                loop.add(observer, in: .tracking)
+            }
+        }
+        host.serve()
+        #expect(log.entries == ["stopped at \(seconds(0))", "stopped at \(seconds(0))"])
+        #expect(!host.results.contains(.stopped))
+        loop.endHosting()
+    }
+
+    @Test func aStopInAPassInsideANestedRunIsThePassesAndNotTheRuns() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        nonisolated(unsafe) let host = try Host(loop)
+        host.serve()
+        let log = Log<String>()
+        loop.add(Loop.Timer(after: .seconds(20)) { _ in }, in: .tracking)
+        loop.perform {
+            loop.perform(in: .tracking) {
+                loop.perform { loop.stop() }
+                log.add("\(loop.hostedPass())")
+                // A run inside the pass's handler has stops of its own, too.
+                loop.perform {
+                    loop.perform(in: .tracking) { loop.stop() }
+                    log.add("\(loop.run(mode: .tracking, for: .seconds(10)))")
+                }
+                host.serve()
+            }
+            log.add("\(loop.run(mode: .tracking, for: .seconds(10)))")
+        }
+        host.serve()
+        #expect(log.entries == ["stopped", "stopped", "timedOut"])
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers)
+    private func whatIsPostedForANestedRunIsNotForgottenBecauseItsHandlerRunsTheHost(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<Loop.Instant>()
+        let source = Loop.Source0 { log.add(loop.now) }
+        loop.add(source, in: .tracking)
+        let observer = Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+            loop.perform(in: .tracking) {
+                log.add(loop.now)
+                // Seen only in the next pass, too: sources come after blocks, and then the run would sleep.
+                loop.perform(in: .tracking) { log.add(loop.now) }
+                host.serve()
+            }
+            source.signal()
+            host.serve()
+        }
+        loop.add(observer, in: .tracking)
+        loop.perform { loop.run(mode: .tracking, for: .seconds(10)) }
+        host.serve()
+        #expect(log.entries == [seconds(0), seconds(0), seconds(0)])
+        loop.endHosting()
+    }
+
+    // MARK: Loops that host loops
+
+    /// Which loop runs nested in a handler of which, all on one thread and one clock.
+    @Test func loopsThatHostEachOtherOnOneThreadDoNotWaitForEachOther() throws {
+        let clock = VirtualClock()
+        let (outer, inner) = (Loop(clock: clock), Loop(clock: clock))
+        defer { for loop in [outer, inner] { loop.end() } }
+        let log = Log<String>()
+        let source = try Loop.FileDescriptorSource(try inner.beginHosting()) { _, _ in inner.hostedPass() }
+        outer.add(source)
+        @Sendable func run(_ name: String, _ loop: Loop, _ mode: Loop.Mode) {
+            let result = loop.run(mode: mode, for: .seconds(5))
+            log.add("\(name) in \(mode.name): \(result) at \(clock.now.nanoseconds / 1_000_000_000)")
+        }
+        @Sendable func at(_ second: Int64, on loop: Loop, _ body: @escaping @Sendable () -> Void) {
+            loop.add(Loop.Timer(at: seconds(second)) { _ in body() })
+        }
+        for loop in [outer, inner] { loop.add(Loop.Timer(at: seconds(1000)) { _ in }, in: .tracking) }
+        // Between two passes, and inside a pass.
+        at(10, on: outer) { run("inner in outer", inner, .default) }
+        at(20, on: inner) { run("inner in inner", inner, .tracking) }
+        at(30, on: inner) { run("outer in inner", outer, .tracking) }
+        // Nobody watches the inner loop while this runs, and it has something to do meanwhile.
+        at(40, on: outer) { run("outer in outer", outer, .tracking) }
+        at(42, on: inner) { log.add("inner at \(clock.now.nanoseconds / 1_000_000_000)") }
+        at(50, on: outer) { outer.stop() }
+        #expect(outer.run(mode: .default, until: .distantFuture) == .stopped)
+        #expect(
+            log.entries == [
+                "inner in outer in default: timedOut at 15", "inner in inner in tracking: timedOut at 25",
+                "outer in inner in tracking: timedOut at 35", "outer in outer in tracking: timedOut at 45",
+                "inner at 45",
+            ])
+        source.invalidate()
+        inner.endHosting()
+    }
+
+    /// A loop on another thread counts by itself, whoever sleeps here.
+    @Test func aBusyLoopOfAnotherThreadKeepsTheTimeWhileAHostedOneRuns() throws {
+        let clock = VirtualClock()
+        let thread = try LoopThread(clock: clock)
+        let loop = Loop(clock: clock)
+        defer { loop.end() }
+        let (began, go) = (Gate(), Gate())
+        let log = Log<Loop.Instant>()
+        thread.perform {
+            began.open()
+            go.wait()
+            log.add(clock.now)
+        }
+        began.wait()
+        let host = try Host(loop)
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in }, in: .tracking)
+        let other = try System.startThread(stackSize: nil) {
+            spin(until: loop.isWaiting && loop.currentMode == .tracking)
+            go.open()
+        }
+        loop.run(mode: .tracking, for: .seconds(3))
+        System.join(other)
+        #expect(log.entries == [seconds(0)])
+        host.serve()
+        loop.endHosting()
+    }
+
     // MARK: Budgets
 
     @Test func withoutTimeAPassCallsOneHandlerOfEachKind() throws {

@@ -8,6 +8,13 @@ struct Hosting {
     var rests = false
     /// Whether `endHosting()` was called inside a pass or a run.
     var endsAfterPass = false
+    /// The innermost of them, if it is a run and no pass: then stops are meant for it, and not for the host.
+    var innermostRun: InnermostRun?
+
+    struct InnermostRun {
+        /// Whether one of its handlers has run the host, whose pass has taken what woke the loop.
+        var hasLostWakeUps = false
+    }
 }
 
 extension Loop {
@@ -68,9 +75,6 @@ extension Loop {
         let thread = ThreadLoops.current
         let runningLoop = thread.runningLoop
         defer { thread.runningLoop = runningLoop }
-        // So that it is counted on a virtual clock by itself, as a loop that can sleep while this thread does not.
-        thread.runningLoop = self
-        if case .virtual(let clock) = clock { clock.beginRun() }
         var outer = enter(state)
         // Or the loop would keep itself alive.
         outer.runningLoop = nil
@@ -185,6 +189,7 @@ extension Loop {
         let outerBudgetEnd = hosting!.run.budgetEnd
         hosting!.run.budgetEnd = budgetEnd
         defer { hosting?.run.budgetEnd = outerBudgetEnd }
+        let interrupted = interruptRun()
         endRest(in: mode)
         var result: HostedResult
         repeat {
@@ -202,10 +207,45 @@ extension Loop {
         case .stopped: informHost(ofMore: !hosting!.endsAfterPass || hasMore(in: mode))
         }
         hosting!.depth -= 1
+        if let interrupted { resume(interrupted) }
 
         guard hosting!.endsAfterPass, hosting!.depth == 0 else { return result }
         endHosting()
         return .stopped
+    }
+
+    /// What a pass inside a handler of a run puts aside, and gives back.
+    private struct InterruptedRun {
+        var run: Hosting.InnermostRun
+        let stopFlag: RunState
+        let ignoredWakeUps: Bool
+        let hasLookedAtWork: Bool
+    }
+
+    private func interruptRun() -> InterruptedRun? {
+        guard let run = hosting!.innermostRun else { return nil }
+        hosting!.innermostRun = nil
+        return InterruptedRun(
+            // Acquire: the run is going to see what the thread that stopped it did before.
+            run: run, stopFlag: stopFlag.exchange(.running, ordering: .acquiring), ignoredWakeUps: ignoresWakeUps,
+            hasLookedAtWork: hasLookedAtWork)
+    }
+
+    private func resume(_ interrupted: InterruptedRun) {
+        hosting!.innermostRun = interrupted.run
+        hosting!.innermostRun!.hasLostWakeUps = true
+        // A stop that came after the passes had looked is the run's too. Relaxed: for this thread itself.
+        if interrupted.stopFlag == .stopped { stopFlag.store(.stopped, ordering: .relaxed) }
+        ignoresWakeUps = interrupted.ignoredWakeUps
+        hasLookedAtWork = interrupted.hasLookedAtWork
+    }
+
+    /// To be called before a run sleeps: it must not, if it was stopped or has got work and a pass of the host has taken
+    /// the wake-up.
+    func makeUpForHostedPasses(in mode: ModeState) {
+        guard hosting?.innermostRun?.hasLostWakeUps == true else { return }
+        hosting!.innermostRun!.hasLostWakeUps = false
+        if isStopped || lock.withLock({ hasPosted(mode) }) { waker.wake() }
     }
 
     private func outcome(in mode: ModeState) -> HostedResult {
@@ -248,7 +288,10 @@ extension Loop {
         guard case .virtual(let clock) = clock else { return }
         let deadline = lock.withLock { Sleep(in: mode).deadline }
         // False: the time has gone there already. Inside a handler the loop is busy, whatever its host does.
-        if hosting!.depth == 1, !clock.sleep(self, until: deadline, on: mode.poller!.descriptor) {
+        let isInHandler = hosting!.depth > 1
+        if !isInHandler,
+            !clock.sleep(self, until: deadline, on: mode.poller!.descriptor, blocksThread: false)
+        {
             waker.nudge()
         }
     }
@@ -262,17 +305,22 @@ extension Loop {
     }
 
     /// A run within the hosting begins, in a handler or between two passes: the host does not sleep.
-    func beginRunWithinHosting() {
-        guard let mode = hosting?.run.mode else { return }
+    ///
+    /// - Returns: The run that it is nested in, if not in a pass.
+    func beginRunWithinHosting() -> Hosting.InnermostRun? {
+        guard let mode = hosting?.run.mode else { return nil }
         hosting!.depth += 1
         endRest(in: mode)
+        defer { hosting!.innermostRun = Hosting.InnermostRun() }
+        return hosting!.innermostRun
     }
 
     /// What the host waits on knows nothing of what the run has fetched, or armed. After a run between two passes there
     /// has to be another pass, in which the loop comes to rest.
-    func endRunWithinHosting() {
+    func endRunWithinHosting(of outer: Outer) {
         guard hosting != nil else { return }
         hosting!.depth -= 1
+        hosting!.innermostRun = outer.runWithinHosting
         let isBetweenPasses = hosting!.depth == 0
         informHost(ofMore: isBetweenPasses)
         if isBetweenPasses, hosting!.endsAfterPass { endHosting() }
@@ -301,7 +349,7 @@ extension Loop {
         waker.setHosted(false)
         if case .virtual(let clock) = clock {
             clock.awake(self)
-            clock.endRun()
+            clock.endRun(on: owner)
         }
         leave(for: outer)
     }

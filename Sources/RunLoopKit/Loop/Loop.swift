@@ -38,7 +38,7 @@ public final class Loop: @unchecked Sendable {
     let jobs = JobQueue()
 
     /// The thread that the loop belongs to.
-    private let owner: ThreadID
+    let owner: ThreadID
 
     /// The innermost active run: none, running, or asked to stop. A run saves and restores what it found.
     let stopFlag = Atomic<RunState>(.none)

@@ -18,13 +18,6 @@ enum LoopTime: Sendable {
         return nanoseconds
     }
 
-    func isSame(as other: LoopTime) -> Bool {
-        switch (self, other) {
-        case (.virtual(let own), .virtual(let other)): own === other
-        default: false
-        }
-    }
-
     var isVirtual: Bool {
         if case .virtual = self { true } else { false }
     }

@@ -17,6 +17,7 @@ extension Loop {
         var ready = Ready.mainQueue
         if !takeMainQueue(in: run) {  // 3.5
             if !polls { notify(.beforeWaiting, in: mode) }  // 3.6
+            makeUpForHostedPasses(in: mode)
             ready = nextReady(in: run, polls: polls)  // 3.7
             informHost()
             ignoresWakeUps = true

@@ -163,25 +163,25 @@ extension Loop {
         var runningLoop: Loop?
         let informsClock: Bool
         let wasWoken: Bool
+        /// Of a hosted loop: nil for a pass.
+        let runWithinHosting: Hosting.InnermostRun?
     }
 
     func enter(_ state: ModeState) -> Outer {
-        beginRunWithinHosting()
+        let runWithinHosting = beginRunWithinHosting()
         let outerState = lock.withLock {
             let outer = currentState
             currentState = state
             return outer
         }
         let thread = ThreadLoops.current
-        // A thread counts once: a run inside a handler of another loop on this clock takes that loop's place.
-        let informsClock =
-            outerState == nil && !keepsClockInformed && !(thread.runningLoop?.clock.isSame(as: clock) ?? false)
-        if informsClock, case .virtual(let clock) = clock { clock.beginRun() }
+        let informsClock = outerState == nil && !keepsClockInformed
+        if informsClock, case .virtual(let clock) = clock { clock.beginRun(on: owner) }
         defer { thread.runningLoop = self }
         let outer = Outer(
             state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring),
             ignoredWakeUps: ignoresWakeUps, hasLookedAtWork: hasLookedAtWork, runningLoop: thread.runningLoop,
-            informsClock: informsClock, wasWoken: wasWoken)
+            informsClock: informsClock, wasWoken: wasWoken, runWithinHosting: runWithinHosting)
         stopIgnoringWakeUps()
         // A wake-up that was never served concerned an earlier run.
         if outerState == nil { for mode in lock.withLock({ modeStates }) { mode.ready.forgetWakeUp() } }
@@ -217,7 +217,7 @@ extension Loop {
         ignoresWakeUps = outer.ignoredWakeUps
         hasLookedAtWork = outer.hasLookedAtWork
         ThreadLoops.current.runningLoop = outer.runningLoop
-        if outer.informsClock, case .virtual(let clock) = clock { clock.endRun() }
-        endRunWithinHosting()
+        if outer.informsClock, case .virtual(let clock) = clock { clock.endRun(on: owner) }
+        endRunWithinHosting(of: outer)
     }
 }

@@ -31,9 +31,15 @@ public final class VirtualClock: @unchecked Sendable {
     /// How a loop on this clock sleeps.
     private struct Sleeper {
         let loop: ObjectIdentifier
+        let thread: ThreadID
+        /// False for a hosted loop, which rests while its thread does what the host wants.
+        let blocksThread: Bool
         let waker: Waker
         let deadline: Int64
         let poller: Descriptor
+
+        /// Whether there is nothing to do for it.
+        var isQuiet: Bool { waker.isAsleep && !System.isReadable(poller) }
     }
 
     private let lock = Lock()
@@ -45,8 +51,9 @@ public final class VirtualClock: @unchecked Sendable {
     private var limit: Int64
     private var holds = 0
     private var attached: [(id: ObjectIdentifier, owner: () -> Loop?)] = []
-    /// How many loops are in a run; all of them must sleep before the time may jump.
-    private var runningLoops = 0
+    /// The threads of the loops that are in a run or hosted, one entry for each; all of them must sleep before the time
+    /// may jump.
+    private var runs: [ThreadID] = []
     private var sleepers: [Sleeper] = []
     private let advance: Advance
 
@@ -170,22 +177,27 @@ public final class VirtualClock: @unchecked Sendable {
         lock.withLock { attached.removeAll { $0.id == id } }
     }
 
-    /// One loop more, or less, has to sleep before the time may jump.
-    func beginRun() { lock.withLock { runningLoops += 1 } }
+    /// One loop more, or less, of a thread has to sleep before the time may jump.
+    func beginRun(on thread: ThreadID) { lock.withLock { runs.append(thread) } }
 
-    func endRun() {
+    func endRun(on thread: ThreadID) {
         lock.withLock {
-            runningLoops -= 1
+            if let index = runs.firstIndex(of: thread) { runs.remove(at: index) }
             jumpIfIdle()
         }
     }
 
     /// Records that `loop` is about to sleep until `deadline`. False when it need not: the time has jumped there.
-    func sleep(_ loop: Loop, until deadline: Int64, on poller: Descriptor) -> Bool {
+    ///
+    /// - Parameter blocksThread: Whether its thread sleeps too, or, for a hosted loop, goes on with something else.
+    func sleep(_ loop: Loop, until deadline: Int64, on poller: Descriptor, blocksThread: Bool = true) -> Bool {
         lock.withLock {
             if deadline <= time { return false }
             let id = ObjectIdentifier(loop)
-            sleepers.append(Sleeper(loop: id, waker: loop.waker, deadline: deadline, poller: poller))
+            sleepers.append(
+                Sleeper(
+                    loop: id, thread: loop.owner, blocksThread: blocksThread, waker: loop.waker, deadline: deadline,
+                    poller: poller))
             jumpIfIdle(callerIsAwake: id)
             return sleepers.contains { $0.loop == id }
         }
@@ -200,20 +212,26 @@ public final class VirtualClock: @unchecked Sendable {
     // MARK: Jumping. All with the lock held.
 
     /// Whether every running loop sleeps with nothing to do.
-    private var isIdle: Bool {
-        holds == 0 && sleepers.count == runningLoops
-            && sleepers.allSatisfy { $0.waker.isAsleep && !System.isReadable($0.poller) }
+    private var isIdle: Bool { holds == 0 && runs.allSatisfy(isIdle) }
+
+    private func isIdle(_ thread: ThreadID) -> Bool {
+        // Where one loop sleeps in earnest no other is busy: their runs and passes are what called it. A hosted one that
+        // rests there wakes who watches its descriptor, or has to wait.
+        if let sleeper = sleepers.first(where: { $0.thread == thread && $0.blocksThread }) { return sleeper.isQuiet }
+        let resting = sleepers.filter { $0.thread == thread }
+        return resting.count == runs.count { $0 == thread } && resting.allSatisfy(\.isQuiet)
     }
 
     private func jumpIfIdle(callerIsAwake caller: ObjectIdentifier? = nil) {
-        guard isIdle else { return }
-        let next = sleepers.lazy.map(\.deadline).min() ?? TimerHeap.never
-        if next <= limit, next != TimerHeap.never {
+        // Once as a rule: who is woken is busy. But not a hosted loop whose thread sleeps elsewhere.
+        while isIdle {
+            let next = sleepers.lazy.map(\.deadline).min() ?? TimerHeap.never
+            guard next <= limit, next != TimerHeap.never else {
+                if advance == .manual { time = max(time, limit) }
+                return changed.broadcast()
+            }
             time = max(time, next)
             wakeTheDue(callerIsAwake: caller)
-        } else {
-            if advance == .manual { time = max(time, limit) }
-            changed.broadcast()
         }
     }
 

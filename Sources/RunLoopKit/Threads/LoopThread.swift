@@ -205,8 +205,8 @@ private final class Worker: @unchecked Sendable {
         // The thread is busy until its loop sleeps, also before its first run and between two: the time must not jump
         // then.
         loop.keepsClockInformed = true
-        if case .virtual(let clock) = clock { clock.beginRun() }
-        defer { if case .virtual(let clock) = clock { clock.endRun() } }
+        if case .virtual(let clock) = clock { clock.beginRun(on: loop.owner) }
+        defer { if case .virtual(let clock) = clock { clock.endRun(on: loop.owner) } }
         do throws(LoopError) {
             try loop.prepare(.default)
             // With a port in it the loop always has something to wait for.
