@@ -145,6 +145,23 @@ import Testing
         return task
     }
 
+    @Test func aLoopThatIsDroppedLeavesTheJobsOfTasksToTheLastResort() async throws {
+        weak var gone: Loop?
+        let (task, executor) = {
+            let loop = Loop(clock: VirtualClock())
+            gone = loop
+            return (Task(executorPreference: loop.taskExecutor) { Kernel.threadName }, loop.taskExecutor)
+        }()
+        #expect(gone == nil)
+        #expect(await task.value == "last resort")
+        // And those that come later.
+        let late = Task(executorPreference: executor) {
+            await Task.yield()
+            return Kernel.threadName
+        }
+        #expect(await late.value == "last resort")
+    }
+
     @Test func aThreadThatEndsWithItsOwnLoopHandsItsJobsOver() async throws {
         let mailbox = Log<Task<String, Never>>()
         let thread = Thread {

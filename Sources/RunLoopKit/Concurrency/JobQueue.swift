@@ -20,6 +20,7 @@ final class JobQueue: @unchecked Sendable {
     // Guarded by `lock`.
     private var levels: [FirstInFirstOut<Job>] = Array(repeating: FirstInFirstOut(), count: 5)
     private var lastTurn: UInt64 = 0
+    private var actorsJobs = 0
     /// How many were taken since the queue was last found empty.
     private var takenInARow = 0
     private var drainBlock: (@Sendable () -> Void)?
@@ -27,7 +28,7 @@ final class JobQueue: @unchecked Sendable {
     private var isScheduled = false
     private var hasComplained = false
     private var isOrphaned = false
-    /// Weak: it retains the loop.
+    /// Weak: it retains this queue.
     private weak var taskExecutor: LoopTaskExecutor?
 
     // MARK: For the one thread that runs the jobs
@@ -52,6 +53,7 @@ final class JobQueue: @unchecked Sendable {
         let level = JobQueue.level(of: job.priority)
         return lock.withLock {
             lastTurn += 1
+            if taskExecutor == nil { actorsJobs += 1 }
             levels[level].append(Job(job: job, taskExecutor: taskExecutor, turn: lastTurn))
             guard !isScheduled else { return .nothing }
             isScheduled = true
@@ -70,7 +72,9 @@ final class JobQueue: @unchecked Sendable {
                 takenInARow = 0
                 return nil
             }
-            return levels[level].takeFirst()
+            let job = levels[level].takeFirst()
+            if let job, job.taskExecutor == nil { actorsJobs -= 1 }
+            return job
         }
     }
 
@@ -110,6 +114,9 @@ final class JobQueue: @unchecked Sendable {
             return countWhileLocked
         }
     }
+
+    /// Whether jobs of actors on the loop wait, which nobody but the loop may run.
+    var hasActorsJobs: Bool { lock.withLock { actorsJobs > 0 } }
 
     /// Whether nobody has been told yet that the last resort is needed. True once.
     func takeComplaint() -> Bool {

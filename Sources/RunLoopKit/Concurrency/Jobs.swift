@@ -9,7 +9,7 @@ extension Loop {
         case .nothing: break
         // Refused by a loop that has been told to end: the job waits until it has.
         case .postADrain: postDrain()
-        case .callTheLastResort: LastResort.shared.serve(self)
+        case .callTheLastResort: LastResort.shared.serve(jobs, of: self)
         }
     }
 
@@ -35,19 +35,9 @@ extension Loop {
     private func runJobsOnOwnThread(upTo limit: Int) -> Bool {
         jobs.isBusy = true
         defer { jobs.isBusy = false }
-        return runJobs(upTo: limit) { discardsBlocks.load(ordering: .relaxed) || isSpent(hosting?.run.budgetEnd) }
-    }
-
-    /// Runs jobs, and says whether there may be more. To be called where jobs of this loop belong.
-    ///
-    /// - Parameter isOver: Looked at after each job, so there is always one.
-    func runJobs(upTo limit: Int, unless isOver: () -> Bool = { false }) -> Bool {
-        for _ in 0..<limit {
-            guard let job = jobs.take() else { return false }
-            loopIsRunningAJob(job, of: self)
-            if isOver() { break }
+        return jobs.run(upTo: limit, of: self) {
+            discardsBlocks.load(ordering: .relaxed) || isSpent(hosting?.run.budgetEnd)
         }
-        return true
     }
 
     /// Calls a handler that is isolated to an actor on this loop: no job begins meanwhile.
@@ -63,17 +53,34 @@ extension Loop {
     func giveUpJobs(isGoing: Bool) {
         let count = jobs.orphan()
         guard count > 0 else { return }
-        guard !isGoing else {
+        // A task's job can do without its loop.
+        guard !isGoing || !jobs.hasActorsJobs else {
             fatalError(
                 "RunLoopKit: a loop was deallocated with \(count) jobs of Swift concurrency waiting for it. Swift does not retain "
                     + "executors: an actor on a loop has to hold the loop, or its LoopThread.")
         }
-        LastResort.shared.serve(self)
+        LastResort.shared.serve(jobs, of: isGoing ? nil : self)
     }
 
     // Not inlined: the optimiser knows that callers of a method keep `self` alive, and Swift's runtime does not.
     @inline(never)
     private func retained() -> Unmanaged<Loop> { .passRetained(self) }
+}
+
+extension JobQueue {
+    /// Runs jobs, and says whether there may be more. To be called where jobs of the loop belong.
+    ///
+    /// - Parameters:
+    ///   - loop: Nil when it has gone, and left jobs of tasks only.
+    ///   - isOver: Looked at after each job, so there is always one.
+    func run(upTo limit: Int, of loop: Loop?, unless isOver: () -> Bool = { false }) -> Bool {
+        for _ in 0..<limit {
+            guard let job = take() else { return false }
+            loopIsRunningAJob(job, of: loop)
+            if isOver() { break }
+        }
+        return true
+    }
 }
 
 @inline(never)

@@ -5,24 +5,30 @@
 final class LastResort: @unchecked Sendable {
     static let shared = LastResort()
 
+    private struct Orphans {
+        let jobs: JobQueue
+        /// Kept alive until its jobs have run. Nil when it has gone before.
+        let loop: Loop?
+    }
+
     private let lock = Lock()
     private let changed = Condition()
 
     // Guarded by `lock`.
-    private var waiting = FirstInFirstOut<Loop>()
+    private var waiting = FirstInFirstOut<Orphans>()
     /// Whether a thread waits for a loop. One is enough: others end.
     private var isIdle = false
 
-    /// Runs the jobs that wait for a loop, which stays alive until then.
-    func serve(_ loop: Loop) {
-        if loop.jobs.takeComplaint() {
+    /// Runs the jobs that wait for a loop, which, if it is still there, stays alive until then.
+    func serve(_ jobs: JobQueue, of loop: Loop?) {
+        if jobs.takeComplaint() {
             System.complain(
                 "RunLoopKit: jobs of Swift concurrency were handed to a loop that has ended; they run on a thread of last resort, not on "
                     + "the loop's. An actor on a loop has to hold its LoopThread, and is done before that is stopped. (Said once "
                     + "for each loop.)")
         }
         let needsThread = lock.withLock {
-            waiting.append(loop)
+            waiting.append(Orphans(jobs: jobs, loop: loop))
             defer { isIdle = false }
             return !isIdle
         }
@@ -38,19 +44,19 @@ final class LastResort: @unchecked Sendable {
     private func main() {
         System.nameThread("last resort")
         let thread = ThreadLoops.current
-        while let loop = next() {
-            thread.standsInFor = loop
-            let hasMore = loop.runJobs(upTo: Loop.jobsPerDrain)
+        while let orphans = next() {
+            thread.standsInFor = orphans.loop
+            let hasMore = orphans.jobs.run(upTo: Loop.jobsPerDrain, of: orphans.loop)
             thread.standsInFor = nil
-            // Behind the others. It is in the line or with a thread, never both: its jobs run one after the other.
-            if hasMore { lock.withLock { waiting.append(loop) } }
+            // Behind the others. A queue is in the line or with a thread, never both: its jobs run one after the other.
+            if hasMore { lock.withLock { waiting.append(orphans) } }
         }
     }
 
-    private func next() -> Loop? {
+    private func next() -> Orphans? {
         lock.withLock {
             while true {
-                if let loop = waiting.takeFirst() { return loop }
+                if let orphans = waiting.takeFirst() { return orphans }
                 guard !isIdle else { return nil }
                 isIdle = true
                 while isIdle { changed.wait(with: lock) }

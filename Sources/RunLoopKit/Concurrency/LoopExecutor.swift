@@ -34,8 +34,8 @@
 /// which then counts as the loop's. Ended loops share one, unless a job keeps it busy. That is said once on stderr for
 /// each loop, since an actor that wants to be on its own thread is not.
 ///
-/// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs waiting traps and says so: its
-/// actor did not hold it.
+/// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs of an actor waiting traps and says
+/// so: its actor did not hold it. Those of tasks that prefer the loop go to the thread of last resort.
 extension Loop: SerialExecutor {
     /// How many jobs of Swift concurrency a loop runs at most before it goes on with its pass.
     public static let jobsPerDrain = 16

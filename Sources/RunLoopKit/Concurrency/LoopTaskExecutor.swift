@@ -15,17 +15,27 @@
 /// an executor of its own, also if both are the same loop, and also at `withCheckedContinuation`: other jobs of the
 /// actor may run before its body does. What belongs together must not have an `await` in between.
 ///
-/// Get it from `Loop.taskExecutor`. It retains its loop; Swift retains it for as long as a task prefers it. The loop's
-/// thread is kept going by its `LoopThread` alone.
+/// Get it from `Loop.taskExecutor`. It does not retain its loop; Swift retains it for as long as a task prefers it. The
+/// loop's thread is kept going by its `LoopThread` alone.
 public final class LoopTaskExecutor: TaskExecutor {
     // A type of its own, since one that is both kinds of executor costs an enqueue for every call that leaves an actor.
 
-    private let loop: Loop
+    // Weak, or a task that waits for a loop would keep it alive, also when nobody is left who could run it.
+    private weak let loop: Loop?
+    private let jobs: JobQueue
 
-    fileprivate init(_ loop: Loop) { self.loop = loop }
+    fileprivate init(_ loop: Loop) {
+        self.loop = loop
+        jobs = loop.jobs
+    }
 
     /// Takes a job of a task that prefers the loop. Called by Swift, from any thread; never refused.
-    public func enqueue(_ job: consuming ExecutorJob) { loop.enqueue(UnownedJob(job), for: self) }
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if let loop { return loop.enqueue(job, for: self) }
+        // Anything else is for the loop's deinit, which has not come to its jobs yet.
+        if jobs.add(job, for: self) == .callTheLastResort { LastResort.shared.serve(jobs, of: nil) }
+    }
 }
 
 extension Loop {

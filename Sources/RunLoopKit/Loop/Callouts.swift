@@ -43,12 +43,13 @@ func loopIsCallingOutToATimer(_ firing: Loop.Timer.Firing) {
 }
 
 @inline(never)
-func loopIsRunningAJob(_ job: JobQueue.Job, of loop: Loop) {
+func loopIsRunningAJob(_ job: JobQueue.Job, of loop: Loop?) {
     // A job run in the other's form crashes, or is enqueued again at every step.
     if let taskExecutor = job.taskExecutor {
         job.job.runSynchronously(on: taskExecutor.asUnownedTaskExecutor())
     } else {
-        job.job.runSynchronously(on: loop.asUnownedSerialExecutor())
+        // An actor's loop is there: see giveUpJobs(isGoing:).
+        job.job.runSynchronously(on: loop!.asUnownedSerialExecutor())
     }
     keepFrame()
 }
