@@ -1,0 +1,67 @@
+// An actor that lives on a thread of its own, as a device or a database would want it: its functions, its timer and its
+// sleep all run there. The program's main thread runs Loop.main, and with it the main actor.
+import RunLoopKit
+
+actor Sensor {
+    // The actor holds its thread, so the two end together.
+    private let thread: LoopThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+
+    private var readings: [Int] = []
+
+    init() throws { thread = try LoopThread(name: "sensor") }
+
+    /// Reads every few milliseconds. The timer touches the actor's state without a box; it does not retain the actor.
+    func start() {
+        let timer = Loop.Timer(every: .milliseconds(5), isolation: self) { sensor, firing in
+            sensor.readings.append(sensor.readings.count)
+            if sensor.readings.count == 3 { firing.timer.invalidate() }
+        }
+        thread.loop.add(timer, in: .common)
+    }
+
+    /// Returns when there are so many readings. It sleeps on the actor's own loop, whose timers go on meanwhile.
+    func wait(for count: Int) async throws -> [Int] {
+        while readings.count < count { try await Task.sleep(for: .milliseconds(5), clock: .loop(thread.loop)) }
+        return readings
+    }
+
+    var isAtHome: Bool { thread.isCurrent }
+}
+
+// A search that is asked for at each key, and made once the user pauses; a new one cancels the one that runs.
+let search = AsyncLimiter.debounce(interval: .milliseconds(20), on: .main, whileRunning: .cancelPrevious) {
+    (text: String) in "results for \(text)"
+}
+
+/// On the main actor, and so on the main thread.
+@MainActor func story() async throws {
+    let sensor = try Sensor()
+    await sensor.start()
+    print("readings: \(try await sensor.wait(for: 3)), on the sensor's thread: \(await sensor.isAtHome)")
+
+    // Code that belongs to no actor runs on a loop's thread if its task prefers that.
+    let worker = try LoopThread(name: "worker")
+    await withTaskExecutorPreference(worker.loop.taskExecutor) {
+        print("a task that prefers the worker's loop is on its thread: \(await isOnThread(of: worker))")
+    }
+
+    // The timer is the worker's, and the code is the main actor's. Leaving the iteration takes the timer out.
+    for await tick in worker.loop.ticks(every: .milliseconds(5)) {
+        print("a tick; never early: \(tick.scheduledTime <= worker.loop.now), on main: \(Loop.main.isOnOwnThread)")
+        break
+    }
+
+    async let first = search.run("lo")
+    async let second = search.run("loop")
+    print("both callers: \(try await first ?? "nothing"), \(try await second ?? "nothing")")
+}
+
+@concurrent func isOnThread(of worker: LoopThread) async -> Bool { worker.isCurrent }
+
+Task {
+    do { try await story() } catch { print("failed: \(error)") }
+    Loop.main.stop()
+}
+Loop.main.run()
+print("ended")
