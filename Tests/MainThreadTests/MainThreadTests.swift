@@ -70,8 +70,15 @@ import Testing
         #expect(program.lines == ["timer", "async", "sync", "main actor", "main actor again", "quiet: true"])
     }
 
-    @Test func aHostOfTheMainQueueAloneServesItInOrderAndDoesNotSpin() throws {
-        let program = try Program.run("HostProgram", ["queue"])
+    @Test func aHostInTheMannerOfCNeedsADescriptorAndAFunction() throws {
+        let program = try Program.run("HostProgram", ["callback"])
+        #expect(program.status == 0)
+        #expect(program.lines == ["async", "sync", "main actor", "main actor again", "host ends"])
+    }
+
+    @Test(arguments: ["queue", "queue-edges"])
+    func aHostOfTheMainQueueAloneServesItInOrderAndDoesNotSpin(_ trigger: String) throws {
+        let program = try Program.run("HostProgram", [trigger])
         #expect(program.status == 0)
         #expect(program.lines.prefix(4) == ["async", "sync", "main actor", "main actor again"])
         // libdispatch may or may not take the next job along with the one that posted it.
@@ -109,7 +116,9 @@ import Testing
                 "suspending, moved: due", "suspending, repeating: due",
                 "continuous, by a delay: due", "continuous, at a time: due", "continuous, next in an hour: true",
                 "continuous, moved: due", "continuous, repeating: due",
-                "suspending, a task: due", "continuous, a task: due", "the host may sleep: true", "hosted: due",
+                "suspending, a clock for it: true", "suspending, a task: due",
+                "continuous, a clock for it: true", "continuous, a task: due", "the host may sleep: true",
+                "hosted: due",
             ])
     }
 
@@ -120,6 +129,12 @@ import Testing
         #expect(program.lines == ["accepted: true", "refused"])
         #expect(program.errors.contains("Loop.main was given work that never runs"))
         #expect(program.errors.contains("dispatchMain()"))
+    }
+
+    @Test func whatAMainLoopHadAcceptedBeforeItsThreadWasGivenAwayIsNotDroppedInSilence() throws {
+        let program = try Program.run("HostProgram", ["dropped"])
+        #expect(program.status == 0 && program.lines == ["accepted: true", "ended"])
+        #expect(program.errors.contains("Loop.main was given work that never runs"))
     }
 
     /// In this very process, whose initial thread the test runner has given away.

@@ -123,6 +123,16 @@ import Testing
         #expect(thread.loop.count(of: "source 0") == 0 && before.contains("port source"))
     }
 
+    @Test func cancellingTheTaskTakesThePortOut() async throws {
+        let thread = try LoopThread()
+        let (port, sends) = try Loop.PortSource.makeSends(on: thread.loop)
+        let waiting = Task { for await _ in sends {} }
+        #expect(thread.loop.contains(port, in: .common))
+        waiting.cancel()
+        await waiting.value
+        #expect(!port.isValid && !thread.loop.contains(port, in: .common))
+    }
+
     // MARK: Activities
 
     @Test func activitiesComeInOrderAndWhatWasDroppedIsCounted() async throws {
@@ -144,6 +154,41 @@ import Testing
             loop.run(mode: .default, for: .zero)
         }
     }
+
+    @Test func endingAnIterationOfActivitiesTakesTheObserverOut() async throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let loop = thread.loop
+        let sequence = loop.activities(.beforeTimers)
+        #expect(loop.count(of: "observer") == 0)
+        do {
+            var (first, second) = (sequence.makeAsyncIterator(), sequence.makeAsyncIterator())
+            #expect(loop.count(of: "observer") == 2)
+            thread.perform {}
+            #expect(await first.next() != nil)
+            #expect(await second.next() != nil)
+        }
+        #expect(loop.count(of: "observer") == 0)
+        let waiting = Task { for await _ in loop.activities(.exit) {} }
+        await eventually(loop.count(of: "observer") == 1)
+        waiting.cancel()
+        await waiting.value
+        #expect(loop.count(of: "observer") == 0)
+    }
+
+    @Test func activitiesKnowTheirModeAndTheirTime() async throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        clock.advance(by: .seconds(7))
+        var own = loop.activities(.entry, in: .tracking).makeAsyncIterator()
+        for mode in [.default, .tracking, .default] as [Loop.Mode] {
+            loop.perform(in: mode) {}
+            runOnce(loop, mode)
+        }
+        loop.end()
+        #expect(await own.next() == Loop.Activities.Passage(activity: .entry, time: seconds(7), missed: 0))
+        #expect(await own.next() == nil)
+    }
+
+    private func runOnce(_ loop: Loop, _ mode: Loop.Mode) { loop.run(mode: mode, for: .zero) }
 
     // MARK: A sequence as a source
 

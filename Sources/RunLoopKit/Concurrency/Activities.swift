@@ -27,6 +27,13 @@ extension Loop {
     public struct Activities: AsyncSequence, Sendable {
         /// One activity that the loop went through.
         public struct Passage: Sendable, Equatable {
+            /// For tests of what takes activities.
+            public init(activity: Activity, time: Instant, missed: Int) {
+                self.activity = activity
+                self.time = time
+                self.missed = missed
+            }
+
             /// What the loop did.
             public let activity: Activity
             /// When, on the loop's clock.

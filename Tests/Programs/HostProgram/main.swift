@@ -1,5 +1,7 @@
-// A foreign loop on the main thread. With "loop": a plain poll(2) hosts Loop.main; with "edges": an edge-triggered epoll set does. With "queue": it hosts the main
-// dispatch queue and nothing else. With "within": a job runs the host. With "given-away": nobody hosts or runs Loop.main, and dispatchMain() ends its thread.
+// A foreign loop on the main thread. With "loop": a plain poll(2) hosts Loop.main; with "edges": an edge-triggered epoll
+// set does. With "callback": a host in C's manner does, which knows a descriptor and a function. With "queue" or
+// "queue-edges": it hosts the main dispatch queue and nothing else. With "within": a job runs the host. With "given-away"
+// or "dropped": nobody hosts or runs Loop.main, and dispatchMain() ends its thread.
 import CLinux
 import Dispatch
 import RunLoopKit
@@ -32,6 +34,16 @@ struct EdgeHost {
         var event = epoll_event()
         return epoll_wait(set, &event, 1, waits ? -1 : 0) > 0
     }
+}
+
+/// What a host written in C is told: a function that captures nothing, and a pointer for it.
+struct CallbackHost {
+    let descriptor: Int32
+    let callback: @convention(c) (_ descriptor: Int32, _ data: UnsafeMutableRawPointer?) -> Int32
+    let data: UnsafeMutableRawPointer?
+
+    /// Until the function says that it is enough.
+    func run() { while !isReadable(descriptor, waits: true) || callback(descriptor, data) != 0 {} }
 }
 
 var hasEnded = false
@@ -70,22 +82,35 @@ case let kind? where kind == "loop" || kind == "edges":
     while !hasEnded { if isReady(waits: true) { Loop.main.hostedPass() } }
     while isReady(waits: false) { Loop.main.hostedPass() }
     print("quiet: \(!isReadable(descriptor, waits: false))")
-case "queue":
+case "callback":
+    let host = CallbackHost(
+        descriptor: try Loop.main.beginHosting(),
+        callback: { _, _ in
+            let result = Loop.main.hostedPass()
+            return MainActor.assumeIsolated { hasEnded && result == .idle } ? 0 : 1
+        }, data: nil)
+    Loop.main.add(Loop.Timer(after: .milliseconds(1)) { _ in postFromElsewhere() }, in: .default)
+    host.run()
+    Loop.main.endHosting()
+    print("host ends")
+case let kind? where kind == "queue" || kind == "queue-edges":
     let descriptor = try Loop.mainQueueDescriptor()!
+    let edges = kind == "queue-edges" ? EdgeHost(descriptor) : nil
+    func isReady(waits: Bool) -> Bool { edges?.isReadable(waits: waits) ?? isReadable(descriptor, waits: waits) }
     postFromElsewhere()
-    while !hasEnded { if isReadable(descriptor, waits: true) { Loop.serveMainQueue() } }
+    while !hasEnded { if isReady(waits: true) { Loop.serveMainQueue() } }
     // A job that runs the host, nested: what comes meanwhile waits for the end of the job, and the host does not spin.
     DispatchQueue.main.async {
         print("job begins")
         DispatchQueue.main.async { print("next job") }
         var turns = 0
-        while isReadable(descriptor, waits: false), turns < 10 {
+        while isReady(waits: false), turns < 10 {
             Loop.serveMainQueue()
             turns += 1
         }
         print("job ends, the host was woken \(turns) times")
     }
-    while isReadable(descriptor, waits: false) { Loop.serveMainQueue() }
+    while isReady(waits: false) { Loop.serveMainQueue() }
     print("quiet")
 case "within":
     // A job that runs the host, nested, in which a port's handler posts the next job.
@@ -121,7 +146,15 @@ case "given-away":
         exit(0)
     }
     dispatchMain()
+case "dropped":
+    // What was accepted in good time, and nothing that is refused later.
+    print("accepted: \(Loop.main.perform { print("never") })")
+    Loop.main.onEnd {
+        print("ended")
+        exit(0)
+    }
+    dispatchMain()
 default:
-    print("usage: HostProgram loop|edges|queue|within|given-away")
+    print("usage: HostProgram loop|edges|callback|queue|queue-edges|within|given-away|dropped")
     exit(64)
 }

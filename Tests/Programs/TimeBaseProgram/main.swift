@@ -39,6 +39,8 @@ for base in [Loop.TimeBase.suspending, .continuous] {
 Task { @MainActor in
     for base in [Loop.TimeBase.suspending, .continuous] {
         let clock = LoopClock(loop, timeBase: base)
+        let difference = loop.now(base).duration(to: clock.now)
+        print("\(base), a clock for it: \(difference >= .zero && difference < .seconds(3600))")
         let deadline = clock.now + .milliseconds(1)
         try await clock.sleep(until: deadline)
         print("\(base), a task: \(clock.now >= deadline ? "due" : "early")")
