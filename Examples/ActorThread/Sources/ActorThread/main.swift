@@ -52,9 +52,8 @@ let search = AsyncLimiter.debounce(interval: .milliseconds(20), on: .main, while
         break
     }
 
-    async let first = search.run("lo")
-    async let second = search.run("loop")
-    print("both callers: \(try await first ?? "nothing"), \(try await second ?? "nothing")")
+    for text in ["l", "lo", "loo"] { search(text) }
+    print("the search: \(try await search.run("loop") ?? "none")")
 }
 
 @concurrent func isOnThread(of worker: LoopThread) async -> Bool { worker.isCurrent }
