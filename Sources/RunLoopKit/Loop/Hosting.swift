@@ -50,7 +50,7 @@ extension Loop {
     /// Hosting is one long run in which the host does the sleeping. The entry observers are called now, the exit ones by
     /// `endHosting()`; the beforeWaiting ones when a pass leaves nothing to do, and the afterWaiting ones when the
     /// next one, a run, or the end begins. `currentMode` is the hosted mode, `isWaiting` is true between passes, and a `stop()` is
-    /// not lost. A handler may run the loop nested, or the host. On a
+    /// not lost. A handler may run the loop nested, or the host; a stop is for the innermost of these. On a
     /// `VirtualClock` time stands still while a handler runs the host.
     ///
     /// - Parameter mode: The mode that passes run in. To change it, end hosting and begin again.
