@@ -108,6 +108,21 @@ import Testing
         #expect(await sends.first { _ in true } == nil)
     }
 
+    @Test func sendsThatNobodyHasTakenYetAreAddedUp() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let (port, sends) = try Loop.PortSource.makeSends(on: thread.loop)
+        var iterator = sends.makeAsyncIterator()
+        // In three calls of the port's handler: each returns when the loop has nothing to do.
+        for count in [1, 2, 4] {
+            for _ in 0..<count { port.send() }
+            clock.advance(by: .zero)
+        }
+        #expect(await iterator.next() == 7)
+        port.send()
+        #expect(await iterator.next() == 1)
+    }
+
     @Test func aPortWhoseSequenceHasGoneLeavesTheLoop() async throws {
         let thread = try LoopThread()
         let before = thread.loop.description
