@@ -182,11 +182,10 @@ extension Loop {
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func loopHasEnded() { itemLock.withLock { hasLostItsLoop = modesWhileLocked.isEmpty } }
         override func releaseHandlers() {
-            let released = itemLock.withLock {
-                defer { (handler, queue) = (nil, FirstInFirstOut()) }
-                return (handler, queue)
+            letGo {
+                defer { queue = FirstInFirstOut() }
+                return (handler.take(), queue)
             }
-            withExtendedLifetime(released) {}
         }
     }
 }

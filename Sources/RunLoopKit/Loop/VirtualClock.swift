@@ -13,8 +13,8 @@
 /// ```
 ///
 /// *Automatic* time jumps whenever every loop on the clock that is in a run is idle: asleep, with nothing ready and
-/// nobody having woken it. Of several on one thread, one running in a handler of another, the innermost counts. If another thread is about to give a loop work, take a `hold()` first: while there is one,
-/// time stands still.
+/// nobody having woken it. Of several on one thread, one running in a handler of another, the innermost counts. If
+/// another thread is about to give a loop work, take a `hold()` first: while there is one, time stands still.
 ///
 /// *Manual* time moves only by `advance(by:)`.
 ///

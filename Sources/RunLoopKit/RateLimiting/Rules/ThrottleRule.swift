@@ -39,7 +39,6 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         private(set) var clock: LoopTime
 
         /// What makes a window another one.
-
         struct Window: Equatable {
             var nanoseconds: Int64
             var mode: Mode
