@@ -143,9 +143,10 @@ extension Loop {
         }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
+            guard let loop = mode.loop else { return false }
             let count = min(waitingCount, Self.messagesPerPass)
             for index in 0..<count {
-                guard index == 0 || !(mode.loop?.isStopped ?? true), let next = takeFirst(in: mode) else {
+                guard index == 0 || !loop.isStopped, let next = takeFirst(in: mode) else {
                     return index > 0
                 }
                 // A run looks at ports again before it sleeps. But the handler may run a host, which has to hear of the rest.
