@@ -1,6 +1,6 @@
 extension Loop {
     /// What a pass serves.
-    enum Ready {
+    enum Ready: Equatable {
         case nothing
         case wakeUp
         case timers
@@ -19,30 +19,35 @@ extension Loop {
         defer { waiting.store(false, ordering: .relaxed) }
         var hasAsked = false
         while true {
-            // What has been dealt with meanwhile must not put a wake-up before what the kernel has to say.
-            if !hasReady(mode) {
-                fetch(in: run, polls: polls)
-                hasAsked = true
-            } else if waker.endWait() {
-                wasWoken = true
-                mode.ready.append(ReadyList.wakeUp)
+            if let ready = takeReady(in: mode) {
+                // Who woke the loop while something was left over lines up behind that.
+                if !hasAsked, waker.endWait() {
+                    wasWoken = true
+                    if ready != .wakeUp { mode.ready.append(ReadyList.wakeUp) }
+                }
+                return ready
             }
-            while let entry = mode.ready.popFirst() {
-                if let ready = look(at: entry, in: mode) { return ready }
-            }
-            // All that was left over has turned out to be nothing: that says nothing about what is ready now.
-            guard hasAsked else { continue }
-            if polls { return .nothing }
-            if isTimeUp(for: run) {
+            if hasAsked, polls { return .nothing }
+            if hasAsked, isTimeUp(for: run) {
                 // A timer that is due at the very end of the run still fires.
                 return lock.withLock { isTimerDue(in: mode) } ? .timers : .nothing
             }
+            fetch(in: run, polls: polls)
+            hasAsked = true
         }
+    }
+
+    /// The first thing fetched that there is still something behind; forgets what comes before it.
+    private func takeReady(in mode: ModeState) -> Ready? {
+        while let entry = mode.ready.popFirst() {
+            if let ready = look(at: entry, in: mode) { return ready }
+        }
+        return nil
     }
 
     func isTimeUp(for run: Run) -> Bool { run.onlyPolls || run.deadline.map { $0 <= clock.nanoseconds } ?? false }
 
-    /// Whether there is anything to serve in what was fetched; forgets what there is nothing behind any more.
+    /// Whether there is anything to serve in what was fetched; forgets what comes before it.
     func hasReady(_ mode: ModeState) -> Bool {
         mode.ready.hasReady { entry in
             switch entry.token {
