@@ -47,6 +47,17 @@ struct PortTable {
         var turn: UInt64 = 0
     }
 
+    /// A source that is here.
+    struct Entry {
+        let source: any PortBacked
+        /// The turn in which it came.
+        let turn: UInt64
+
+        /// The turn in which it became ready here: by a send, or by coming with one. 0 when it is not ready, nil when it
+        /// does not know.
+        var readyTurn: UInt64? { source.readyTurn.map { $0 == 0 ? 0 : max($0, turn) } }
+    }
+
     private var slots: [Slot] = []
     private var free: [Int] = []
     private var slotOfSource: [ObjectIdentifier: Int] = [:]
@@ -73,19 +84,19 @@ struct PortTable {
 
     /// The turn in which a source became ready here: by a send, or by coming with one. 0 when it is not ready or has left,
     /// nil for what does not know.
-    func turn(of token: UInt64) -> UInt64? {
-        guard let source = source(for: token) else { return 0 }
-        return source.readyTurn.map { $0 == 0 ? 0 : max($0, slots[Int(token & 0xFFFF_FFFF)].turn) }
-    }
+    func turn(of token: UInt64) -> UInt64? { entry(for: token).map(\.readyTurn) ?? 0 }
 
     /// The token of a source that is here.
     func token(of source: any PortBacked) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
 
     /// The source that `token` was made for, if it is still here.
-    func source(for token: UInt64) -> (any PortBacked)? {
+    func source(for token: UInt64) -> (any PortBacked)? { entry(for: token)?.source }
+
+    /// The same, with what the turn in which it came says.
+    func entry(for token: UInt64) -> Entry? {
         let index = Int(token & 0xFFFF_FFFF)
         guard index < slots.count, slots[index].generation == UInt32(token >> 32) else { return nil }
-        return slots[index].source
+        return slots[index].source.map { Entry(source: $0, turn: slots[index].turn) }
     }
 
     mutating func insert(_ source: any PortBacked) -> UInt64 {

@@ -68,25 +68,16 @@ struct ReadyList {
         return entries.count < before
     }
 
-    /// Forgets those at the front behind which there is nothing, and says whether any is left.
-    mutating func hasReady(_ isStillReady: (Entry) -> Bool) -> Bool {
-        while let first {
-            if isStillReady(first) {
-                // Who knows when it is going to be served.
-                isHeadFresh = false
-                return true
-            }
-            _ = popFirst()
-        }
-        return false
-    }
-
-    private var first: Entry? {
+    /// The entry that is to be served next.
+    var first: Entry? {
         guard !isEmpty else { return nil }
         var entry = entries[next]
         entry.isFresh = isHeadFresh
         return entry
     }
+
+    /// To be called when the first entry stays: who knows when it is going to be served.
+    mutating func keepFirst() { isHeadFresh = false }
 
     mutating func popFirst() -> Entry? {
         guard let first else { return nil }

@@ -49,13 +49,22 @@ extension Loop {
 
     /// Whether there is anything to serve in what was fetched; forgets what comes before it.
     func hasReady(_ mode: ModeState) -> Bool {
-        mode.ready.hasReady { entry in
-            switch entry.token {
-            case ReadyList.wakeUp: true
-            case ReadyList.timers: lock.withLock { isTimerDue(in: mode) }
-            case ReadyList.mainQueue: isMainQueueReady(in: mode.mode)
-            default: lock.withLock { work(behind: entry, in: mode) != nil }
+        while let entry = mode.ready.first {
+            if isStillReady(entry, in: mode) {
+                mode.ready.keepFirst()
+                return true
             }
+            _ = mode.ready.popFirst()
+        }
+        return false
+    }
+
+    private func isStillReady(_ entry: ReadyList.Entry, in mode: ModeState) -> Bool {
+        switch entry.token {
+        case ReadyList.wakeUp: true
+        case ReadyList.timers: lock.withLock { isTimerDue(in: mode) }
+        case ReadyList.mainQueue: isMainQueueReady(in: mode.mode)
+        default: lock.withLock { work(behind: entry, in: mode) != nil }
         }
     }
 
@@ -82,8 +91,10 @@ extension Loop {
     ///
     /// Nil also when somebody served it and it has become ready again: it will be listed once more, in its new turn.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
-        guard entry.turn == nil || entry.turn == mode.ports.turn(of: entry.token) else { return nil }
-        return mode.ports.source(for: entry.token)?.workBehind(entry.events, isFresh: entry.isFresh)
+        guard let port = mode.ports.entry(for: entry.token), entry.turn == nil || entry.turn == port.readyTurn else {
+            return nil
+        }
+        return port.source.workBehind(entry.events, isFresh: entry.isFresh)
     }
 
     /// Whether a timer has to fire now. The lock is held.
