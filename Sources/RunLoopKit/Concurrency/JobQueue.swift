@@ -28,8 +28,6 @@ final class JobQueue: @unchecked Sendable {
     private var isScheduled = false
     private var hasComplained = false
     private var isOrphaned = false
-    /// Weak: it retains this queue.
-    private weak var taskExecutor: LoopTaskExecutor?
 
     // MARK: For the one thread that runs the jobs
 
@@ -87,16 +85,6 @@ final class JobQueue: @unchecked Sendable {
             // Only the loop itself runs its blocks, so it is there.
             let made: @Sendable () -> Void = { [unowned(unsafe) loop] in loop.drainJobs() }
             drainBlock = made
-            return made
-        }
-    }
-
-    /// The loop's task executor, made when there is none.
-    func taskExecutor(_ make: () -> LoopTaskExecutor) -> LoopTaskExecutor {
-        lock.withLock {
-            if let taskExecutor { return taskExecutor }
-            let made = make()
-            taskExecutor = made
             return made
         }
     }

@@ -1,11 +1,11 @@
 extension Loop {
-    /// Takes a job, for an actor on this loop or for a task that prefers it.
-    func enqueue(_ job: UnownedJob, for taskExecutor: LoopTaskExecutor?) {
+    /// Takes a job of an actor on this loop.
+    func accept(_ job: UnownedJob) {
         // Nobody promises that the loop outlives this call: the job may be the last thing that keeps the actor, and
         // with it the loop, alive, and it may be over before this thread has left the locks and the waker.
         let kept = retained()
         defer { release(kept) }
-        switch jobs.add(job, for: taskExecutor) {
+        switch jobs.add(job, for: nil) {
         case .nothing: break
         // Refused by a loop that has been told to end: the job waits until it has.
         case .postADrain: postDrain()
@@ -14,7 +14,7 @@ extension Loop {
     }
 
     @discardableResult
-    private func postDrain() -> Bool { perform(in: .common, jobs.drainBlock(of: self)) }
+    func postDrain() -> Bool { perform(in: .common, jobs.drainBlock(of: self)) }
 
     /// Runs what is there now, up to the limit; and sees to the rest.
     func drainJobs() {

@@ -41,7 +41,7 @@ extension Loop: SerialExecutor {
     public static let jobsPerDrain = 16
 
     /// Takes a job of an actor on this loop. Called by Swift, from any thread; never refused.
-    public func enqueue(_ job: consuming ExecutorJob) { enqueue(UnownedJob(job), for: nil) }
+    public func enqueue(_ job: consuming ExecutorJob) { accept(UnownedJob(job)) }
 
     /// The loop as Swift refers to it, without retaining it: for an actor's `unownedExecutor`.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }

@@ -31,17 +31,35 @@ public final class LoopTaskExecutor: TaskExecutor {
 
     /// Takes a job of a task that prefers the loop. Called by Swift, from any thread; never refused.
     public func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        if let loop { return loop.enqueue(job, for: self) }
-        // Anything else is for the loop's deinit, which has not come to its jobs yet.
-        if jobs.add(job, for: self) == .callTheLastResort { LastResort.shared.serve(jobs, of: nil) }
+        // As in Loop.accept(_:): the job may be over, and this object gone, before this thread has left the lock.
+        let kept = retained()
+        defer { release(kept) }
+        switch jobs.add(UnownedJob(job), for: self) {
+        // Most often: so the loop is not looked for before.
+        case .nothing: break
+        // Without a loop the job is for its deinit, which has not come to its jobs yet.
+        case .postADrain: loop?.postDrain()
+        case .callTheLastResort: LastResort.shared.serve(jobs, of: loop)
+        }
     }
+
+    // Not inlined: see Loop.retained().
+    @inline(never)
+    private func retained() -> Unmanaged<LoopTaskExecutor> { .passRetained(self) }
 }
 
+@inline(never)
+private func release(_ executor: Unmanaged<LoopTaskExecutor>) { executor.release() }
+
 extension Loop {
-    /// The loop as a task's preferred executor: for `withTaskExecutorPreference` and `Task(executorPreference:)`. The
-    /// same object for as long as anybody has it. From any thread.
+    /// The loop as a task's preferred executor: for `withTaskExecutorPreference` and `Task(executorPreference:)`. Always
+    /// the same object. From any thread.
     public var taskExecutor: LoopTaskExecutor {
-        jobs.taskExecutor { LoopTaskExecutor(self) }
+        lock.withLock {
+            if let madeTaskExecutor { return madeTaskExecutor }
+            let made = LoopTaskExecutor(self)
+            madeTaskExecutor = made
+            return made
+        }
     }
 }

@@ -37,6 +37,9 @@ public final class Loop: @unchecked Sendable {
     /// What Swift concurrency has handed over: the loop is an executor.
     let jobs = JobQueue()
 
+    /// Made when it is first asked for. Guarded by the lock.
+    var madeTaskExecutor: LoopTaskExecutor?
+
     /// The thread that the loop belongs to.
     let owner: ThreadID
 
