@@ -78,12 +78,7 @@ private struct WakeModel: Hashable {
         guard whileRunning.state == .awake else { return hostedLoop(mistake) }
         var next = self
         switch loopStep {
-        case .forget:
-            if mistake == .forgetAfterLooking { next.posted = 0 } else { next.word = whileRunning }
-            next.loopStep = .lookAtPosts
-        case .lookAtPosts:
-            if mistake == .forgetAfterLooking { next.word = whileRunning } else { next.posted = 0 }
-            next.loopStep = .lookAtMessages
+        case .forget, .lookAtPosts: next.beginPass(mistake)
         case .lookAtMessages:
             next.loopStep = sent > 0 && mistake != .sleepWithMessages ? .endWait : .beginWait
         case .beginWait:
@@ -104,16 +99,17 @@ private struct WakeModel: Hashable {
         return next
     }
 
+    private mutating func beginPass(_ mistake: Mistake) {
+        let isFirst = loopStep == .forget
+        if isFirst != (mistake == .forgetAfterLooking) { word = whileRunning } else { posted = 0 }
+        loopStep = isFirst ? .lookAtPosts : .lookAtMessages
+    }
+
     /// The same for a hosted loop, which never says that it sleeps: the wait is its host's.
     private func hostedLoop(_ mistake: Mistake) -> WakeModel? {
         var next = self
         switch loopStep {
-        case .forget:
-            if mistake == .forgetAfterLooking { next.posted = 0 } else { next.word = whileRunning }
-            next.loopStep = .lookAtPosts
-        case .lookAtPosts:
-            if mistake == .forgetAfterLooking { next.word = whileRunning } else { next.posted = 0 }
-            next.loopStep = .lookAtMessages
+        case .forget, .lookAtPosts: next.beginPass(mistake)
         case .lookAtMessages, .beginWait:  // The last fetch takes all edges.
             next.edges = 0
             next.loopStep = .endWait
