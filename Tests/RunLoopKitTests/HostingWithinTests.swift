@@ -283,6 +283,24 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
+    @Test func endHostingInAHandlerOfAnotherLoopDoesNotMakeThatCountAsIdle() throws {
+        let clock = VirtualClock()
+        let (outer, ends, stays) = (Loop(clock: clock), Loop(clock: clock), Loop(clock: clock))
+        defer { for loop in [outer, ends, stays] { loop.end() } }
+        nonisolated(unsafe) let hosts = try [ends, stays].map { try Host($0) }
+        for host in hosts { host.serve() }
+        stays.add(Loop.Timer(after: .seconds(5)) { _ in })
+        let log = Log<Loop.Instant>()
+        outer.perform {
+            hosts[1].serve()
+            ends.endHosting()
+            log.add(clock.now)
+        }
+        outer.run(mode: .default, for: .zero)
+        #expect(log.entries == [seconds(0)])
+        stays.endHosting()
+    }
+
     // MARK: Budgets
 
     @Test func withoutTimeAPassCallsOneHandlerOfEachKind() throws {

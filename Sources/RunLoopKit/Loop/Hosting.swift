@@ -347,10 +347,7 @@ extension Loop {
         waiting.store(false, ordering: .relaxed)
         lock.withLock { sleeping = nil }
         waker.setHosted(false)
-        if case .virtual(let clock) = clock {
-            clock.awake(self)
-            clock.endRun(on: owner)
-        }
+        if case .virtual(let clock) = clock { clock.awake(self) }
         leave(for: outer)
     }
 }
