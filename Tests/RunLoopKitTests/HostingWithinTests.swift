@@ -134,6 +134,42 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == [seconds(0), seconds(1)])
     }
 
+    @Test(arguments: bothTriggers)
+    private func aHandlerOfTheFirstPassThatRunsTheHostHearsOfAPost(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        let log = Log<String>()
+        loop.perform {
+            loop.perform { log.add("inner") }
+            host.serve()
+            log.add("outer")
+        }
+        host.serve()
+        #expect(log.entries == ["inner", "outer"])
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers)
+    private func aHandlerThatRunsTheHostHearsOfAPostAtEveryDepth(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<Int>()
+        @Sendable func nest(_ depth: Int) {
+            if depth < 4 {
+                loop.perform { nest(depth + 1) }
+                host.serve()
+            }
+            log.add(depth)
+        }
+        loop.perform { nest(1) }
+        host.serve()
+        #expect(log.entries == [4, 3, 2, 1])
+        loop.endHosting()
+    }
+
     // MARK: The host inside handlers of a nested run
 
     @Test(arguments: bothTriggers)

@@ -190,6 +190,7 @@ extension Loop {
         hosting!.run.budgetEnd = budgetEnd
         defer { hosting?.run.budgetEnd = outerBudgetEnd }
         let interrupted = interruptRun()
+        waker.hostHasCome()
         endRest(in: mode)
         var result: HostedResult
         repeat {

@@ -47,6 +47,9 @@ final class Waker: @unchecked Sendable {
     /// What the word says while the loop does not sleep: *awake*, or *hosted*. Changed by the loop's thread only.
     private var whileRunning = Waker.awake
 
+    /// Whether there was a wake-up when the host came. Touched by the loop's thread only.
+    private var hasKeptWakeUp = false
+
     /// Makes the eventfd, once. Called by the loop's thread, with the loop locked.
     func open() throws(LoopError) {
         guard descriptor < 0 else { return }
@@ -85,6 +88,10 @@ final class Waker: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
+    /// Makes the next note write, whatever notes there are: the host has come, and has perhaps taken the edge that the
+    /// first one's write made. A wake-up among them is kept for `endWait()`; for a nudge the caller looks again anyway.
+    func hostHasCome() { hasKeptWakeUp = endWait() }
+
     /// Forgets notes: whoever begins a pass looks at everything. Says whether there was a wake-up.
     func forget() -> Bool { endWait() }
 
@@ -99,7 +106,8 @@ final class Waker: @unchecked Sendable {
     /// Release: see `descriptor` and `isAsleep`. Acquire on failure is not needed: the loop's next look at its work
     /// comes after another acquiring swap.
     func beginWait() -> Bool {
-        word.compareExchange(
+        guard !hasKeptWakeUp else { return false }
+        return word.compareExchange(
             expected: whileRunning, desired: Waker.asleep, successOrdering: .acquiringAndReleasing,
             failureOrdering: .relaxed
         ).exchanged
@@ -110,7 +118,8 @@ final class Waker: @unchecked Sendable {
         let found = word.exchange(whileRunning, ordering: .acquiring)
         // Of all that left a note, the first one writes.
         if found & Waker.mayBeAsleep != 0, found & Waker.notes != 0 { owedWrites += 1 }
-        return found & Waker.notified != 0
+        defer { hasKeptWakeUp = false }
+        return hasKeptWakeUp || found & Waker.notified != 0
     }
 
     /// Closes the eventfd once every sender that found the loop asleep has written. The loop never sleeps again, so
