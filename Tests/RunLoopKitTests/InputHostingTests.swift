@@ -39,6 +39,28 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
+    @Test func whatWasReadBetweenTwoPassesIsNotReported() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let pipe = Ends.pipe()
+        let log = Log<String>()
+        let source = try Loop.FileDescriptorSource(pipe.reader) { _, _ in log.add(pipe.take() ?? "nothing") }
+        loop.add(source)
+        let host = try Host(loop)
+        host.serve()
+        loop.add(
+            Loop.Timer(after: .zero) { _ in
+                pipe.send("a")
+                // Or the pass would not have asked the kernel once more.
+                loop.wakeUp()
+            })
+        #expect(loop.hostedPass() == .more)
+        #expect(pipe.take() == "a")
+        host.serve()
+        #expect(log.entries.isEmpty)
+        loop.endHosting()
+    }
+
     @Test(arguments: bothTriggers) private func aChangeBetweenPassesIsNoticed(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()

@@ -268,8 +268,9 @@ extension Loop {
         fetch(in: hosting!.run, polls: true)
         // Who woke the loop since the pass wants another one, which begins by looking at everything, as in a run: then
         // nothing is left to serve of the wake-up.
-        if mode.ready.forgetWakeUp() { return true }
-        return hasReady(mode) || lock.withLock { hasPosted(mode) }
+        let wasWoken = mode.ready.forgetWakeUp()
+        // In any case, or the next pass would take for news what has been fetched.
+        return hasReady(mode) || wasWoken || lock.withLock { hasPosted(mode) }
     }
 
     /// Whether blocks or version-0 sources wait. The lock is held.
