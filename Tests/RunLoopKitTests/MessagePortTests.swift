@@ -135,6 +135,21 @@ import Testing
         }
     }
 
+    @Test func aMessageDoesNotOvertakeWhatTheKernelHasNotReportedYet() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<Int>()
+        let ports = try (0..<100).map { number in try Loop.PortSource { _ in log.add(number) } }
+        for port in ports { loop.add(port) }
+        let port = Loop.MessagePort<Int> { log.add($0) }
+        loop.add(port)
+        loop.run(mode: .default, for: .seconds(1))
+        for port in ports { port.send() }
+        port.send(100)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == Array(0...100))
+    }
+
     @Test func sendingToALoopThatIsAwakeWritesNothing() throws {
         let thread = try LoopThread()
         let handled = Count()

@@ -57,6 +57,9 @@ struct ReadyList {
         entries.replaceSubrange((next + start)..., with: sorted.map(\.element.1))
     }
 
+    /// The turn of the last one; nil when it has none.
+    var lastTurn: UInt64? { isEmpty ? nil : entries.last?.turn }
+
     /// Forgets a wake-up that no pass has got to. Says whether there was one.
     @discardableResult
     mutating func forgetWakeUp() -> Bool {

@@ -161,7 +161,12 @@ extension Loop {
                 if turn != 0 { mode.ready.append(token, events: poller.events(at: index), turn: turn) }
             }
         }
-        for token in mode.portsWithMessages() { mode.ready.append(token, turn: mode.ports.turn(of: token)) }
+        // The kernel may have more to report: of that, too, some may have become ready before a message port.
+        let lastTurn = count < Poller.capacity ? .max : mode.ready.lastTurn ?? .max
+        for token in mode.portsWithMessages() {
+            guard let turn = mode.ports.turn(of: token), turn < lastTurn else { continue }
+            mode.ready.append(token, turn: turn)
+        }
         mode.ready.sort(from: before)
     }
 
