@@ -150,6 +150,23 @@ import Testing
         #expect(log.entries == Array(0...100))
     }
 
+    @Test(arguments: [false, true]) func aSleepingLoopKeepsTheOrderOfMessagesAndPosts(sendsFirst: Bool) throws {
+        let thread = try LoopThread()
+        let log = Log<String>()
+        let port = Loop.MessagePort<Int> { _ in log.add("message") }
+        thread.loop.add(port)
+        for round in 1...200 {
+            spin(until: thread.loop.waker.isAsleep)
+            if sendsFirst { port.send(round) }
+            thread.loop.perform { log.add("post") }
+            if !sendsFirst { port.send(round) }
+            spin(until: log.entries.count == 2 * round)
+        }
+        let expected = sendsFirst ? ["message", "post"] : ["post", "message"]
+        let wrong = (0..<200).count { Array(log.entries[(2 * $0)..<(2 * $0 + 2)]) != expected }
+        #expect(wrong == 0)
+    }
+
     @Test func sendingToALoopThatIsAwakeWritesNothing() throws {
         let thread = try LoopThread()
         let handled = Count()

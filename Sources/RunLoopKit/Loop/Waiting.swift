@@ -146,7 +146,7 @@ extension Loop {
             let token = poller.token(at: index)
             switch token {
             case ReadyList.wakeUp:
-                if countsWakeUp { mode.ready.append(ReadyList.wakeUp) }
+                if countsWakeUp { mode.ready.append(ReadyList.wakeUp, turn: waker.wakeUpTurn) }
             case ReadyList.timers:
                 timerFD?.didFire()
                 mode.ready.append(ReadyList.timers)

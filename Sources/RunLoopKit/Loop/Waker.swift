@@ -61,6 +61,21 @@ final class Waker: @unchecked Sendable {
     /// Relaxed: a sender reads it only after it found *asleep*, whose acquiring read orders it after `open()`.
     var descriptor: Descriptor { eventFD.load(ordering: .relaxed) }
 
+    /// The turn of the first wake-up of a sleeping loop; 0 while there is none, or its sender has not come to say so.
+    /// Relaxed: only the number is wanted.
+    private let turn = Atomic<UInt64>(0)
+
+    /// Where the wake-up that ended a sleep belongs among what is ready: a nudge may have written before it. One whose
+    /// sender is still on its way is the last.
+    var wakeUpTurn: UInt64 {
+        let known = turn.load(ordering: .relaxed)
+        return known == 0 ? .max : known
+    }
+
+    init() {
+        _ = Turn.next()  // Made when first used, which must not be in a signal handler.
+    }
+
     /// How often senders had to write to the eventfd.
     let writes = Atomic<Int>(0)
 
@@ -75,7 +90,9 @@ final class Waker: @unchecked Sendable {
     private func leave(_ note: UInt8) {
         // Release: the loop sees what the caller published. Acquire: see `descriptor`.
         let found = word.bitwiseOr(note, ordering: .acquiringAndReleasing).oldValue
-        guard found & Waker.mayBeAsleep != 0, found & Waker.notes == 0 else { return }
+        guard found & Waker.mayBeAsleep != 0 else { return }
+        if note == Waker.notified, found & Waker.notified == 0 { turn.store(Turn.next(), ordering: .relaxed) }
+        guard found & Waker.notes == 0 else { return }
         writes.add(1, ordering: .relaxed)
         System.signal(eventFD: descriptor)
     }
@@ -107,6 +124,7 @@ final class Waker: @unchecked Sendable {
     /// comes after another acquiring swap.
     func beginWait() -> Bool {
         guard !hasKeptWakeUp else { return false }
+        turn.store(0, ordering: .relaxed)
         return word.compareExchange(
             expected: whileRunning, desired: Waker.asleep, successOrdering: .acquiringAndReleasing,
             failureOrdering: .relaxed
