@@ -255,6 +255,34 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
+    @Test(arguments: bothTriggers)
+    private func theOuterOfTwoRunsIsToldOfWhatAHostWithinTheInnerHasTaken(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<String>()
+        let port = Loop.MessagePort<Int> { _ in log.add("message at \(loop.now)") }
+        loop.add(port, in: .tracking)
+        loop.add(Loop.Timer(after: .seconds(20)) { _ in }, in: .tracking)
+        let source = Loop.Source0 { log.add("source at \(loop.now)") }
+        loop.add(source, in: .tracking)
+        loop.add(
+            Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+                loop.perform(in: "inner") {
+                    loop.perform(in: .tracking) { log.add("block at \(loop.now)") }
+                    source.signal()
+                    port.send(1)
+                    host.serve()
+                }
+                loop.run(mode: "inner", for: .zero)
+            }, in: .tracking)
+        loop.perform { loop.run(mode: .tracking, for: .seconds(10)) }
+        host.serve()
+        #expect(log.entries.sorted() == ["block", "message", "source"].map { "\($0) at \(seconds(0))" })
+        loop.endHosting()
+    }
+
     // MARK: Loops that host loops
 
     /// Which loop runs nested in a handler of which, all on one thread and one clock.
