@@ -77,6 +77,43 @@ import Testing
         #expect(loop.counters.polls == before.polls + 1)
     }
 
+    /// It lines up behind them, and then makes a pass as any other does.
+    @Test func aWakeUpWhilePortsAreLeftOverMakesAPass() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let ports = try (0..<2).map { _ in try Loop.PortSource { _ in } }
+        for port in ports {
+            loop.add(port)
+            port.send()
+        }
+        loop.add(Loop.Observer(.beforeSources) { _, _ in if loop.counters.passes == 2 { loop.wakeUp() } })
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(loop.counters.passes == 4, "two ports, the wake-up, and one that times out")
+    }
+
+    /// The wake-up is taken by a nested run that has something left over; what it was for is the outer one's.
+    @Test func aPostForTheOuterRunIsNotForgottenByANestedOneThatHasPortsLeftOver() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<Loop.Instant>()
+        let ports = try (0..<2).map { _ in try Loop.PortSource { _ in } }
+        for port in ports { loop.add(port, in: .tracking) }
+        loop.add(Loop.Timer(after: .seconds(20)) { _ in })
+        let observer = Loop.Observer(.beforeSources, repeats: false) { _, _ in
+            loop.perform { log.add(loop.now) }
+        }
+        loop.perform {
+            for port in ports { port.send() }
+            // One for each run.
+            for _ in ports {
+                loop.run(mode: .tracking, for: .seconds(1), returnAfterSourceHandled: true)
+                loop.add(observer, in: .tracking)
+            }
+        }
+        loop.run(mode: .default, for: .seconds(10))
+        #expect(log.entries == [seconds(0)])
+    }
+
     @Test func modesThatNeverRunOwnNoDescriptors() async {
         await #expect(processExitsWith: .success) {
             // Some room for what the runtime opens for itself.

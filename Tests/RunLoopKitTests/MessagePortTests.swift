@@ -167,6 +167,34 @@ import Testing
         #expect(wrong == 0)
     }
 
+    /// It has no turn, and stays behind what the kernel named before it.
+    @Test func aDescriptorKeepsItsPlaceAmongPorts() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let pipe = Ends.pipe()
+        let messages = Loop.MessagePort<Int> { _ in log.add("message") }
+        let port = try Loop.PortSource { _ in log.add("port") }
+        let source = try Loop.FileDescriptorSource(pipe.reader, isOneShot: true) { _, _ in log.add("descriptor") }
+        for item in [source, port, messages] as [Loop.Item] { loop.add(item) }
+        loop.run(mode: .default, for: .seconds(1))
+        messages.send(1)
+        port.send()
+        pipe.send("a")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["message", "port", "descriptor"])
+    }
+
+    /// More than the kernel reports at once.
+    @Test func portsThatWereReadyBeforeTheirModeFirstRunsAreHandledInTheirOrder() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let ports = try (0..<100).map { number in try Loop.PortSource { _ in log.add(number) } }
+        for port in ports { loop.add(port) }
+        for port in ports.reversed() { port.send() }
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == (0..<100).reversed())
+    }
+
     @Test func sendingToALoopThatIsAwakeWritesNothing() throws {
         let thread = try LoopThread()
         let handled = Count()

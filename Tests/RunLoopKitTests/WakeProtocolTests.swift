@@ -226,6 +226,28 @@ private struct WakeModel: Hashable {
         #expect(!loop.waker.beginWait(), "a stop keeps the loop from sleeping")
     }
 
+    /// The sender has left its note and not come to its write.
+    @Test(arguments: [false, true]) func closingWaitsForASenderOnItsWay(isHosted: Bool) throws {
+        let waker = Waker()
+        try waker.open()
+        waker.setHosted(isHosted)
+        #expect(isHosted || waker.beginWait())
+        waker.wake()
+        #expect(System.drain(eventFD: waker.descriptor) == 1)
+        waker.setHosted(false)
+        let (closes, hasWritten) = (Gate(), Gate())
+        let descriptor = waker.descriptor
+        let sender = try System.startThread(stackSize: nil) {
+            closes.wait()
+            hasWritten.open()
+            System.signal(eventFD: descriptor)
+        }
+        closes.open()
+        waker.close()
+        #expect(hasWritten.isOpenNow)
+        System.join(sender)
+    }
+
     @Test func aNudgeIsNoWakeUp() throws {
         let waker = Waker()
         try waker.open()
