@@ -170,6 +170,24 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
+    @Test(arguments: bothTriggers)
+    private func aMessagesHandlerThatRunsTheHostHearsOfTheOtherMessages(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<Int>()
+        let port = Loop.MessagePort<Int> { number in
+            host.serve()
+            log.add(number)
+        }
+        loop.add(port)
+        for number in 1...3 { port.send(number) }
+        host.serve()
+        #expect(log.entries == [3, 2, 1])
+        loop.endHosting()
+    }
+
     // MARK: The host inside handlers of a nested run
 
     @Test(arguments: bothTriggers)

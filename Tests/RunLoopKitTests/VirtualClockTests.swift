@@ -211,6 +211,34 @@ import Testing
         #expect(clock.now == seconds(7))
     }
 
+    @Test func aMessageSentAtTheVeryEndOfAnAdvanceIsServed() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let handled = Count()
+        let port = Loop.MessagePort<Int> { _ in handled.up() }
+        loop.add(port)
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in port.send(1) })
+        clock.advance(by: .seconds(1))
+        #expect(handled.value == 1)
+    }
+
+    @Test func theTimeWaitsForAHostedLoopThatHasSomethingToDo() throws {
+        let clock = VirtualClock()
+        let loop = Loop(clock: clock)
+        defer { loop.end() }
+        let host = try Host(loop)
+        let hold = clock.hold()
+        host.serve()
+        let thread = try LoopThread(clock: clock)
+        thread.loop.add(Loop.Timer(after: .seconds(5)) { _ in })
+        spin(until: thread.loop.isWaiting)
+        let log = Log<Loop.Instant>()
+        loop.perform { log.add(clock.now) }
+        hold.release()
+        host.serve()
+        #expect(log.entries == [seconds(0)])
+        loop.endHosting()
+    }
+
     @Test func theEndOfTimeIsNeverReached() throws {
         let clock = VirtualClock()
         let thread = try LoopThread(clock: clock)
