@@ -14,8 +14,9 @@ extension Loop {
     /// **Order.** The messages of each sender are handled in the order in which they were sent, one call of the handler for
     /// each; also when a handler runs the loop nested, which goes on with the next message.
     ///
-    /// **How many at once.** A pass handles the messages that are there when it comes to the port, but at most
-    /// `messagesPerPass`; then other inputs have their turn. What the handler itself sends waits for another pass.
+    /// **How many at once.** A pass handles as many messages as there are when it comes to the port, but at most
+    /// `messagesPerPass`; then other inputs have their turn. What the handler itself sends comes behind them: it waits for
+    /// another pass, unless a run nested in a handler has taken some of them.
     ///
     /// **Nothing is lost.** A message is in the queue until the moment in which its handler is called. When the handler
     /// stops the loop, or takes the port out of the mode, the rest waits until a loop runs with the port in its mode: the
@@ -118,7 +119,7 @@ extension Loop {
         /// its mode keeps a loop alive all the same.
         public func disarm() { itemLock.withLock { armed = false } }
 
-        private var isReadyWhileLocked: Bool { armed && !queue.isEmpty }
+        private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && isValid }
 
         /// The port has become ready: whom to tell, once the lock is open. Who adds it to a mode from now on sees for itself.
         private func becomeReady() -> [ModeState] {
