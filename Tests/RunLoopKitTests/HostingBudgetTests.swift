@@ -69,4 +69,21 @@ import Testing
         loop.endHosting()
         loop.end()
     }
+
+    @Test func withoutTimeAPassCallsOneHandlerOfEachKind() throws {
+        let (loop, _) = Loop.inVirtualTime(.manual)
+        let log = Log<String>()
+        let sources = (1...3).map { number in Loop.Source0 { log.add("source \(number)") } }
+        for source in sources {
+            loop.add(source, in: .default)
+            source.signal()
+        }
+        for number in 1...3 { loop.add(Loop.Timer(after: .zero) { _ in log.add("timer \(number)") }, in: .default) }
+        _ = try loop.beginHosting()
+        for number in 1...3 {
+            loop.hostedPass(for: .zero)
+            #expect(log.entries.suffix(2) == ["source \(number)", "timer \(number)"])
+            #expect(log.entries.count == 2 * number)
+        }
+    }
 }

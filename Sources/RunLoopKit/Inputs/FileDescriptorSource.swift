@@ -172,7 +172,6 @@ extension Loop {
             }
         }
 
-        /// It keeps no record of when it became ready.
         var summary: String {
             let (interest, isArmed) = itemLock.withLock { (wanted, armed) }
             return "descriptor \(number): \(interest), \(trigger)-triggered" + (isOneShot ? ", one-shot" : "")

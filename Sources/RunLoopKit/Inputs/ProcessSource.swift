@@ -86,7 +86,6 @@ extension Loop {
         /// us. That comes with an edge of its own.
         var watches: [Watch] { [Watch(descriptor: processFD, events: [.read, .edge])] }
 
-        /// It keeps no record of when it became ready.
         var summary: String { "process source: process \(process)" + (isReaping ? "" : ", not reaping") }
 
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {

@@ -137,7 +137,6 @@ extension Loop {
             ]
         }
 
-        /// It keeps no record of when it became ready.
         var summary: String { "signal source: signal \(signal)" }
 
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {

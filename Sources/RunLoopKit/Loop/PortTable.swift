@@ -1,4 +1,4 @@
-/// A version-1 source: something with a descriptor that becomes ready.
+/// A version-1 source: something that becomes ready, by a descriptor or, as a message port, by saying so.
 protocol PortBacked: Loop.Item {
     /// What is watched in every mode that the source is in: always the same descriptors. None for a message port, which
     /// says itself that it has become ready.
