@@ -74,6 +74,30 @@ extension Scenario {
             s.run()
             s.log("\(b.isValid) \(s.loop.contains(b, "default"))")
         },
+        Scenario("a source invalidated in three modes leaves each of them once") { s in
+            for isCommon in [false, true] {
+                // Of the modes of one source CF tells in no order.
+                var joined: [String] = []
+                var left: [String] = []
+                var source: (any Item)!
+                source = s.loop.makeSource0(
+                    order: 0, schedule: { joined.append($0) }, cancel: { left.append($0) },
+                    perform: {
+                        source.invalidate()
+                        s.log("inside, left \(left.sorted())")
+                    })
+                if isCommon {
+                    for mode in ["a", "b"] { s.loop.addCommonMode(mode) }
+                    s.loop.add(source, "common")
+                } else {
+                    for mode in ["default", "a", "b"] { s.loop.add(source, mode) }
+                }
+                source.signal()
+                s.run()
+                s.log("joined \(joined.sorted()), left \(left.sorted())")
+                for mode in ["default", "a", "b"] { s.log("in \(mode): \(s.loop.contains(source, mode))") }
+            }
+        },
         Scenario("a source invalidated in its own callout") { s in
             var a: (any Item)!
             a = s.source0("a", tellsModes: true) {

@@ -9,35 +9,48 @@ extension Loop {
     ///
     /// Everything here may be called from any thread.
     public class Item: @unchecked Sendable {
-        // For the maintainer. The list of memberships is changed only with both the item's lock and the lock of the
-        // loop concerned held, so it may be read under either: under the loop's lock for that loop's modes, under the
-        // item's lock for all. Order: a loop's lock first, the item's (a leaf) second.
+        // For the maintainer. Memberships are changed only with both the item's lock and the lock of the loop concerned
+        // held, so they may be read under either: under the loop's lock for that loop's modes, under the item's lock for
+        // all. Order: a loop's lock first, the item's (a leaf) second.
+        //
+        // | the item is | then comes | and it is |
+        // |---|---|---|
+        // | valid | `invalidate()` | invalid: it joins no mode any more, and every loop takes it out of all its modes |
+        // | invalid | it is in no mode, and has heard of the last leaving | released: its handlers go, once |
         let itemLock = Lock()
-        private var memberships: [ModeState] = []
-        private let valid = Atomic<Bool>(true)
-
-        /// How many modes the item has left without having been told yet: until then an invalid item keeps its
-        /// handlers.
-        private var untoldLeavings = 0
+        private var memberships = Memberships()
+        private enum Life: UInt8, AtomicRepresentable { case valid, invalid, released }
+        /// Written with the item's lock held.
+        private let life = Atomic<Life>(.valid)
 
         init() {}
 
         /// Whether the item can still be added and called. False for ever after `invalidate()`. CF:
         /// `CFRunLoopSourceIsValid` and the like.
-        public final var isValid: Bool { valid.load(ordering: .acquiring) }
+        public final var isValid: Bool { life.load(ordering: .acquiring) == .valid }
 
         /// Takes the item out of every mode of every loop, at once and for good, and releases its handlers with what
         /// they captured. May be called inside the item's own handler. A second call does nothing. CF:
         /// `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
-            let found = itemLock.withLock { () -> [ModeState]? in
-                guard valid.exchange(false, ordering: .acquiringAndReleasing) else { return nil }
-                return memberships
+            let modes = itemLock.withLock { () -> [ModeState]? in
+                guard isValid else { return nil }
+                // Release: a thread that finds the item invalid sees what the caller did before.
+                life.store(.invalid, ordering: .releasing)
+                return memberships.modes
             }
-            guard let modes = found else { return }
-            // Nobody can add the item any more; whoever removes it meanwhile is simply faster.
-            for mode in modes { mode.loop?.removeInvalid(self, from: mode) }
-            if itemLock.withLock({ untoldLeavings == 0 }) { releaseHandlers() }
+            guard let modes else { return }
+            // All loops first: the item is nowhere when its cancel handlers are called. A loop that is nil is ending,
+            // and takes the item out itself.
+            var loops: [Loop] = []
+            for mode in modes {
+                if let loop = mode.loop, !loops.contains(where: { $0 === loop }) { loops.append(loop) }
+            }
+            let left = loops.map { ($0, $0.takeOut(self, from: modes)) }
+            for (loop, modes) in left {
+                for mode in modes { hear(thatItLeft: mode, of: loop) }
+            }
+            releaseIfOver()
         }
 
         // MARK: Membership, for the loop. All called with the loop's lock held.
@@ -45,46 +58,70 @@ extension Loop {
         /// Records that the item joins `mode`; false when it may not: it is invalid, there already, or in another loop.
         final func join(_ mode: ModeState) -> Bool {
             itemLock.withLock {
-                guard isValid, !memberships.contains(where: { $0 === mode }) else { return false }
-                if !canBeInManyLoops, let other = memberships.first, other.waker !== mode.waker { return false }
-                memberships.append(mode)
+                guard isValid, !memberships.contains(mode) else { return false }
+                if !canBeInManyLoops, let other = memberships.modes.first, other.waker !== mode.waker { return false }
+                memberships.join(mode, hears: hears(of: mode))
                 return true
             }
         }
 
-        /// Records that the item leaves `mode`; false when it is not there.
+        /// Records that the item leaves `mode`, where it is. Whether it is to hear of it: `hear(thatItLeft:of:)`.
         final func leave(_ mode: ModeState) -> Bool {
-            itemLock.withLock {
-                guard let index = memberships.firstIndex(where: { $0 === mode }) else { return false }
-                memberships.remove(at: index)
-                if mode.mode != .common { untoldLeavings += 1 }
+            itemLock.withLock { memberships.leave(mode, hears: hears(of: mode)) }
+        }
+
+        final func isIn(_ mode: ModeState) -> Bool { itemLock.withLock { memberships.contains(mode) } }
+
+        private func hears(of mode: ModeState) -> Bool { hearsOfModes && mode.mode != .common }
+
+        // MARK: Hearing of it. All called without any lock.
+
+        /// To be called once for each mode that the item has joined.
+        final func hear(thatItJoined mode: ModeState, of loop: Loop) {
+            guard hearsOfModes, itemLock.withLock({ memberships.beginHearing(of: mode) }) else { return }
+            didJoin(mode.mode, of: loop)
+        }
+
+        /// To be called once for each mode for which `leave` was true; with nil by a loop that is going itself.
+        final func hear(thatItLeft mode: ModeState, of loop: Loop?) {
+            if let loop { didLeave(mode.mode, of: loop) }
+            itemLock.withLock { memberships.endLeaving(mode) }
+            releaseIfOver()
+        }
+
+        /// To be called by a loop that has ended, when the item has left it and heard so.
+        final func hear(ofTheEndOf loop: Loop) {
+            loopHasEnded()
+            releaseIfOver()
+        }
+
+        /// Releases the handlers of an invalid item after its last leaving. It is called after each, and after
+        /// `invalidate()` has found all: so the last call finds nothing left, and one call releases.
+        private func releaseIfOver() {
+            guard !isValid else { return }
+            let isOver = itemLock.withLock {
+                guard life.load(ordering: .relaxed) == .invalid, memberships.areOver else { return false }
+                life.store(.released, ordering: .releasing)
                 return true
             }
+            if isOver { releaseHandlers() }
         }
 
-        /// Tells the item that it has left a mode of `loop`; nil for a loop that is going itself. To be called without
-        /// any lock, once for each time that `leave` was true.
-        final func tellLeft(_ mode: Mode, of loop: Loop?) {
-            if let loop { didLeave(mode, of: loop) }
-            let isLast = itemLock.withLock {
-                untoldLeavings -= 1
-                return untoldLeavings == 0 && !isValid
-            }
-            if isLast { releaseHandlers() }
-        }
-
-        final func isIn(_ mode: ModeState) -> Bool { itemLock.withLock { memberships.contains { $0 === mode } } }
+        // MARK: Where the item is
 
         /// The modes the item is in, of all its loops.
-        final var currentModes: [ModeState] { itemLock.withLock { memberships } }
+        final var currentModes: [ModeState] { itemLock.withLock { memberships.modes } }
 
         /// The same, for callers that hold the item's lock.
-        final var modesWhileLocked: [ModeState] { memberships }
+        final var modesWhileLocked: [ModeState] { memberships.modes }
 
         // MARK: What kinds of items differ in
 
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` can be shared.
         var canBeInManyLoops: Bool { true }
+
+        /// Whether `didJoin` and `didLeave` are to be called. Always the same.
+        var hearsOfModes: Bool { false }
 
         /// Puts the item where it belongs in a mode it has joined. The loop's lock is held.
         func insert(into mode: ModeState) {}
@@ -99,11 +136,11 @@ extension Loop {
         /// A loop that the item was in has ended. Called without any lock.
         func loopHasEnded() {}
 
-        /// The item is invalid, in no mode any more, and knows it. May be called twice; without any lock, since what handlers
-        /// captured may call us as it goes.
+        /// The item is invalid, in no mode, and has heard so. Called once, without any lock, since the deinit of what
+        /// handlers captured may call back.
         func releaseHandlers() {}
 
-        /// Takes out what is to go with the item's lock held, and lets it go without: see `releaseHandlers()`.
+        /// Takes out what is to go with the item's lock held, and releases it without: see `releaseHandlers()`.
         final func letGo<Captured>(_ takeOut: () -> Captured) {
             let released = itemLock.withLock(takeOut)
             withExtendedLifetime(released) {}

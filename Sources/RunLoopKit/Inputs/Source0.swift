@@ -85,6 +85,7 @@ extension Loop {
 
         // MARK: Item
 
+        override var hearsOfModes: Bool { true }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func didJoin(_ mode: Mode, of loop: Loop) {

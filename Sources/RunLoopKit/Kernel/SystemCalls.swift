@@ -107,10 +107,12 @@ enum System {
         )
     }
 
-    /// Takes a descriptor out of an epoll set. One that has left already is no error.
+    /// Takes a descriptor out of an epoll set. One that is not in the set is no error; one that has been closed is, since
+    /// it would stay in the set for as long as a duplicate of it is open.
     static func remove(_ descriptor: Descriptor, from epoll: Descriptor) {
         var event = epoll_event()  // Kernels before 2.6.9 wanted one.
-        _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
+        let result = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
+        assert(result == 0 || errno != EBADF, "descriptor \(descriptor) was closed before it left an epoll set")
     }
 
     /// Waits without limit, or looks once, for ready descriptors. Zero when there are none, or when a Unix signal

@@ -18,40 +18,67 @@ extension Loop {
         end(tellingSources: true)
     }
 
-    /// Ends the loop: called by its thread when that ends, or when the last reference goes.
+    /// What a loop leaves behind when it ends.
+    private struct Estate {
+        /// The items, each with the modes that it is to hear about.
+        var items: [(item: Item, left: [ModeState])] = []
+        var blocks: [BlockQueue.Block?] = []
+        var endHandlers: [EndHandler] = []
+
+        var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
+    }
+
+    /// Ends the loop: called by its thread when that ends, when the last reference goes, or, for a main loop whose thread
+    /// was given away, by the thread that finds this out. Only the first call does anything.
     func end(tellingSources: Bool) {
         if hosting != nil { stopBeingHosted() }
         if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
-        let (members, dropped, handlers) = lock.withLock {
-            () -> ([(ModeState, [Item])], [BlockQueue.Block?], [EndHandler]) in
-            guard !hasEnded else { return ([], [], []) }
-            hasEnded = true
-            refusesWork = true
-            for item in commonItems { if let commonMembership { _ = item.leave(commonMembership) } }
-            commonItems = []
-            let members = modeStates.map { state in (state, state.removeAll().filter { $0.leave(state) }) }
-            hasBlocks.store(false, ordering: .relaxed)
-            defer { endHandlers = [:] }
-            return (members, blocks.takeAll(), endHandlers.values.sorted { $0.turn < $1.turn })
+        guard let estate = lock.withLock({ takeEstate() }) else { return }
+        if estate.hasWork { complainIfMainIsGone() }
+        drop(estate.blocks)
+        for (item, modes) in estate.items {
+            for mode in modes { item.hear(thatItLeft: mode, of: tellingSources ? self : nil) }
+            item.hear(ofTheEndOf: self)
         }
-        if !dropped.isEmpty || members.contains(where: { !$0.1.isEmpty }) { complainIfMainIsGone() }
-        drop(dropped)
-        for (state, items) in members {
-            for item in items {
-                item.tellLeft(state.mode, of: tellingSources ? self : nil)
-                item.loopHasEnded()
-            }
-            state.close()
-        }
-        for handler in handlers {
+        for handler in estate.endHandlers {
             let body = handler.take()
             if tellingSources { body?() }
         }
-        timerFD = nil
-        continuousTimerFD = nil
+        lock.withLock {
+            // A thread that met an item here may come back to the mode, and arm or watch what is in it no more.
+            sleeping = nil
+            for mode in modeStates { mode.close() }
+            timerFD = nil
+            continuousTimerFD = nil
+        }
         waker.close()
         // Last of all: until now handlers of this thread may have been inside the actors that the jobs belong to.
         giveUpJobs(isGoing: !tellingSources)
+    }
+
+    /// Takes everything out of the loop, which has ended from now on; nil when it had before. The lock is held.
+    private func takeEstate() -> Estate? {
+        guard !hasEnded else { return nil }
+        hasEnded = true
+        refusesWork = true
+        var estate = Estate(blocks: blocks.takeAll(), endHandlers: endHandlers.values.sorted { $0.turn < $1.turn })
+        hasBlocks.store(false, ordering: .relaxed)
+        endHandlers = [:]
+        for item in commonItems { _ = item.leave(commonMembership!) }
+        commonItems = []
+        // An item is listed where it is met first, and hears about its modes in their order.
+        var indices: [ObjectIdentifier: Int] = [:]
+        for mode in modeStates {
+            for item in mode.removeAll() {
+                let index = indices[ObjectIdentifier(item)] ?? estate.items.count
+                if index == estate.items.count {
+                    indices[ObjectIdentifier(item)] = index
+                    estate.items.append((item, []))
+                }
+                if item.leave(mode) { estate.items[index].left.append(mode) }
+            }
+        }
+        return estate
     }
 
     /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in

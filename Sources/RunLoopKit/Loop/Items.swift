@@ -14,18 +14,18 @@ extension Loop {
     /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
     @discardableResult
     public func add(_ item: Item, in mode: Mode = .default) -> Bool {
-        let (joined, isIn) = lock.withLock { () -> ([Mode], Bool) in
+        let (joined, isIn) = lock.withLock { () -> ([ModeState], Bool) in
             guard !refusesWork, item.isValid else { return ([], false) }
             guard mode == .common else {
                 let state = state(for: mode)
-                return (join(item, state) ? [mode] : [], item.isIn(state))
+                return (join(item, state) ? [state] : [], item.isIn(state))
             }
             let membership = stateOfCommon()
             if item.join(membership) { commonItems.append(item) }
             guard item.isIn(membership) else { return ([], false) }
-            return (commonModes.filter { join(item, state(for: $0)) }, true)
+            return (commonModes.map { state(for: $0) }.filter { join(item, $0) }, true)
         }
-        for mode in joined { item.didJoin(mode, of: self) }
+        for mode in joined { item.hear(thatItJoined: mode, of: self) }
         if !isIn { complainIfMainIsGone() }
         return isIn
     }
@@ -37,15 +37,12 @@ extension Loop {
     /// Observers and version-0 sources that the current step of a pass has collected already are still called.
     /// CF: `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
     public func remove(_ item: Item, in mode: Mode = .default) {
-        let left = lock.withLock { () -> [Mode] in
-            guard mode == .common else {
-                return existingState(for: mode).map { leave(item, $0) } ?? false ? [mode] : []
-            }
-            guard let commonMembership, item.leave(commonMembership) else { return [] }
-            commonItems.removeAll { $0 === item }
-            return commonModes.filter { existingState(for: $0).map { leave(item, $0) } ?? false }
+        let left = lock.withLock { () -> [ModeState] in
+            guard mode == .common else { return takeOutWhileLocked(item, from: [existingState(for: mode)]) }
+            guard let commonMembership, item.isIn(commonMembership) else { return [] }
+            return takeOutWhileLocked(item, from: [commonMembership] + commonModes.map { existingState(for: $0) })
         }
-        for mode in left { item.tellLeft(mode, of: self) }
+        for mode in left { item.hear(thatItLeft: mode, of: self) }
     }
 
     /// Whether an item is in a mode, the default one unless another is named; for `common`, whether it was added to
@@ -61,27 +58,23 @@ extension Loop {
     /// Makes a mode a common one, for ever. What was added to `common` before joins it. The mode itself exists once
     /// something is added to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ mode: Mode) {
-        let joined = lock.withLock { () -> [Item] in
-            guard !refusesWork, mode != .common, !commonModes.contains(mode) else { return [] }
+        let joined = lock.withLock { () -> (ModeState, [Item])? in
+            guard !refusesWork, mode != .common, !commonModes.contains(mode) else { return nil }
             commonModes.append(mode)
-            guard !commonItems.isEmpty else { return [] }
+            guard !commonItems.isEmpty else { return nil }
             let state = state(for: mode)
-            return commonItems.filter { join($0, state) }
+            return (state, commonItems.filter { join($0, state) })
         }
-        for item in joined { item.didJoin(mode, of: self) }
+        guard let (state, items) = joined else { return }
+        for item in items { item.hear(thatItJoined: state, of: self) }
     }
 
     /// Whether a mode is a common one, or the name `common` itself.
     public func isCommon(_ mode: Mode) -> Bool { mode == .common || lock.withLock { commonModes.contains(mode) } }
 
-    /// Takes an item that was invalidated out of one of this loop's modes.
-    func removeInvalid(_ item: Item, from state: ModeState) {
-        let hasLeft = lock.withLock {
-            guard state.mode == .common else { return leave(item, state) }
-            if item.leave(state) { commonItems.removeAll { $0 === item } }
-            return false
-        }
-        if hasLeft { item.tellLeft(state.mode, of: self) }
+    /// Takes an item out of those of `modes` that are this loop's. Which of them it is to hear about.
+    func takeOut(_ item: Item, from modes: [ModeState]) -> [ModeState] {
+        lock.withLock { takeOutWhileLocked(item, from: modes.filter { $0.waker === waker }) }
     }
 
     // The rest is called with the lock held.
@@ -92,11 +85,17 @@ extension Loop {
         return true
     }
 
-    private func leave(_ item: Item, _ state: ModeState) -> Bool {
-        guard item.isIn(state) else { return false }
-        // In this order: once it has left, another loop may take it, under another lock.
-        item.remove(from: state)
-        return item.leave(state)
+    private func takeOutWhileLocked(_ item: Item, from modes: [ModeState?]) -> [ModeState] {
+        modes.compactMap { mode in
+            guard let mode, item.isIn(mode) else { return nil }
+            if mode === commonMembership {
+                commonItems.removeAll { $0 === item }
+            } else {
+                // In this order: once it has left, another loop may take it, under another lock.
+                item.remove(from: mode)
+            }
+            return item.leave(mode) ? mode : nil
+        }
     }
 
     func existingState(for mode: Mode) -> ModeState? { modeStates.first { $0.mode == mode } }

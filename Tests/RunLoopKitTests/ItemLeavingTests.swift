@@ -1,0 +1,216 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// An item leaves all of its modes whole, hears of each leaving once, and then releases its handlers, once.
+@Suite struct ItemLeavingTests {
+    /// Where a source of these tests is, told apart by name.
+    private static let modes: [Loop.Mode] = [.default, "a", "b"]
+
+    /// Says when it goes.
+    private final class Captured: Sendable {
+        let log: Log<String>
+        init(_ log: Log<String>) { self.log = log }
+        deinit { log.add("released") }
+    }
+
+    private func source(_ log: Log<String>, perform: @escaping @Sendable () -> Void = {}) -> Loop.Source0 {
+        let captured = Captured(log)
+        return Loop.Source0(
+            schedule: { log.add("joins \($1)") },
+            cancel: { [captured] in
+                withExtendedLifetime(captured) {}
+                log.add("leaves \($1)")
+            }, perform: perform)
+    }
+
+    @Test func aSourceInvalidatedInThreeModesHearsOfEachLeaving() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let source = source(log)
+        for mode in Self.modes { loop.add(source, in: mode) }
+        source.invalidate()
+        #expect(
+            log.entries == [
+                "joins default", "joins a", "joins b", "leaves default", "leaves a", "leaves b", "released",
+            ])
+    }
+
+    @Test func soDoesOneInvalidatedInItsOwnCallout() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let box = Box<Loop.Source0>()
+        let source = source(log) {
+            box.value!.invalidate()
+            log.add("performed")
+        }
+        box.value = source
+        for mode in Self.modes { loop.add(source, in: mode) }
+        source.signal()
+        loop.run(for: .zero)
+        #expect(
+            log.entries.suffix(5) == ["leaves default", "leaves a", "leaves b", "released", "performed"])
+        box.value = nil
+    }
+
+    @Test func soDoesOneInTheCommonModes() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let source = source(log)
+        for mode in Self.modes { loop.addCommonMode(mode) }
+        loop.add(source, in: .common)
+        source.invalidate()
+        #expect(log.entries.dropFirst(3) == ["leaves default", "leaves a", "leaves b", "released"])
+        #expect(!loop.contains(source, in: .common))
+    }
+
+    @Test func soDoesOneInTwoLoops() {
+        let (first, _) = Loop.inVirtualTime()
+        let (second, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let source = source(log)
+        for loop in [first, second] {
+            for mode in Self.modes.prefix(2) { loop.add(source, in: mode) }
+        }
+        source.invalidate()
+        #expect(
+            log.entries.dropFirst(4) == ["leaves default", "leaves a", "leaves default", "leaves a", "released"])
+    }
+
+    /// The end of a loop takes a source out of all of its modes, and releases one that is invalid.
+    @Test func theEndOfOneOfTwoLoopsLeavesTheOtherAlone() {
+        let (first, _) = Loop.inVirtualTime()
+        let (second, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let source = source(log)
+        for loop in [first, second] {
+            for mode in Self.modes.prefix(2) { loop.add(source, in: mode) }
+        }
+        first.end()
+        #expect(log.entries.dropFirst(4) == ["leaves default", "leaves a"])
+        #expect(source.isValid && second.contains(source, in: "a"))
+        source.invalidate()
+        #expect(log.entries.dropFirst(6) == ["leaves default", "leaves a", "released"])
+    }
+
+    /// A source that never heard of a mode does not hear that it left it: an add to several modes, one after the other.
+    @Test func aSourceInvalidatedAsItJoinsHearsOfNoOtherMode() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let box = Box<Loop.Source0>()
+        let source = Loop.Source0(
+            schedule: {
+                log.add("joins \($1)")
+                box.value!.invalidate()
+            },
+            cancel: { log.add("leaves \($1)") }, perform: {})
+        box.value = source
+        for mode in Self.modes { loop.addCommonMode(mode) }
+        loop.add(source, in: .common)
+        #expect(log.entries == ["joins default", "leaves default"])
+        box.value = nil
+    }
+
+    @Test func aSourceRemovedInItsCancelHandlerAndAddedAgainIsIn() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let box = Box<Loop.Source0>()
+        let source = Loop.Source0(
+            schedule: { log.add("joins \($1)") },
+            cancel: {
+                log.add("leaves \($1)")
+                if log.entries.count < 4 { $0.add(box.value!, in: $1) }
+            }, perform: {})
+        box.value = source
+        loop.add(source)
+        loop.remove(source)
+        #expect(log.entries == ["joins default", "leaves default", "joins default"])
+        #expect(loop.contains(source))
+        source.invalidate()
+        #expect(log.entries.last == "leaves default" && log.entries.count == 4)
+        box.value = nil
+    }
+
+    /// A borrowed descriptor that stayed in the second mode's epoll set would keep that mode awake for ever.
+    @Test func aReadableDescriptorLeavesAllEpollSets() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let ends = Ends.pipe()
+        ends.send("x")
+        let source = try Loop.FileDescriptorSource(ends.reader) { _, _ in }
+        for mode in Self.modes {
+            loop.add(source, in: mode)
+            loop.run(mode: mode, for: .zero)
+        }
+        source.invalidate()
+        for mode in Self.modes {
+            let poller = try #require(loop.lock.withLock { loop.state(for: mode) }.poller)
+            #expect(watchedCount(of: poller.descriptor) == 1, "the loop's own eventfd, in \(mode)")
+        }
+    }
+
+    /// Whoever takes an item out of a mode first, it leaves whole: nothing stays in an epoll set, no closed descriptor is
+    /// handed to the kernel, and every joining that a source heard of is followed by one leaving.
+    @Test func removingInvalidatingAndRearmingAtTheSameTimeLeaveNothingBehind() throws {
+        let thread = try LoopThread(name: "leaving")
+        let loop = thread.loop
+        for mode in Self.modes { loop.addCommonMode(mode) }
+        try thread.performAndWait { for mode in Self.modes { try loop.prepare(mode) } }
+        let log = Log<String>()
+        for round in 0..<200 {
+            let ends = Ends.pipe()
+            let descriptor = try Loop.FileDescriptorSource(ends.reader) { _, _ in }
+            let source = source(log)
+            loop.add(descriptor, in: .common)
+            loop.add(source, in: .common)
+            try inParallel(
+                {
+                    for mode in Self.modes.shuffled() {
+                        loop.remove(descriptor, in: mode)
+                        loop.remove(source, in: mode)
+                        if round % 2 == 0 { loop.add(source, in: mode) }
+                    }
+                },
+                {
+                    descriptor.invalidate()
+                    source.invalidate()
+                },
+                {
+                    descriptor.disarm()
+                    descriptor.rearm()
+                    descriptor.interest = [.read, .priority]
+                })
+        }
+        for mode in Self.modes {
+            #expect(log.entries.count { $0 == "joins \(mode)" } == log.entries.count { $0 == "leaves \(mode)" })
+        }
+        #expect(log.entries.count { $0 == "released" } == 200)
+        try thread.performAndWait {
+            for mode in Self.modes {
+                let poller = try #require(loop.lock.withLock { loop.state(for: mode) }.poller)
+                // The loop's eventfd and timerfd, and where it is common the port that keeps the thread alive.
+                #expect(watchedCount(of: poller.descriptor) == 3)
+            }
+        }
+    }
+}
+
+/// Runs bodies on threads of their own, all at once, and waits for their ends.
+func inParallel(_ bodies: (@Sendable () -> Void)...) throws {
+    let ready = Count()
+    let ended = Count()
+    for body in bodies {
+        System.detach(
+            try System.startThread(stackSize: nil) {
+                ready.up()
+                spin(until: ready.value == bodies.count)
+                body()
+                ended.up()
+            })
+    }
+    spin(until: ended.value == bodies.count)
+}
+
+/// How many descriptors an epoll set watches, as the kernel tells it.
+func watchedCount(of epoll: Int32) -> Int {
+    (System.readProcFile("/proc/self/fdinfo/\(epoll)") ?? "").split(separator: "\n").count { $0.hasPrefix("tfd:") }
+}
