@@ -5,6 +5,8 @@
 #ifndef CLINUX_H
 #define CLINUX_H
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -19,6 +21,48 @@
 // GNU extensions, hidden without _GNU_SOURCE.
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
+
+// Calls that the C library makes a cancellation point, made straight to the kernel: a thread that somebody cancels
+// (pthread_cancel) goes on in them, and ends where it holds no lock and owes nobody a write. -1 and errno on failure.
+static inline long clinux_read(int descriptor, void *buffer, unsigned long count) {
+    return syscall(SYS_read, descriptor, buffer, count);
+}
+
+static inline long clinux_write(int descriptor, const void *buffer, unsigned long count) {
+    return syscall(SYS_write, descriptor, buffer, count);
+}
+
+static inline int clinux_close(int descriptor) { return (int)syscall(SYS_close, descriptor); }
+
+static inline int clinux_open_for_reading(const char *path) {
+    return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+}
+
+// Looks without waiting.
+static inline int clinux_poll(struct pollfd *requests, unsigned long count) {
+    struct timespec none = {0, 0};
+    return (int)syscall(SYS_ppoll, requests, count, &none, 0, 0);
+}
+
+static inline int clinux_epoll_poll(int epoll, struct epoll_event *events, int count) {
+    return (int)syscall(SYS_epoll_pwait, epoll, events, count, 0, 0, 0);
+}
+
+// Keeps waits of the C library that hold something, such as pthread_cond_wait's mutex, from being cancelled. The first
+// returns what the second is to be given. Bionic has no cancellation.
+static inline int clinux_begin_uncancellable(void) {
+    int state = 0;
+#ifdef PTHREAD_CANCEL_DISABLE
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+#endif
+    return state;
+}
+
+static inline void clinux_end_uncancellable(int state) {
+#ifdef PTHREAD_CANCEL_DISABLE
+    pthread_setcancelstate(state, &state);
+#endif
+}
 
 // The calling thread's kernel id; equal to getpid() on the initial thread only.
 static inline int clinux_thread_id(void) { return (int)syscall(SYS_gettid); }
@@ -55,7 +99,7 @@ static inline int clinux_pidfd_open(int process) { return (int)syscall(SYS_pidfd
 // -1 and errno on failure. (siginfo_t is a union behind macros, which Swift does not see; P_PIDFD is 3.)
 static inline int clinux_wait(int pidfd, int reaps, int *code, int *status) {
     siginfo_t info = {0};
-    int result = waitid((idtype_t)3, (id_t)pidfd, &info, WEXITED | WNOHANG | (reaps ? 0 : WNOWAIT));
+    long result = syscall(SYS_waitid, 3, pidfd, &info, WEXITED | WNOHANG | (reaps ? 0 : WNOWAIT), 0);
     if (result < 0) return -1;
     *code = info.si_code;
     *status = info.si_status;

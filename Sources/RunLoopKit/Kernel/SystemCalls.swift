@@ -24,6 +24,9 @@ typealias CThreadKey = pthread_key_t
 typealias CPollEvent = epoll_event
 
 /// Thin wrappers around system calls and the C library.
+///
+/// One call is a cancellation point (`pthread_cancel`): a wait without limit for descriptors, in which a thread holds no
+/// lock and owes no other thread anything. In all others a cancelled thread goes on.
 enum System {
     // MARK: Descriptors
 
@@ -48,20 +51,14 @@ enum System {
 
     static func close(_ descriptor: Descriptor) {
         // EINTR too means closed on Linux: never repeat a close.
-        #if canImport(Glibc)
-            _ = Glibc.close(descriptor)
-        #elseif canImport(Musl)
-            _ = Musl.close(descriptor)
-        #elseif canImport(Android)
-            _ = Android.close(descriptor)
-        #endif
+        _ = clinux_close(descriptor)
     }
 
     /// Adds 1 to an eventfd. Async-signal-safe: no lock, no allocation, errno kept.
     static func signal(eventFD: Descriptor) {
         let saved = errno
         var one: UInt64 = 1
-        while write(eventFD, &one, 8) < 0, errno == EINTR {}
+        while clinux_write(eventFD, &one, 8) < 0, errno == EINTR {}
         errno = saved
     }
 
@@ -69,7 +66,7 @@ enum System {
     static func drain(eventFD: Descriptor) -> UInt64 {
         var count: UInt64 = 0
         while true {
-            if read(eventFD, &count, 8) == 8 { return count }
+            if clinux_read(eventFD, &count, 8) == 8 { return count }
             if errno != EINTR { return 0 }
         }
     }
@@ -120,7 +117,11 @@ enum System {
     static func wait(
         epoll: Descriptor, into events: UnsafeMutableBufferPointer<CPollEvent>, blocking: Bool
     ) -> Int {
-        let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), blocking ? -1 : 0)
+        let capacity = Int32(events.count)
+        let count =
+            blocking
+            ? epoll_wait(epoll, events.baseAddress, capacity, -1)
+            : clinux_epoll_poll(epoll, events.baseAddress, capacity)
         if count >= 0 { return Int(count) }
         guard errno == EINTR else { fatalError("RunLoopKit: \(LoopError(call: "epoll_wait"))") }
         return 0
@@ -129,7 +130,7 @@ enum System {
     /// Whether a descriptor is readable now. Looks without consuming anything, so it may be asked of an epoll set.
     static func isReadable(_ descriptor: Descriptor) -> Bool {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&request, 1, 0) > 0
+        return clinux_poll(&request, 1) > 0
     }
 
     /// Waits until a descriptor is readable, without consuming anything; returns early when a Unix signal interrupts.
@@ -177,7 +178,10 @@ enum System {
     static func destroy(_ condition: UnsafeMutablePointer<CCondition>) { pthread_cond_destroy(condition) }
 
     static func wait(_ condition: UnsafeMutablePointer<CCondition>, _ mutex: UnsafeMutablePointer<CMutex>) {
+        // A thread cancelled here would end with the mutex locked.
+        let state = clinux_begin_uncancellable()
         pthread_cond_wait(condition, mutex)
+        clinux_end_uncancellable(state)
     }
 
     static func broadcast(_ condition: UnsafeMutablePointer<CCondition>) { pthread_cond_broadcast(condition) }
@@ -273,7 +277,12 @@ enum System {
     static var invalidArgument: Int32 { EINVAL }
 
     /// Waits until a thread has ended. Once for each thread.
-    static func join(_ thread: CThread) { pthread_join(thread, nil) }
+    static func join(_ thread: CThread) {
+        // A thread cancelled here would leave others that join waiting for it.
+        let state = clinux_begin_uncancellable()
+        pthread_join(thread, nil)
+        clinux_end_uncancellable(state)
+    }
 
     /// Lets a thread's memory go by itself when it ends. Instead of joining it.
     static func detach(_ thread: CThread) { pthread_detach(thread) }
@@ -320,7 +329,7 @@ enum System {
     /// One line on stderr, written at once.
     static func complain(_ line: String) {
         let bytes = Array("\(line)\n".utf8)
-        _ = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        _ = bytes.withUnsafeBytes { clinux_write(STDERR_FILENO, $0.baseAddress, UInt($0.count)) }
     }
 
     /// The errno of a call that has just failed.
@@ -396,7 +405,7 @@ extension System {
     static func readiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents {
         var request = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events.rawValue), revents: 0)
         // With no time to wait there is nothing that a signal could interrupt.
-        let count = poll(&request, 1, 0)
+        let count = clinux_poll(&request, 1)
         return count > 0 ? PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))) : []
     }
 
@@ -428,8 +437,9 @@ extension System {
     /// The next signal of a signalfd that is pending, for the process or for the calling thread; nil when there is none.
     static func takeSignal(from signalFD: Descriptor) -> SignalInfo? {
         var info = signalfd_siginfo()
+        let size = MemoryLayout<signalfd_siginfo>.size
         while true {
-            if read(signalFD, &info, MemoryLayout.size(ofValue: info)) == MemoryLayout.size(ofValue: info) {
+            if clinux_read(signalFD, &info, UInt(size)) == size {
                 return (Int32(info.ssi_signo), Int32(info.ssi_pid), info.ssi_uid, info.ssi_code, info.ssi_int)
             }
             if errno != EINTR { return nil }
@@ -503,11 +513,11 @@ extension System {
 
     /// The first 4096 bytes of a file of `/proc`, as text; nil when it cannot be read.
     static func readProcFile(_ path: String) -> String? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
+        let file = clinux_open_for_reading(path)
         guard file >= 0 else { return nil }
         defer { close(file) }
         return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
-            let count = read(file, buffer.baseAddress, buffer.count)
+            let count = clinux_read(file, buffer.baseAddress, UInt(buffer.count))
             return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
         }
     }

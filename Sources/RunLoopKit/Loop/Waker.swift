@@ -145,6 +145,8 @@ final class Waker: @unchecked Sendable {
     func close() {
         let descriptor = descriptor
         guard descriptor >= 0 else { return }
+        // A thread that ended inside a wait has left the note to be counted.
+        _ = endWait()
         // A sender sits between its note and its write for a few instructions, unless it was preempted there.
         var seen = System.drain(eventFD: descriptor)
         while seen < owedWrites {
