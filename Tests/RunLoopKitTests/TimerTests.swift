@@ -282,4 +282,32 @@ import Testing
         #expect(clock.now == seconds(1_000_000_000))
         #expect(ancient.nextFireTime == nil)
     }
+
+    /// The timerfd is in the epoll sets of all modes: one in which no timer was due lists its report all the same.
+    @Test func aTimerThatBecomesDueLaterDoesNotPassAnOlderWakeUp() throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let log = Log<String>()
+            try loop.prepare("other")
+            let port = try Loop.PortSource { _ in
+                log.add("port")
+                let timer = Loop.Timer(after: .zero) { _ in
+                    log.add("timer")
+                    loop.stop()
+                }
+                loop.add(timer, in: "other")
+            }
+            loop.add(port, in: "other")
+            // Ready in the other mode, in this order: the port, and the report of a timer that fires here.
+            port.send()
+            // Not zero: the loop has to sleep, or it would not arm the timerfd.
+            loop.add(Loop.Timer(after: .milliseconds(5)) { _ in loop.stop() })
+            loop.run()
+            loop.add(Loop.Observer(.beforeTimers) { _, _ in log.add("pass") }, in: "other")
+            loop.add(Loop.Observer(.beforeWaiting, repeats: false) { _, _ in loop.wakeUp() }, in: "other")
+            // Without a time limit: to arm the timerfd for its end would take the report back.
+            loop.run(mode: "other", until: .distantFuture)
+            #expect(log.entries == ["pass", "port", "pass", "pass", "timer"], "the wake-up has a pass of its own")
+        }
+    }
 }

@@ -22,3 +22,9 @@ enum LoopTime: Sendable {
         if case .virtual = self { true } else { false }
     }
 }
+
+/// One moment, on each of the clocks that timers count on.
+struct ClockTimes {
+    let suspending: Int64
+    let continuous: Int64
+}

@@ -30,6 +30,10 @@ struct ReadyList {
     private var entries: [Entry] = []
     private var next = 0
 
+    /// When `timers` was listed last: it stands for the timers that were due then. Those that have become due since line up
+    /// anew, or they would pass what is listed between.
+    private(set) var timesOfTimers = ClockTimes(suspending: .min, continuous: .min)
+
     /// Whether nothing has been taken since entries came into an empty list.
     private var isHeadFresh = false
 
@@ -43,6 +47,12 @@ struct ReadyList {
         if token >= ReadyList.mainQueue, entries[next...].contains(where: { $0.token == token }) { return }
         if isEmpty { isHeadFresh = true }
         entries.append(Entry(token: token, events: events, turn: turn))
+    }
+
+    mutating func appendTimers(dueAt times: ClockTimes) {
+        guard isEmpty || !entries[next...].contains(where: { $0.token == ReadyList.timers }) else { return }
+        timesOfTimers = times
+        append(ReadyList.timers)
     }
 
     /// Puts the entries from number `start` on in the order of their turns. What has none stays behind what it came behind.

@@ -62,7 +62,7 @@ extension Loop {
     private func isStillReady(_ entry: ReadyList.Entry, in mode: ModeState) -> Bool {
         switch entry.token {
         case ReadyList.wakeUp: true
-        case ReadyList.timers: lock.withLock { isTimerDue(in: mode) }
+        case ReadyList.timers: lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) }
         case ReadyList.mainQueue: isMainQueueReady(in: mode.mode)
         default: lock.withLock { work(behind: entry, in: mode) != nil }
         }
@@ -73,7 +73,7 @@ extension Loop {
         case ReadyList.wakeUp:
             return .wakeUp
         case ReadyList.timers:
-            return lock.withLock { isTimerDue(in: mode) } ? .timers : nil
+            return lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) } ? .timers : nil
         case ReadyList.mainQueue:
             return takeMainQueue(in: mode.mode) ? .mainQueue : nil
         default:
@@ -98,12 +98,28 @@ extension Loop {
     }
 
     /// Whether a timer has to fire now. The lock is held.
-    func isTimerDue(in mode: ModeState) -> Bool {
-        isTimerDue(mode, .suspending) || isTimerDue(mode, .continuous)
+    func isTimerDue(in mode: ModeState) -> Bool { isTimerDue(in: mode, at: times(for: mode)) }
+
+    /// Whether a timer had to fire at these times. The lock is held.
+    private func isTimerDue(in mode: ModeState, at times: ClockTimes) -> Bool {
+        mode.timers.suspending.wakeUpTime().map { $0 <= times.suspending } ?? false
+            || mode.timers.continuous.wakeUpTime().map { $0 <= times.continuous } ?? false
     }
 
-    private func isTimerDue(_ mode: ModeState, _ base: TimeBase) -> Bool {
-        mode.timers[base].wakeUpTime().map { $0 <= clock.nanoseconds(base) } ?? false
+    /// Now, on the clocks that the mode has timers on. The lock is held.
+    private func times(for mode: ModeState) -> ClockTimes {
+        ClockTimes(
+            suspending: mode.timers.suspending.isEmpty ? .min : clock.nanoseconds(.suspending),
+            continuous: mode.timers.continuous.isEmpty ? .min : clock.nanoseconds(.continuous))
+    }
+
+    /// Lists the timers if one has to fire now, and says whether. The lock is held.
+    @discardableResult
+    private func listDueTimers(in mode: ModeState) -> Bool {
+        let times = times(for: mode)
+        guard isTimerDue(in: mode, at: times) else { return false }
+        mode.ready.appendTimers(dueAt: times)
+        return true
     }
 
     /// Asks the kernel what is ready, and waits for something if nothing is and the run may sleep.
@@ -112,7 +128,7 @@ extension Loop {
         // nil: look, but do not wait.
         let deadline: Int64? = lock.withLock {
             guard polls else { return deadlineToSleepUntil(in: run) }
-            if isTimerDue(in: mode) { mode.ready.append(ReadyList.timers) }
+            listDueTimers(in: mode)
             return nil
         }
         let isMainQueueReady = mainQueueWaits(in: mode.mode)
@@ -149,10 +165,10 @@ extension Loop {
                 if countsWakeUp { mode.ready.append(ReadyList.wakeUp, turn: waker.wakeUpTurn) }
             case ReadyList.timers:
                 timerFD?.didFire()
-                mode.ready.append(ReadyList.timers)
+                listDueTimers(in: mode)
             case ReadyList.continuousTimers:
                 continuousTimerFD?.didFire()
-                mode.ready.append(ReadyList.timers)
+                listDueTimers(in: mode)
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
             default:
@@ -178,8 +194,7 @@ extension Loop {
     private func deadlineToSleepUntil(in run: Run) -> Int64? {
         let mode = run.mode
         var sleep = Sleep(in: mode)
-        let isDue = sleep.hasTimers && isTimerDue(in: mode)
-        if isDue { mode.ready.append(ReadyList.timers) }
+        let isDue = sleep.hasTimers && listDueTimers(in: mode)
         if let end = run.deadline {
             if end <= clock.nanoseconds { return nil }
             sleep.deadline = min(sleep.deadline, end)
