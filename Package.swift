@@ -27,7 +27,7 @@ let package = Package(
             name: "MainThreadTests",
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
-                "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram",
+                "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram",
                 "TopLevelProgram", "SyncMainProgram",
                 "RunLoopKit",
                 "SignalProgram",
@@ -37,6 +37,7 @@ let package = Package(
             path: "Tests/Programs/MainQueueProgram"),
         .executableTarget(
             name: "DescriptorProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/DescriptorProgram"),
+        .executableTarget(name: "ForkProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/ForkProgram"),
         .executableTarget(
             name: "TimeBaseProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/TimeBaseProgram"),
         .executableTarget(

@@ -4,11 +4,12 @@
 /// call for each wake-up.
 struct EventFD: ~Copyable, Sendable {
     let descriptor: Descriptor
+    private let process = ProcessMark.current
 
     init() throws(LoopError) { descriptor = try System.makeEventFD() }
 
     deinit { System.close(descriptor) }
 
-    /// Adds one. Async-signal-safe.
-    borrowing func signal() { System.signal(eventFD: descriptor) }
+    /// Adds one; nothing in a forked child. Async-signal-safe.
+    borrowing func signal() { if process.isCurrent { System.signal(eventFD: descriptor) } }
 }

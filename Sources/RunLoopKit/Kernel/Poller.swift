@@ -7,6 +7,7 @@ final class Poller {
     let descriptor: Descriptor
 
     private let events: UnsafeMutableBufferPointer<CPollEvent>
+    private let process = ProcessMark.current
 
     /// How many ready descriptors one `wait` fetches at most.
     static let capacity = 64
@@ -29,15 +30,29 @@ final class Poller {
 
     /// Watches what a source asks for; what was watched before is changed. A change reports what is ready now, as a
     /// beginning does.
+    ///
+    /// Nothing happens in a forked child, here and in `remove`.
     func set(_ watch: Watch, token: UInt64) throws(LoopError) {
+        guard process.isCurrent else { return }
         guard let events = watch.events else { return remove(watch) }
         try System.watch(watch.descriptor, for: events, in: descriptor, token: token)
     }
 
-    func remove(_ watch: Watch) { System.remove(watch.descriptor, from: descriptor) }
+    func remove(_ watch: Watch) {
+        if process.isCurrent { System.remove(watch.descriptor, from: descriptor) }
+    }
 
     /// Fetches what is ready, waiting for it when `blocking`. May return 0 although blocking: look again.
-    func wait(blocking: Bool) -> Int { System.wait(epoll: descriptor, into: events, blocking: blocking) }
+    ///
+    /// Traps in a forked child: it would take what its parent waits for.
+    func wait(blocking: Bool) -> Int {
+        guard process.isCurrent else {
+            fatalError(
+                "RunLoopKit: a forked child ran a loop of its parent's, or returned from the handler that forked it. Call exec or "
+                    + "_exit there, or make what the child needs anew: Loop.current, a LoopThread.")
+        }
+        return System.wait(epoll: descriptor, into: events, blocking: blocking)
+    }
 
     /// The token of the `index`th descriptor that the last `wait` reported, in the order in which they became ready.
     func token(at index: Int) -> UInt64 { events[index].data.u64 }

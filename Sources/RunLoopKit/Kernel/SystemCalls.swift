@@ -191,6 +191,12 @@ enum System {
     /// Whether the caller is the process's initial thread.
     static var isInitialThread: Bool { clinux_thread_id() == getpid() }
 
+    /// Has a handler called in every child that is forked from now on, on its one thread.
+    static func afterForkInChild(_ handler: @escaping @convention(c) () -> Void) {
+        let code = pthread_atfork(nil, nil, handler)
+        guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "pthread_atfork", code: code))") }
+    }
+
     /// Gives up the processor for a moment.
     static func yieldThread() { sched_yield() }
 

@@ -4,8 +4,12 @@ import Synchronization
 struct ThreadID: Equatable, Sendable {
     private let number: UInt64
 
-    /// The process's first thread, on which `main` was called.
-    static let initial = ThreadID(number: 0)
+    /// The process's first thread, on which `main` was called; in a forked child, the thread that forked it, under a number
+    /// of its own: it is not its parent's.
+    static var initial: ThreadID { ThreadID(number: UInt64(ProcessMark.current.generation) << 48) }
+
+    /// Of threads that have ended, but for destructors that still run. They own nothing.
+    static let ended = ThreadID(number: .max)
 
     /// The calling thread's.
     static func make() -> ThreadID {

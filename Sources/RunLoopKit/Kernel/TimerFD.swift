@@ -3,6 +3,7 @@
 /// Edge-triggered and never read: arming it again clears what has fired.
 final class TimerFD {
     let descriptor: Descriptor
+    private let process = ProcessMark.current
 
     /// What the kernel holds *now*: nil when disarmed, or when it has fired.
     private(set) var armedTime: Int64?
@@ -12,9 +13,9 @@ final class TimerFD {
     deinit { System.close(descriptor) }
 
     /// Makes the descriptor readable at `nanoseconds` of its clock. Says whether that took a system call:
-    /// none is made when it is armed for that time already.
+    /// none is made when it is armed for that time already, and none in a forked child.
     func arm(at nanoseconds: Int64) -> Bool {
-        guard armedTime != nanoseconds else { return false }
+        guard armedTime != nanoseconds, process.isCurrent else { return false }
         System.arm(timerFD: descriptor, at: nanoseconds)
         armedTime = nanoseconds
         return true

@@ -31,6 +31,8 @@ extension Loop {
     /// Ends the loop: called by its thread when that ends, when the last reference goes, or, for a main loop whose thread
     /// was given away, by the thread that finds this out. Only the first call does anything.
     func end(tellingSources: Bool) {
+        // Its parent's loop is not a forked child's to end; the child's copies of its descriptors go with the objects.
+        guard process.isCurrent else { return }
         if hosting != nil { stopBeingHosted() }
         if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
         guard let estate = lock.withLock({ takeEstate() }) else { return }
@@ -84,6 +86,7 @@ extension Loop {
     /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in
     /// `runAcceptedWork()`, or are dropped.
     func close(discardingBlocks: Bool) {
+        guard process.isCurrent else { return }
         let dropped = lock.withLock { () -> [BlockQueue.Block?] in
             refusesWork = true
             guard discardingBlocks else { return [] }

@@ -16,6 +16,7 @@ extension Loop {
     ///   was stopped: the handler is never called then.
     @discardableResult
     public func onEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
+        guard isOfThisProcess else { return nil }
         let registered = EndHandler(handler, of: self)
         let isAccepted = lock.withLock {
             if !refusesWork { endHandlers[ObjectIdentifier(registered)] = registered }

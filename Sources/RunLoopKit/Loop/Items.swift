@@ -14,6 +14,7 @@ extension Loop {
     /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
     @discardableResult
     public func add(_ item: Item, in mode: Mode = .default) -> Bool {
+        guard isOfThisProcess else { return false }
         let (joined, isIn) = lock.withLock { () -> ([ModeState], Bool) in
             guard !refusesWork, item.isValid else { return ([], false) }
             guard mode == .common else {

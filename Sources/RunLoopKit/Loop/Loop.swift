@@ -22,6 +22,11 @@ import Synchronization
 /// **Lifetime.** A loop retains the items in it. When its thread ends the loop ends too: its items leave it, sources'
 /// cancel handlers run, posted blocks that never ran are dropped, and its descriptors are closed. An ended loop refuses
 /// everything: `add` and `perform` return false, `run` returns `finished`.
+///
+/// **Processes.** In a child made by `fork` that does not call exec, a loop of its parent's refuses everything, and
+/// `run` traps; a handler that forks must not return in the child. Nothing that the child does reaches the parent's
+/// loops. The child may make what it needs anew: `Loop.current` is a loop of its own there. A thread that is cancelled
+/// (`pthread_cancel`) ends at the wait of a run, and its loop with it; in all other calls it goes on.
 public final class Loop: @unchecked Sendable {
     // For the maintainer. Three kinds of state:
     // - atomics (waker, stopFlag, waiting, hasBlocks, tally), for any thread and for signal handlers;
@@ -42,6 +47,9 @@ public final class Loop: @unchecked Sendable {
 
     /// The thread that the loop belongs to.
     let owner: ThreadID
+
+    /// The process that the loop belongs to: its forked children cannot use it.
+    let process = ProcessMark.current
 
     /// The innermost active run: none, running, or asked to stop. A run saves and restores what it found.
     let stopFlag = Atomic<RunState>(.none)

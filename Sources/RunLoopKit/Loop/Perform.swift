@@ -36,6 +36,7 @@ extension Loop {
     }
 
     private func post(_ block: BlockQueue.Block, wake: Bool) -> Bool {
+        guard isOfThisProcess else { return false }
         let isAccepted = lock.withLock {
             guard !refusesWork else { return false }
             // A mode that a block was posted for exists.

@@ -114,6 +114,11 @@ extension Loop {
     /// A programming error that would corrupt the loop: there is no result to give.
     func requireOwnThread(_ call: String) {
         guard !isOnOwnThread else { return }
+        if !process.isCurrent {
+            fatalError(
+                "RunLoopKit: Loop.\(call) was called in a forked child, on a loop of its parent's. Call exec or _exit there, or make "
+                    + "what the child needs anew: Loop.current, a LoopThread.")
+        }
         if self === Loop.main {
             fatalError(
                 "RunLoopKit: Loop.main.\(call) was called on a thread that is not the process's initial one. An async main "
@@ -176,7 +181,7 @@ extension Loop {
         }
         let thread = ThreadLoops.current
         let informsClock = outerState == nil && !keepsClockInformed
-        if informsClock, case .virtual(let clock) = clock { clock.beginRun(on: owner) }
+        if informsClock, case .virtual(let clock) = clock { clock.beginRun(of: self) }
         defer { thread.runningLoop = self }
         let outer = Outer(
             state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring),
@@ -217,7 +222,7 @@ extension Loop {
         ignoresWakeUps = outer.ignoredWakeUps
         hasLookedAtWork = outer.hasLookedAtWork
         ThreadLoops.current.runningLoop = outer.runningLoop
-        if outer.informsClock, case .virtual(let clock) = clock { clock.endRun(on: owner) }
+        if outer.informsClock, case .virtual(let clock) = clock { clock.endRun(of: self) }
         endRunWithinHosting(of: outer)
     }
 }

@@ -1,5 +1,4 @@
-/// What a thread keeps: who it is, its loop, and which loop runs on it. Freed, and the loop ended, when the thread
-/// ends.
+/// What a thread keeps: its identity, its loop, and which loop runs on it. The loop ends when the thread does.
 final class ThreadLoops {
     let id: ThreadID
     private var ownLoop: Loop?
@@ -10,38 +9,77 @@ final class ThreadLoops {
     /// The ended loop whose jobs run on this thread: the thread of last resort. Touched by the thread itself only.
     var standsInFor: Loop?
 
-    private init() { id = ThreadID.make() }
+    /// The clocks for which runs on this thread count.
+    private var virtualClocks: [VirtualClock] = []
+
+    private init(_ id: ThreadID) { self.id = id }
 
     /// The calling thread's.
     static var current: ThreadLoops {
-        if let known = System.value(of: key) { return Unmanaged<ThreadLoops>.fromOpaque(known).takeUnretainedValue() }
-        let made = ThreadLoops()
+        if let known = System.value(of: key) {
+            return known == hasEnded ? ThreadLoops(.ended) : Unmanaged.fromOpaque(known).takeUnretainedValue()
+        }
+        let made = ThreadLoops(ThreadID.make())
         System.set(Unmanaged.passRetained(made).toOpaque(), for: key)
         return made
     }
 
     var loop: Loop { runningLoop ?? loopOfItsOwn }
 
-    /// The one that is not some test's or caller's, whichever runs now. Made when it is first asked for.
+    /// The thread's own loop, whichever runs now. Made when it is first asked for.
     var loopOfItsOwn: Loop {
         if let ownLoop { return ownLoop }
-        let made = id == .initial ? Loop.main : Loop(clock: .monotonic, owner: id)
+        let made = makeLoop()
         ownLoop = made
         return made
+    }
+
+    private func makeLoop() -> Loop {
+        // In a forked child the main loop may be the parent's.
+        if id == .initial, Loop.main.process.isCurrent { return Loop.main }
+        let loop = Loop(clock: .monotonic, owner: id)
+        if id == .ended { loop.end(tellingSources: false) }
+        return loop
     }
 
     /// Gives the thread a loop made for it.
     func adopt(_ loop: Loop) { ownLoop = loop }
 
-    private static let key: CThreadKey = System.makeThreadKey { pointer in
-        guard let pointer else { return }
-        // Cancel handlers that run now ask for Loop.current and find the ending loop, not a new one.
-        System.set(pointer, for: ThreadLoops.key)
-        let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
-        withExtendedLifetime(loops) {
-            // The initial thread ends before its process when it has been given away.
-            (loops.id == .initial ? Loop.main : loops.ownLoop)?.end(tellingSources: true)
-            System.set(nil, for: ThreadLoops.key)
+    // MARK: Virtual time
+
+    /// Remembers a run that counts for a clock, in case that the thread exits inside it.
+    func willRun(in clock: VirtualClock) { virtualClocks.append(clock) }
+
+    func hasRun(in clock: VirtualClock) {
+        if let index = virtualClocks.lastIndex(where: { $0 === clock }) { virtualClocks.remove(at: index) }
+    }
+
+    // MARK: The end of a thread
+
+    /// Stands for the object of a thread whose loop has ended. The destructors of other thread-specific values may ask for
+    /// `Loop.current` then, in several rounds: they get a loop that has ended, and nothing is left behind after the last.
+    private static var hasEnded: UnsafeMutableRawPointer { UnsafeMutableRawPointer(bitPattern: 1)! }
+
+    private static let key: CThreadKey = {
+        // The calling thread of a forked child is another one than its parent's, whose loops it must not end.
+        System.afterForkInChild { System.set(nil, for: ThreadLoops.key) }
+        return System.makeThreadKey { pointer in
+            guard let pointer else { return }
+            // Cancel handlers that run now ask for Loop.current and find the ending loop, not a new one.
+            System.set(pointer, for: ThreadLoops.key)
+            guard pointer != ThreadLoops.hasEnded else { return }
+            let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
+            loops.end()
+            System.set(ThreadLoops.hasEnded, for: ThreadLoops.key)
         }
+    }()
+
+    private func end() {
+        // A thread that exits inside a run never comes to the run's end.
+        if let runningLoop, runningLoop.clock.isVirtual { runningLoop.end(tellingSources: true) }
+        // The initial thread ends before its process when it has been given away.
+        (id == .initial && Loop.main.process.isCurrent ? Loop.main : ownLoop)?.end(tellingSources: true)
+        for clock in virtualClocks { clock.endRun(on: id) }
+        (runningLoop, standsInFor) = (nil, nil)
     }
 }

@@ -174,12 +174,25 @@ public final class VirtualClock: @unchecked Sendable {
     }
 
     func detach(_ id: ObjectIdentifier) {
-        lock.withLock { attached.removeAll { $0.id == id } }
+        lock.withLock {
+            attached.removeAll { $0.id == id }
+            // Its thread may have been cancelled as it slept.
+            sleepers.removeAll { $0.loop == id }
+        }
     }
 
     /// One loop more, or less, of a thread has to sleep before the time may jump.
-    func beginRun(on thread: ThreadID) { lock.withLock { runs.append(thread) } }
+    func beginRun(of loop: Loop) {
+        lock.withLock { runs.append(loop.owner) }
+        ThreadLoops.current.willRun(in: self)
+    }
 
+    func endRun(of loop: Loop) {
+        if loop.isOnOwnThread { ThreadLoops.current.hasRun(in: self) }
+        endRun(on: loop.owner)
+    }
+
+    /// The same for a run whose thread has exited inside it.
     func endRun(on thread: ThreadID) {
         lock.withLock {
             if let index = runs.firstIndex(of: thread) { runs.remove(at: index) }

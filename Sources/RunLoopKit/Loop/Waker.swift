@@ -40,6 +40,8 @@ final class Waker: @unchecked Sendable {
     /// -1 until the loop first runs: before that it cannot be asleep, so nobody writes.
     private let eventFD = Atomic<Descriptor>(-1)
 
+    private let process = ProcessMark.current
+
     /// Writes that senders have made, or are about to make. Changed by the loop's thread only, when it finds a note in a
     /// word that said that it might be asleep.
     private var owedWrites: UInt64 = 0
@@ -93,6 +95,7 @@ final class Waker: @unchecked Sendable {
         guard found & Waker.mayBeAsleep != 0 else { return }
         if note == Waker.notified, found & Waker.notified == 0 { turn.store(Turn.next(), ordering: .relaxed) }
         guard found & Waker.notes == 0 else { return }
+        guard process.isCurrent else { return }
         writes.add(1, ordering: .relaxed)
         System.signal(eventFD: descriptor)
     }
@@ -147,8 +150,9 @@ final class Waker: @unchecked Sendable {
         guard descriptor >= 0 else { return }
         // A thread that ended inside a wait has left the note to be counted.
         _ = endWait()
-        // A sender sits between its note and its write for a few instructions, unless it was preempted there.
-        var seen = System.drain(eventFD: descriptor)
+        // A sender sits between its note and its write for a few instructions, unless it was preempted there. In a forked
+        // child there is none, and what was written is the parent's.
+        var seen = process.isCurrent ? System.drain(eventFD: descriptor) : owedWrites
         while seen < owedWrites {
             System.yieldThread()
             seen += System.drain(eventFD: descriptor)

@@ -175,6 +175,7 @@ private final class Worker: @unchecked Sendable {
     private enum Handle { case none, running(CThread), joining, gone }
 
     private let clock: LoopTime
+    private let process = ProcessMark.current
     private let lock = Lock()
     private let changed = Condition()
 
@@ -205,8 +206,8 @@ private final class Worker: @unchecked Sendable {
         // The thread is busy until its loop sleeps, also before its first run and between two: the time must not jump
         // then.
         loop.keepsClockInformed = true
-        if case .virtual(let clock) = clock { clock.beginRun(on: loop.owner) }
-        defer { if case .virtual(let clock) = clock { clock.endRun(on: loop.owner) } }
+        if case .virtual(let clock) = clock { clock.beginRun(of: loop) }
+        defer { if case .virtual(let clock) = clock { clock.endRun(of: loop) } }
         do throws(LoopError) {
             try loop.prepare(.default)
             // With a port in it the loop always has something to wait for.
@@ -233,6 +234,7 @@ private final class Worker: @unchecked Sendable {
     // MARK: From any thread
 
     func stop(discarding: Bool) {
+        guard process.isCurrent else { return }
         guard let loop = lock.withLock({ try? startResult?.get().loop }) else { return }
         // Closing ends every run of the loop, and no other begins, so it is not lost when it comes before the
         // first.
@@ -240,6 +242,8 @@ private final class Worker: @unchecked Sendable {
     }
 
     func join() {
+        // Its parent's threads are not in a forked child.
+        guard process.isCurrent else { return }
         let thread = lock.withLock { () -> CThread? in
             while case .joining = handle { changed.wait(with: lock) }
             guard case .running(let thread) = handle else { return nil }
@@ -255,6 +259,7 @@ private final class Worker: @unchecked Sendable {
     }
 
     func detach() {
+        guard process.isCurrent else { return }
         lock.withLock {
             if case .running(let thread) = handle {
                 System.detach(thread)

@@ -1,0 +1,150 @@
+// A process that forks without exec. The argument says what the child does with its parent's loop; the parent then shows
+// that its loop works as before.
+import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// Hidden from Swift, where a child that does not call exec has no Swift concurrency.
+@_silgen_name("fork") func fork() -> Int32
+
+/// Written at once, also by a child that ends with `_exit`.
+func say(_ line: String) {
+    let bytes = Array("\(line)\n".utf8)
+    precondition(write(STDOUT_FILENO, bytes, bytes.count) == bytes.count)
+}
+
+func makePipe() -> (reader: Int32, writer: Int32) {
+    var ends: [Int32] = [-1, -1]
+    precondition(pipe(&ends) == 0)
+    return (ends[0], ends[1])
+}
+
+/// What the parent's handlers have said after the child's end, each thing once.
+nonisolated(unsafe) var heard: Set<String> = []
+nonisolated(unsafe) var hasChildEnded = false
+
+func hear(_ what: String) {
+    guard hasChildEnded, heard.insert(what).inserted else { return }
+    say("parent: \(what)")
+    if heard.count == 6 { loop.stop() }
+}
+
+/// The parent's: on its initial thread, the main loop; otherwise a thread's.
+let loop = Loop.current
+let pipeEnds = makePipe()
+let port = try Loop.PortSource { hear("port \($0)") }
+let reader = try Loop.FileDescriptorSource(pipeEnds.reader) { source, _ in
+    var byte: UInt8 = 0
+    hear("read \(read(source.descriptor, &byte, 1))")
+}
+let messages = Loop.MessagePort<Int> { hear("message \($0)") }
+let source0 = Loop.Source0(cancel: { _, _ in say("source0 leaves") }, perform: { hear("source0") })
+let timer = Loop.Timer(every: .milliseconds(20)) { _ in hear("timer") }
+
+/// What each child does; it ends with `_exit` if nothing else ends it.
+let children: [String: () -> Void] = [
+    "invalidate": {
+        for item in [port, reader, messages, source0, timer] { item.invalidate() }
+        say("child: invalidated")
+    },
+    "run": { loop.run(mode: .default, for: .zero) },
+    "send": {
+        port.send()
+        messages.send(1)
+        source0.signal()
+        loop.wakeUp()
+        loop.stop()
+        say("child: perform \(loop.perform { say("never") }), add \(loop.add(Loop.Observer { _, _ in }))")
+        say("child: again \(loop.perform { say("never") }), end \(loop.onEnd {} != nil)")
+    },
+    "retime": {
+        timer.nextFireTime = .distantFuture
+        loop.add(Loop.Timer(after: .seconds(1000)) { _ in }, in: .default)
+        reader.disarm()
+        reader.rearm()
+        say("child: changed")
+    },
+    // What is the child's own works: its loop has descriptors of its own.
+    "anew": {
+        let own = Loop.current
+        own.add(Loop.Timer(after: .milliseconds(1)) { _ in say("child: timer") })
+        own.perform { say("child: block") }
+        say("child: own \(own !== loop), \(own.run())")
+        do {
+            let worker = try LoopThread(name: "child's")
+            say("child: worker \(try worker.performAndWait { 7 })")
+            worker.stop()
+            worker.join()
+        } catch {
+            say("child: \(error)")
+        }
+    },
+    // Its parent's thread is not in the child: nothing to wait for, nothing to stop.
+    "thread": {
+        worker?.stop()
+        say("child: perform \(worker!.perform {})")
+        worker?.join()
+        worker = nil
+        say("child: joined")
+    },
+]
+nonisolated(unsafe) var worker: LoopThread?
+
+func forkChild(_ body: () -> Void) {
+    let child = fork()
+    precondition(child >= 0)
+    if child == 0 {
+        body()
+        _exit(0)
+    }
+    wait(for: child)
+}
+
+func wait(for child: Int32) {
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0, errno == EINTR {}
+    say(status == 0 ? "child ended" : status & 0x7F != 0 ? "child ended by a signal" : "child failed: \(status)")
+}
+
+/// The parent goes on: everything that was in its loop works, and a run of it returns.
+func goOn() {
+    hasChildEnded = true
+    for item in [port, reader, messages, source0, timer] { loop.add(item) }
+    port.send()
+    messages.send(2)
+    source0.signal()
+    var byte: UInt8 = 7
+    precondition(write(pipeEnds.writer, &byte, 1) == 1)
+    loop.perform { hear("block") }
+    loop.run()
+}
+
+let choice = CommandLine.arguments.dropFirst().first ?? ""
+for item in [port, reader, messages, source0, timer] { loop.add(item) }
+switch choice {
+case "return":
+    // A child that returns from the handler that forked it would run its parent's loop.
+    let box = Box()
+    loop.perform { box.child = fork() }
+    loop.run(mode: .default, for: .zero)
+    wait(for: box.child)
+case "thread":
+    worker = try LoopThread(name: "parent's")
+    forkChild(children[choice]!)
+    say("parent: worker \(try worker!.performAndWait { 7 })")
+default:
+    // So that its descriptors exist, and its timerfd is armed.
+    loop.run(mode: .default, for: .milliseconds(1))
+    forkChild(children[choice]!)
+}
+goOn()
+
+final class Box: @unchecked Sendable {
+    var child: Int32 = 0
+}

@@ -1,0 +1,97 @@
+import Testing
+
+@testable import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// What a thread leaves behind that ends in an unusual way.
+@Suite struct EndingThreadTests {
+    /// The C library calls the destructors of thread-specific values in up to four rounds, in whichever order.
+    @Test func destructorsThatAskForTheLoopInEachRoundFindOneThatHasEnded() throws {
+        for roundOfLoop in [true, false] {
+            let seen = Log<String>()
+            // Before the library's own key is used on the thread, or after.
+            try endThread { key in
+                if roundOfLoop { _ = Loop.current }
+                pthread_setspecific(key, Unmanaged.passRetained(seen).toOpaque())
+                if !roundOfLoop { _ = Loop.current }
+            }
+            #expect(seen.entries.count == 4)
+            #expect(seen.entries.suffix(3).allSatisfy { $0 == "refused, finished, owns no descriptor" })
+        }
+    }
+
+    /// A key whose destructor asks for the loop, and sets the value again.
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key) { value in
+            #if canImport(Android)
+                guard let value else { return }
+            #else
+                guard let value: UnsafeMutableRawPointer = value else { return }
+            #endif
+            let log = Unmanaged<Log<String>>.fromOpaque(value).takeUnretainedValue()
+            let loop = Loop.current
+            let isAccepted = loop.perform {}
+            let result = loop.run(mode: .default, for: .zero)
+            let ownsDescriptor = loop.waker.descriptor >= 0
+            log.add(
+                "\(isAccepted ? "accepted" : "refused"), \(result), owns \(ownsDescriptor ? "a" : "no") descriptor")
+            pthread_setspecific(EndingThreadTests.key, value)
+            if log.entries.count == 4 { Unmanaged<Log<String>>.fromOpaque(value).release() }
+        }
+        return key
+    }()
+
+    private func endThread(_ body: @escaping @Sendable (pthread_key_t) -> Void) throws {
+        let key = Self.key
+        System.join(try System.startThread(stackSize: nil) { body(key) })
+    }
+
+    /// It never comes to the end of its run: the others' time would stand still.
+    @Test(arguments: [false, true])
+    func aThreadThatExitsInsideAVirtualRunDoesNotHoldTheTime(_ isLoopThreads: Bool) throws {
+        let clock = VirtualClock()
+        let left = Log<String>()
+        let exits: @Sendable () -> Void = { pthread_exit(nil) }
+        if isLoopThreads {
+            let worker = try LoopThread(name: "exits", clock: clock)
+            worker.loop.onEnd { left.add("end") }
+            worker.perform(exits)
+            worker.join()
+        } else {
+            System.join(
+                try System.startThread(stackSize: nil) {
+                    let loop = Loop(clock: clock)
+                    loop.onEnd { left.add("end") }
+                    loop.perform(exits)
+                    loop.run()
+                })
+        }
+        #expect(left.entries == ["end"])
+        try onThreadOfItsOwn {
+            let loop = Loop(clock: clock)
+            loop.add(Loop.Timer(after: .seconds(3600)) { _ in loop.stop() })
+            #expect(loop.run(for: .seconds(7200)) == .stopped)
+        }
+    }
+
+    /// Two threads may find out at the same time that the main loop has ended; so may any two that end a loop.
+    @Test func aLoopThatIsEndedByTwoThreadsAtOnceIsEndedOnce() throws {
+        for _ in 0..<200 {
+            let ends = Count()
+            let loop = Loop(clock: .monotonic, owner: ThreadLoops.current.id)
+            try loop.prepare(.default)
+            loop.onEnd { ends.up() }
+            try inParallel({ loop.end(tellingSources: true) }, { loop.end(tellingSources: true) })
+            #expect(ends.value == 1)
+            #expect(loop.waker.descriptor == -1)
+        }
+    }
+}
