@@ -125,6 +125,18 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         set { book.lock.withLock { settings.isPersistent = newValue } }
     }
 
+    // MARK: Applying and discarding
+
+    /// Puts the rule into force: the next message sees it. Its message's engine keeps it from then on.
+    ///
+    /// - Throws: What `ThrottleEngine.apply(_:)` throws. MessageThrottle: `apply`.
+    public final func apply() throws(ThrottleRuleError) { try book.engine.apply(self) }
+
+    /// Takes the rule out of force. What it holds back runs now, on the rule's loop.
+    ///
+    /// - Throws: `notApplied`, when it is not in force. MessageThrottle: `discard`.
+    public final func discard() throws(ThrottleRuleError) { try book.engine.discard(self) }
+
     // MARK: Asking
 
     /// The name of its message.
