@@ -1,7 +1,7 @@
-/// Holds messages back until their time, for rules in the modes `last` and `debounce`: a limiter and the settings that
-/// it was made for. It keeps the last message, with its target, and nothing else.
+/// Holds messages back until their time, for rules that do not merge: keeps the last message, with its target, and
+/// nothing else.
 @usableFromInline
-final class DelayedMessage: Sendable {
+final class DelayedMessage: HeldBack {
     /// A closure, whatever is in it: so that the limiter is of one type, and the compiler knows it. In a structure, or
     /// it would be wrapped in a second one that calls it as generic code does.
     private struct Held: Sendable {
@@ -25,6 +25,8 @@ final class DelayedMessage: Sendable {
             }
     }
 
+    var verdict: RuleBook.Verdict { .hold(self) }
+
     /// False when nothing may keep the target, since its `deinit` runs, and when the loop has ended.
     @usableFromInline
     func hold(
@@ -37,5 +39,6 @@ final class DelayedMessage: Sendable {
 
     func flush() { limiter.flush() }
 
-    func cancel() { limiter.cancel() }
+    /// What is held back was sent earlier than the message that has come, which takes its place.
+    func giveWay() { limiter.cancel() }
 }

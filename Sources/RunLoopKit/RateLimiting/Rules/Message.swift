@@ -83,6 +83,13 @@ public final class Message<Target: Sendable, Input: Sendable>: @unchecked Sendab
         case .hold(let delayed):
             let isHeld = delayed.hold({ [body] in body(target, input) }, to: object) { traits.isGoing(target) }
             if !isHeld { body(target, input) }
+        case .merge(let merged):
+            // Made by a rule of this message, for its input.
+            let merged = unsafeDowncast(merged, to: MergedMessages<Input>.self)
+            let isHeld = merged.hold(
+                input, to: object ?? ObjectIdentifier(traits.type(target)), isGoing: { traits.isGoing(target) },
+                run: { [body] in body(target, $0) })
+            if !isHeld { body(target, input) }
         }
     }
 }
@@ -120,11 +127,15 @@ extension Message where Target: AnyObject {
     ///   - loop: On whose thread messages run that were held back, in its common modes.
     ///   - alwaysRun: Messages for which it says true run at once, as if there were no rule. See
     ///     `MessageRule.alwaysRun`.
+    ///   - combine: Merges the inputs of a burst, where the last one would be all that is left of it. See
+    ///     `MessageRule.merging`.
     public func rule(
         for object: Target, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
-        alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil
+        alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
     ) -> MessageRule<Target, Input> {
-        MessageRule(in: book, for: .object(object), .init(interval, mode, loop, false), alwaysRun)
+        MessageRule(
+            in: book, for: .object(object), .init(interval, mode, loop, merger: combine.map { Merger($0) }), alwaysRun)
     }
 
     /// Makes a rule for a class and its subclasses: it counts the messages to all their objects together. It does
@@ -137,11 +148,15 @@ extension Message where Target: AnyObject {
     ///   - loop: On whose thread messages run that were held back, in its common modes.
     ///   - isPersistent: Whether snapshots have it.
     ///   - alwaysRun: Messages for which it says true run at once, as if there were no rule.
+    ///   - combine: Merges the inputs of a burst, each target's on their own. See `MessageRule.merging`.
     public func rule(
         for type: Target.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
-        isPersistent: Bool = false, alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil
+        isPersistent: Bool = false, alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
     ) -> MessageRule<Target, Input> {
-        MessageRule(in: book, for: .type(type), .init(interval, mode, loop, isPersistent), alwaysRun)
+        MessageRule(
+            in: book, for: .type(type),
+            .init(interval, mode, loop, isPersistent: isPersistent, merger: combine.map { Merger($0) }), alwaysRun)
     }
 }
 
@@ -163,8 +178,11 @@ extension Message {
     /// rules for classes.
     public func rule<Declaring>(
         for type: Declaring.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
-        isPersistent: Bool = false, alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil
+        isPersistent: Bool = false, alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
     ) -> MessageRule<Target, Input> where Target == Declaring.Type {
-        MessageRule(in: book, for: .type(type), .init(interval, mode, loop, isPersistent), alwaysRun)
+        MessageRule(
+            in: book, for: .type(type),
+            .init(interval, mode, loop, isPersistent: isPersistent, merger: combine.map { Merger($0) }), alwaysRun)
     }
 }

@@ -33,4 +33,29 @@ public final class MessageRule<Target: Sendable, Input: Sendable>: ThrottleRule,
             withExtendedLifetime(old) {}  // What it captured may call us: let go of without the lock.
         }
     }
+
+    /// Merges the inputs of a burst, so that nothing is lost: combines what there is with the input of the next
+    /// message. Nil, the default: what is held back is dropped for the next message.
+    ///
+    /// For lists that collect what has changed, or for orders of which none may be missing. In the modes `last` and
+    /// `debounce` all messages that are held back are kept; when they are due, one runs for each target, with its
+    /// inputs merged in the order in which they were sent, and the targets in the order of their first messages. So an
+    /// object never gets the inputs of another one of its class. In the mode `firstly` it has no effect: what that
+    /// ignores is ignored.
+    ///
+    /// What a merging rule holds back is not lost by changed settings either, this property included: it runs when the
+    /// next message comes, at once, on the loop that held it back, and the message begins a new window.
+    /// Memory grows with the messages of a window: `last` bounds that, where a `debounce` waits for as long as messages
+    /// keep coming.
+    ///
+    /// Called on the rule's loop, with no lock held, right before the message runs. The rule retains what it captures.
+    /// The limiters' `merging:`, for rules.
+    public var merging: (@Sendable (_ pending: Input, _ new: Input) -> Input)? {
+        // The book's rules are all of this message, and so are their mergers.
+        get { book.lock.withLock { settings.merger as! Merger<Input>? }?.combine }
+        set {
+            let old = book.lock.withLock { changeWhileLocked(to: newValue.map { Merger($0) }) }
+            withExtendedLifetime(old) {}  // What it captured may call us: let go of without the lock.
+        }
+    }
 }

@@ -16,13 +16,15 @@ final class RuleBook: @unchecked Sendable {
     enum Verdict {
         case run, ignore
         case hold(DelayedMessage)
+        /// A `MergedMessages` of the message's input.
+        case merge(AnyObject)
     }
 
     /// What is to be let go of without the lock.
     struct Remains {
         var rules: [ThrottleRule] = []
         var objects: [AnyObject] = []
-        var delayed: [DelayedMessage] = []
+        var delayed: [any HeldBack] = []
 
         /// Runs what discarded rules held back, and lets go of everything.
         consuming func settle() { for delayed in delayed { delayed.flush() } }
@@ -71,7 +73,7 @@ final class RuleBook: @unchecked Sendable {
     func verdict(
         on object: ObjectIdentifier?, of type: Any.Type, isException: (ThrottleRule) -> Bool
     ) -> Verdict {
-        var superseded: DelayedMessage?
+        var superseded: (any HeldBack)?
         var remains = Remains()
         lock.lock()
         var rule = rule(for: object, of: type, &remains)
@@ -85,8 +87,7 @@ final class RuleBook: @unchecked Sendable {
         }
         let verdict = rule?.decide(superseding: &superseded) ?? .run
         lock.unlock()
-        // It was sent earlier than this message, which takes its place.
-        superseded?.cancel()
+        superseded?.giveWay()
         withExtendedLifetime(remains) {}
         return verdict
     }

@@ -69,6 +69,6 @@ extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
     }
 
     func settings(on loop: Loop) -> ThrottleRule.Settings {
-        .init(.nanoseconds(intervalNanoseconds), mode, loop, true)
+        .init(.nanoseconds(intervalNanoseconds), mode, loop, isPersistent: true)
     }
 }

@@ -1,7 +1,7 @@
 /// Limits how often a message runs, for one object, for a class or for a type's static method.
 ///
-/// Made by `Message.rule(for:…)`, put into force by `ThrottleEngine.apply(_:)`. This class is what all rules have in
-/// common; `MessageRule`, what `rule(for:…)` returns, knows the message's target and input too.
+/// Made by `Message.rule(for:…)` and put into force by `apply()`; `Message.limit(for:…)` does both. This class is what
+/// all rules have in common; `MessageRule`, what these return, knows the message's target and input too.
 ///
 /// Settings may be changed at any time from any thread, also while the rule is applied. The next message sees them;
 /// nothing moves a message that is held back already. But the next message takes its place, and begins a new window,
@@ -32,6 +32,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
             didSet { (window.loop, clock) = (ObjectIdentifier(loop), loop.clock) }
         }
         var isPersistent: Bool
+        var merger: (any MessageMerger)? { didSet { window.merger = merger.map { ObjectIdentifier($0) } } }
 
         // What a message inside a window needs. Kept, since dividing what a `Duration` is made of, and retaining a loop,
         // take longer than all the rest.
@@ -43,12 +44,19 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
             var nanoseconds: Int64
             var mode: Mode
             var loop: ObjectIdentifier
+            var merger: ObjectIdentifier?
         }
 
-        init(_ interval: Duration, _ mode: Mode, _ loop: Loop, _ isPersistent: Bool) {
+        init(
+            _ interval: Duration, _ mode: Mode, _ loop: Loop, isPersistent: Bool = false,
+            merger: (any MessageMerger)? = nil
+        ) {
             (self.interval, self.mode, self.loop, self.isPersistent) = (interval, mode, loop, isPersistent)
+            self.merger = merger
             clock = loop.clock
-            window = Window(nanoseconds: interval.wholeNanoseconds, mode: mode, loop: ObjectIdentifier(loop))
+            window = Window(
+                nanoseconds: interval.wholeNanoseconds, mode: mode, loop: ObjectIdentifier(loop),
+                merger: merger.map { ObjectIdentifier($0) })
         }
     }
 
@@ -68,7 +76,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     /// Whether `MessageRule.alwaysRun` has to be asked.
     var hasPredicate: Bool
     /// Modes `last` and `debounce`: made by the first message, and anew when settings have changed.
-    private var delayed: DelayedMessage?
+    private var delayed: (any HeldBack)?
     /// Mode `firstly`: when a message ran last, and on whose clock.
     private var lastRun: (loop: ObjectIdentifier, time: Int64)?
 
@@ -120,6 +128,9 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
 
     /// Whether `ThrottleEngine.snapshot()` has the rule. Always false for an object's rule, whatever it is set to: an
     /// object does not outlive the program.
+    ///
+    /// `Message.rule(for:…)` is told it. `Message.limit(for:…)`, as MessageThrottle's convenience call, makes rules
+    /// persistent that are `firstly` and longer than five seconds. It does not change by itself when a setting does.
     public final var isPersistent: Bool {
         get { book.lock.withLock { settings.isPersistent && type != nil } }
         set { book.lock.withLock { settings.isPersistent = newValue } }
@@ -165,21 +176,27 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         (settings.interval, settings.mode, settings.isPersistent) = (saved.interval, saved.mode, true)
     }
 
+    /// Returns the old one, to be let go of without the book's lock, which is held.
+    final func changeWhileLocked(to merger: (any MessageMerger)?) -> (any MessageMerger)? {
+        defer { settings.merger = merger }
+        return settings.merger
+    }
+
     // MARK: Sending. The book's lock is held.
 
     /// What to do with a message that is sent now, the predicate apart.
     ///
-    /// - Parameter superseded: What was held back under other settings, to be cancelled without the lock.
-    final func decide(superseding superseded: inout DelayedMessage?) -> RuleBook.Verdict {
+    /// - Parameter superseded: What was held back under other settings, and has to give way without the lock.
+    final func decide(superseding superseded: inout (any HeldBack)?) -> RuleBook.Verdict {
         let window = settings.window
         let isLimited = window.nanoseconds > 0
         if let delayed {
-            if isLimited, delayed.window == window { return .hold(delayed) }
+            if isLimited, delayed.window == window { return delayed.verdict }
             superseded = delayed
             self.delayed = nil
         }
         guard isLimited else { return .run }
-        guard window.mode == .firstly else { return .hold(makeDelayed()) }
+        guard window.mode == .firstly else { return makeDelayed().verdict }
         let clock = settings.clock
         let now = clock.nanoseconds
         if let lastRun, lastRun.loop == window.loop, now < lastRun.time.addingSaturating(window.nanoseconds) {
@@ -189,11 +206,11 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         return .run
     }
 
-    private func makeDelayed() -> DelayedMessage {
+    private func makeDelayed() -> any HeldBack {
         // After this mode a first message is a first message again: else it could be ignored and what is held back
         // superseded, and neither would run.
         lastRun = nil
-        let made = DelayedMessage(settings)
+        let made = settings.merger?.makeHeldBack(settings) ?? DelayedMessage(settings)
         delayed = made
         return made
     }
@@ -207,7 +224,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     }
 
     /// Gives up what is held back, to be flushed without the lock, and the window.
-    final func takeDelayed() -> DelayedMessage? {
+    final func takeDelayed() -> (any HeldBack)? {
         defer {
             delayed = nil
             lastRun = nil
