@@ -66,6 +66,74 @@ import Testing
         #expect(ran == [0, 320, 500])
     }
 
+    // MARK: Otherwise on purpose, as docs/differences.md says
+
+    /// There a call has to come later than that.
+    @Test func aCallExactlyAtTheEndOfTheIntervalActs() {
+        let limiters: [(Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void>] = [
+            { Throttle(interval: .milliseconds(100), edges: .leading, on: $0, action: $1) },
+            { Debounce(interval: .milliseconds(100), edges: .leading, on: $0, action: $1) },
+        ]
+        for make in limiters {
+            let scene = Scene()
+            let limiter = make(scene.loop) { scene.write(0) }
+            // The call's timer is added after the limiter's, which goes first then.
+            for time: Int64 in [0, 100, 200] { scene.at(time - 50) { scene.at(time) { limiter() } } }
+            scene.run()
+            #expect(scene.log.entries.map(\.time) == [0, 100, 200])
+        }
+    }
+
+    /// There it counts from the end of the task, which a queue begins later.
+    @Test func aLeadingThrottlesIntervalCountsFromTheCall() {
+        let scene = Scene()
+        let throttle = Throttle<Void>(interval: .milliseconds(100), on: scene.loop) {
+            scene.write(0)
+            // Sixty milliseconds' work.
+            scene.loop.add(Loop.Timer(after: .milliseconds(60)) { _ in }, in: "work")
+            #expect(scene.loop.run(mode: "work", for: .seconds(1)) == .finished)
+        }
+        for time: Int64 in [0, 100] { scene.at(time) { throttle() } }
+        scene.run()
+        #expect(scene.log.entries.map(\.time) == [0, 100])
+    }
+
+    /// There two calls in a row hand over two tasks, as long as the first has not run.
+    @Test func callsThatComeBeforeTheFirstTaskHasRunDoNotRunASecondOne() throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let (ran, isBusy, go) = (Count(), Gate(), Gate())
+        let throttle = Throttle<Void>(interval: .milliseconds(100), on: thread.loop) { ran.up() }
+        thread.perform {
+            isBusy.open()
+            go.wait()
+        }
+        isBusy.wait()
+        for _ in 0..<3 { throttle() }
+        go.open()
+        try thread.performAndWait {}
+        #expect(ran.value == 1)
+    }
+
+    /// There it acts an interval after the last action, 200.
+    @Test func aTrailingThrottlesCallSoonAfterAnotherWaitsAWholeInterval() {
+        let trailing: (Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void> = {
+            Throttle(interval: .milliseconds(100), edges: .trailing, on: $0, action: $1)
+        }
+        #expect(tasks(callsAt: [0, 90, 120], trailing) == [100, 220])
+        // Where the call before is longer ago both act an interval after the last action.
+        #expect(tasks(callsAt: [0, 120], trailing) == [100, 200])
+    }
+
+    /// There it is a tenth of a second.
+    @Test func aNegativeIntervalIsNone() {
+        let calls: [Int64] = [0, 1, 50]
+        let limiters: [(Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void>] = [
+            { Throttle(interval: .seconds(-1), edges: .leading, on: $0, action: $1) },
+            { Debounce(interval: .seconds(-1), edges: .trailing, on: $0, action: $1) },
+        ]
+        for make in limiters { #expect(tasks(callsAt: calls, make) == calls) }
+    }
+
     // MARK: Defaults
 
     @Test func aThrottleIsLeadingAndADebounceTrailingUnlessToldOtherwise() {

@@ -1,0 +1,75 @@
+import RunLoopKit
+import Testing
+
+/// Where rules answer otherwise than MessageThrottle's, on purpose: the tests that `docs/differences.md` names.
+@Suite struct MessageThrottleTests {
+    /// There a message has to come later than that.
+    @Test func aMessageExactlyAtTheEndOfFirstlysIntervalRuns() throws {
+        let stage = RuleScene()
+        try stage.limit(RuleDocument.self, 100, .firstly)
+        stage.send(0, 99, 100, 199, 200, to: RuleDocument())
+        #expect(stage.ran == [(0, 0), (100, 100), (200, 200)])
+    }
+
+    /// There it joins the window that has just ended, and is lost unless another one follows.
+    @Test func aMessageExactlyAtTheEndOfLastsIntervalIsNotLost() throws {
+        // The loop decides which of the two at one instant is first: the message, or the window's end.
+        for (isFirst, ran) in [(true, [(100, 100)]), (false, [(100, 0), (200, 100)])] as [(Bool, [(Int64, Int)])] {
+            let stage = RuleScene()
+            let document = RuleDocument()
+            try stage.limit(document, 100, .last)
+            let send: @Sendable () -> Void = { stage.scene.at(100) { stage.saving(document, 100) } }
+            if isFirst { send() } else { stage.scene.at(50) { send() } }
+            stage.send(0, to: document)
+            #expect(stage.ran == ran)
+        }
+    }
+
+    /// There a window counts from its first message, so the one at 195 would run at 295.
+    @Test func aWindowOfLastCountsFromTheRunBeforeUnlessAWholeIntervalHasPassedSince() throws {
+        let stage = RuleScene()
+        try stage.limit(RuleDocument.self, 100, .last)
+        stage.send(0, 90, 195, 500, to: RuleDocument())
+        #expect(stage.ran == [(100, 90), (200, 195), (600, 500)])
+        // A message less than an interval after the one before begins a whole window.
+        let other = RuleScene()
+        try other.limit(RuleDocument.self, 100, .last)
+        other.send(0, 90, 120, to: RuleDocument())
+        #expect(other.ran == [(100, 90), (220, 120)])
+    }
+
+    /// There it runs when it was due, and may be the last although a later one has run.
+    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
+    func aPendingMessageRunsAtTheMomentOfDiscarding(_ mode: ThrottleRule.Mode) throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, mode)
+        stage.scene.at(30) { try! rule.discard() }
+        stage.send(0, 10, 40, to: RuleDocument())
+        #expect(stage.ran == [(30, 10), (40, 40)])
+    }
+
+    /// There it is refused, and yet an applied rule's may become zero.
+    @Test(arguments: [Duration.zero, .seconds(-1)])
+    func aRuleWithoutAnIntervalIsAppliedAndLimitsNothing(_ interval: Duration) throws {
+        let stage = RuleScene()
+        let rule = try stage.saving.limit(for: RuleDocument.self, every: interval, mode: .firstly, on: stage.loop)
+        #expect(rule.isApplied)
+        stage.send(0, 1, to: RuleDocument())
+        rule.interval = .milliseconds(100)
+        stage.send(50, 60, to: RuleDocument())
+        #expect(stage.ran == [(0, 0), (1, 1), (50, 50)])
+    }
+
+    /// There it is refused; the other way round both are applied.
+    @Test func anObjectMayHaveARuleOfItsOwnWhicheverIsAppliedFirst() throws {
+        for objectFirst in [false, true] {
+            let stage = RuleScene()
+            let document = RuleDocument()
+            if objectFirst { try stage.limit(document, 10, .last) }
+            try stage.limit(RuleDocument.self, 100, .last)
+            if !objectFirst { try stage.limit(document, 10, .last) }
+            stage.send(0, to: document)
+            #expect(stage.ran == [(10, 0)] && stage.engine.rules.count == 2)
+        }
+    }
+}
