@@ -92,6 +92,27 @@ import Testing
         #expect(early == nil)
     }
 
+    /// Among many that stay, too: to look at all of them each time would take quadratic time.
+    @Test func purgingCostsEachRuleAConstantTime() throws {
+        for stays in [false, true] {
+            let stage = RuleScene()
+            let count = 3000
+            var kept: [RuleDocument] = []
+            for _ in 0..<count {
+                let document = RuleDocument()
+                try stage.limit(document, 100)
+                if stays { kept.append(document) }
+            }
+            for _ in 0..<count { try stage.limit(RuleDocument(), 100) }
+            // The rules that stay are looked at again when as many have come: 2 looks for each in all.
+            #expect(stage.saving.book.purgeLooks <= 2 * 2 * count)
+            #expect(stage.engine.rules.count == kept.count)
+            let looks = stage.saving.book.purgeLooks
+            #expect(stage.engine.rules.count == kept.count)
+            #expect(stage.saving.book.purgeLooks == looks + kept.count, "those that have gone are not there any more")
+        }
+    }
+
     @Test func whatIsHeldBackKeepsItsTargetUntilItHasRun() throws {
         let stage = RuleScene()
         weak var gone: RuleDocument?

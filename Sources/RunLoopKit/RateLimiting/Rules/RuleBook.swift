@@ -49,6 +49,8 @@ final class RuleBook: @unchecked Sendable {
     /// When there are so many rules for objects it is time to look which objects have gone. Grows with what is left,
     /// so that looking costs each rule a constant time.
     private var purgeCount = 16
+    /// How many rules were looked at to see whether their objects have gone, all purges together. For tests.
+    private(set) var purgeLooks = 0
 
     init(
         _ name: String, of declaringType: Any.Type, isStatic: Bool, engine: ThrottleEngine, makeRule: @escaping MakeRule
@@ -192,6 +194,7 @@ final class RuleBook: @unchecked Sendable {
 
     /// Lets go of the rules of objects that have gone.
     private func purge(_ remains: inout Remains) {
+        purgeLooks += objectRules.count
         for (id, rule) in objectRules {
             if let object = rule.liveObject {
                 remains.objects.append(object)
