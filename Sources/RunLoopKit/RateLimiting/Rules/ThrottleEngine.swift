@@ -56,8 +56,13 @@ public final class ThrottleEngine: @unchecked Sendable {
     /// Rules from snapshots whose messages or types are not known yet, or that another rule stands in the way of.
     var waiting: [WaitingRule] = []
 
+    /// Finds the type of a lasting name. Another one in tests, whose types come late.
+    let typeNamed: @Sendable (String) -> Any.Type?
+
     /// Makes an engine of its own, for messages declared with it: for tests.
-    public init() {}
+    public convenience init() { self.init { type(withLastingName: $0) } }
+
+    init(typeNamed: @escaping @Sendable (String) -> Any.Type?) { self.typeNamed = typeNamed }
 
     // MARK: Applying and discarding
 
@@ -140,14 +145,16 @@ public final class ThrottleEngine: @unchecked Sendable {
     func register(_ book: RuleBook) {
         var remains = RuleBook.Remains()
         defer { remains.settle() }
-        lock.withLock {
+        let fault = lock.withLock { () -> Snapshot.Fault? in
             guard books.updateValue(book, forKey: BookKey(book)) == nil else {
                 fatalError(
                     "RunLoopKit: the message \"\(book.name)\" of \(book.declaringType) was made twice. Keep it in a "
                         + "'static let'.")
             }
-            applyWaiting(to: book, &remains)
+            return applyWaiting(to: book, &remains)
         }
+        // A declaration cannot throw.
+        if let fault { System.complain("RunLoopKit: rules from a snapshot are not applied: \(fault)") }
     }
 
     /// A message goes: its rules with it.
@@ -160,6 +167,10 @@ public final class ThrottleEngine: @unchecked Sendable {
         }
     }
 
-    /// The message of a rule from a snapshot, if it is declared. The lock is held.
-    func book(of rule: Snapshot.Rule) -> RuleBook? { books.values.first { rule.isFor($0) } }
+    /// The declared messages, by what they are called at every start. The lock is held.
+    func booksByKey() -> [MessageKey: RuleBook] {
+        var found: [MessageKey: RuleBook] = [:]
+        for book in books.values { if let key = MessageKey(book) { found[key] = book } }
+        return found
+    }
 }

@@ -22,8 +22,8 @@ public enum ThrottleRuleError: Error, CustomStringConvertible {
     /// A snapshot of a version that this engine does not know.
     case unknownVersion(Int)
 
-    /// A snapshot that makes no sense, and why.
-    case corruptSnapshot(String)
+    /// A snapshot that makes no sense: which rule, which field, and what would be right.
+    case invalidSnapshot(ThrottleEngine.Snapshot.Fault)
 
     /// One line: the rule, what is wrong, and the way out.
     public var description: String {
@@ -43,8 +43,8 @@ public enum ThrottleRuleError: Error, CustomStringConvertible {
         case .unknownVersion(let version):
             "snapshot of rules: unknown version \(version); this program knows version "
                 + "\(ThrottleEngine.Snapshot.currentVersion)"
-        case .corruptSnapshot(let reason):
-            "snapshot of rules: \(reason)"
+        case .invalidSnapshot(let fault):
+            "snapshot of rules: \(fault)"
         }
     }
 }

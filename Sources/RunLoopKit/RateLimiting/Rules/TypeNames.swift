@@ -6,6 +6,17 @@ func isSubtype(_ type: Any.Type, of other: Any.Type) -> Bool {
     return _openExistential(other, do: isOrInherits)
 }
 
+/// The classes above a class, from the lowest on; none for another type.
+func superclasses(of type: Any.Type) -> [AnyClass] {
+    var classes: [AnyClass] = []
+    var next: AnyClass? = (type as? AnyClass).flatMap { _getSuperclass($0) }
+    while let found = next {
+        classes.append(found)
+        next = _getSuperclass(found)
+    }
+    return classes
+}
+
 /// What a type is called at every start of the program; nil when it has no such name, being private or local.
 ///
 /// The mangled name, since the runtime finds a type by that.

@@ -1,0 +1,80 @@
+// Decoding a snapshot: each field by itself, so that an error can say which one it is and what would be right.
+
+extension ThrottleEngine.Snapshot {
+    /// Decodes a snapshot; looks at nothing but the version first.
+    public init(from decoder: any Decoder) throws {
+        let fields = try Fields(decoder, CodingKeys.self, mustBe: "an object with \"version\" and \"rules\"")
+        version = try fields.read(.version, mustBe: "a whole number: \(Self.currentVersion)")
+        guard version == Self.currentVersion else { throw ThrottleRuleError.unknownVersion(version) }
+        rules = try fields.read(.rules, mustBe: "a list of rules")
+    }
+}
+
+extension ThrottleEngine.Snapshot.Rule {
+    /// Decodes a rule.
+    public init(from decoder: any Decoder) throws {
+        var fields = try Fields(decoder, CodingKeys.self, mustBe: "an object with the fields of a rule")
+        let nameOfType = "the name of a type as the compiler mangles it"
+        message = try fields.read(.message, mustBe: "the name of a message")
+        fields.message = message
+        target = try fields.read(.target, mustBe: nameOfType) { !$0.isEmpty }
+        fields.target = target
+        type = try fields.read(.type, mustBe: nameOfType) { !$0.isEmpty }
+        isStatic = try fields.read(.isStatic, mustBe: "true or false")
+        let range = Self.intervals
+        intervalNanoseconds = try fields.read(
+            .intervalNanoseconds,
+            mustBe: "a whole number from 0, which is no limit, to \(range.upperBound), which is a hundred years",
+            range.contains)
+        let modes = ThrottleRule.Mode.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+        mode = try fields.read(.mode, mustBe: "one of \(modes)")
+    }
+}
+
+/// The fields of what is decoded: a rule, or the snapshot itself.
+private struct Fields<Key: CodingKey> {
+    let container: KeyedDecodingContainer<Key>
+    /// Where the rule is in its list. Coders say so.
+    let index: Int?
+    var message: String?
+    var target: String?
+
+    init(_ decoder: any Decoder, _ keys: Key.Type, mustBe right: String) throws {
+        index = decoder.codingPath.last?.intValue
+        do {
+            container = try decoder.container(keyedBy: keys)
+        } catch is DecodingError {
+            throw ThrottleRuleError.invalidSnapshot(
+                .init(index: index, message: nil, target: nil, field: nil, reason: "must be \(right)"))
+        }
+    }
+
+    func read<Value: Decodable>(
+        _ key: Key, mustBe right: String, _ isRight: (Value) -> Bool = { _ in true }
+    ) throws -> Value {
+        do {
+            let value = try container.decode(Value.self, forKey: key)
+            if isRight(value) { return value }
+        } catch let error as ThrottleRuleError {
+            throw error  // A rule of the list has said what is wrong with it.
+        } catch {
+            // Not only decoding errors: Foundation's coder throws others of its own for numbers out of range.
+        }
+        throw ThrottleRuleError.invalidSnapshot(
+            .init(
+                index: index, message: message, target: target, field: key.stringValue,
+                reason: "\(finding(key)); it must be \(right)"))
+    }
+
+    /// What is there.
+    private func finding(_ key: Key) -> String {
+        func has<Value: Decodable>(_: Value.Type) -> Value? { try? container.decode(Value.self, forKey: key) }
+        if !container.contains(key) { return "is missing" }
+        if (try? container.decodeNil(forKey: key)) == true { return "is null" }
+        if let text = has(String.self) { return "is \"\(text.printable)\"" }
+        if let number = has(Int64.self) { return "is \(number)" }
+        if let number = has(Double.self) { return "is \(number)" }
+        if let truth = has(Bool.self) { return "is \(truth)" }
+        return "is something else"
+    }
+}

@@ -1,0 +1,31 @@
+import Foundation
+
+@testable import RunLoopKit
+
+/// A rule in a snapshot, as text.
+struct RuleEntry {
+    var message = "save"
+    var type = name(of: RuleDocument.self)
+    var isStatic = false
+    var target = name(of: RuleDocument.self)
+
+    var json: String {
+        """
+        {"message":"\(message)","type":"\(type)","isStatic":\(isStatic),"target":"\(target)",\
+        "intervalNanoseconds":250000000,"mode":"last"}
+        """
+    }
+
+    static func name(of type: Any.Type) -> String { lastingName(of: type)! }
+
+    static func snapshot(_ rules: String...) -> String { snapshot(rules) }
+
+    static func snapshot(_ rules: [String]) -> String {
+        #"{"version":1,"rules":["# + rules.joined(separator: ",") + "]}"
+    }
+
+    @discardableResult
+    static func decode(_ json: String) throws -> ThrottleEngine.Snapshot {
+        try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: Data(json.utf8))
+    }
+}

@@ -1,0 +1,302 @@
+import Foundation
+import Testing
+
+@testable import RunLoopKit
+
+/// Snapshots that make no sense: refused as a whole, and the error says which rule, which field and what would be right.
+@Suite struct RuleSnapshotFaultTests {
+    typealias Fault = ThrottleEngine.Snapshot.Fault
+
+    private let document = RuleEntry.name(of: RuleDocument.self)
+    private let draft = RuleEntry.name(of: RuleDraft.self)
+    private let letter = RuleEntry.name(of: RuleLetter.self)
+    private let expressLetter = RuleEntry.name(of: RuleExpressLetter.self)
+
+    /// A good rule, for what comes after it.
+    private var good: RuleEntry { RuleEntry(target: draft) }
+
+    private func refusal(_ body: () throws -> Void) throws -> Fault {
+        do {
+            try body()
+        } catch ThrottleRuleError.invalidSnapshot(let fault) {
+            return fault
+        }
+        return try #require(nil as Fault?, "it was accepted")
+    }
+
+    private func refusal(decoding json: String) throws -> Fault { try refusal { try RuleEntry.decode(json) } }
+
+    // MARK: Fields
+
+    @Test(arguments: [
+        ("\"save\"", "7", "message is 7; it must be the name of a message"),
+        ("250000000", "9223372036854775807", "intervalNanoseconds is 9223372036854775807; it must be a whole number "),
+        (
+            "250000000", "-9223372036854775808",
+            "intervalNanoseconds is -9223372036854775808; it must be a whole number "
+        ),
+        ("250000000", "-1", "intervalNanoseconds is -1; it must be a whole number from 0, "),
+        ("250000000", "3153600000000000001", "intervalNanoseconds is 3153600000000000001; it must be"),
+        ("250000000", "0.5", "intervalNanoseconds is 0.5; it must be a whole number "),
+        ("250000000", "99999999999999999999", "intervalNanoseconds is 1e+20; it must be a whole number "),
+        ("250000000", "\"1 s\"", "intervalNanoseconds is \"1 s\"; it must be a whole number "),
+        ("\"last\"", "\"lately\"", "mode is \"lately\"; it must be one of \"firstly\", \"last\", \"debounce\""),
+        ("\"last\"", "null", "mode is null; it must be one of"),
+        ("\"mode\"", "\"mood\"", "mode is missing; it must be one of"),
+        ("false", "0", "isStatic is 0; it must be true or false"),
+        (
+            "\"type\":", "\"type\":\"\",\"was\":",
+            "type is \"\"; it must be the name of a type as the compiler mangles it"
+        ),
+        ("\"target\":", "\"target\":[],\"was\":", "target is something else; it must be the name of a type"),
+    ])
+    func aFieldThatMakesNoSenseIsNamed(_ old: String, _ new: String, _ text: String) throws {
+        let rule = good.json.replacing(old, with: new)
+        #expect(rule != good.json)
+        let fault = try refusal(decoding: RuleEntry.snapshot(RuleEntry(target: letter).json, rule))
+        #expect("\(fault)".hasPrefix("rules[1]") && "\(fault)".contains(": \(text)"), "\(fault)")
+        #expect(fault.index == 1 && fault.field.map(text.hasPrefix) == true)
+        if fault.message != nil, fault.target != nil {
+            #expect("\(fault)".contains(#"("save" of RuleDraft)"#))
+        }
+        #expect("\(ThrottleRuleError.invalidSnapshot(fault))" == "snapshot of rules: \(fault)")
+    }
+
+    @Test(
+        arguments: [
+            ("[]", nil, nil, "must be an object with \"version\" and \"rules\""), ("7", nil, nil, "must be an object"),
+            (#"{"rules":[]}"#, nil, "version", "is missing; it must be a whole number: 1"),
+            (#"{"version":"1","rules":[]}"#, nil, "version", "is \"1\"; it must be a whole number: 1"),
+            (#"{"version":1}"#, nil, "rules", "is missing; it must be a list of rules"),
+            (#"{"version":1,"rules":null}"#, nil, "rules", "is null; it must be a list of rules"),
+            (#"{"version":1,"rules":{}}"#, nil, "rules", "is something else; it must be a list of rules"),
+            (#"{"version":1,"rules":[7]}"#, 0, nil, "must be an object with the fields of a rule"),
+            (#"{"version":1,"rules":[{}]}"#, 0, "message", "is missing; it must be the name of a message"),
+            (#"{"version":1,"rules":[{"message":"save"}]}"#, 0, "target", "is missing; it must be the name of a type"),
+        ] as [(String, Int?, String?, String)])
+    func whatIsNoSnapshotIsSaidToBeNone(_ json: String, _ index: Int?, _ field: String?, _ text: String) throws {
+        let fault = try refusal(decoding: json)
+        #expect(fault.index == index && fault.field == field && fault.reason.hasPrefix(text), "\(fault)")
+    }
+
+    /// What is no JSON at all its coder has to say.
+    @Test(arguments: ["", "{", "null,"])
+    func whatTheCoderCannotReadIsItsOwnError(_ json: String) {
+        #expect(throws: DecodingError.self) { try RuleEntry.decode(json) }
+    }
+
+    @Test func whatAFaultQuotesStaysShortAndOnOneLine() throws {
+        let odd = "a\\u202Eb\\nc\\u001B[31m" + String(repeating: "x", count: 5000)
+        let json = RuleEntry.snapshot(good.json.replacing("\"save\"", with: "\"\(odd)\"").replacing("false", with: "0"))
+        let text = "\(try refusal(decoding: json))"
+        #expect(text.contains(#"a\u{202E}b\nc\u{1B}[31mxxx"#) && text.contains("x…"), "\(text)")
+        #expect(text.count < 250 && !text.unicodeScalars.contains { $0.value < 32 || $0.value == 0x202E })
+    }
+
+    /// What the library saves it also reads.
+    @Test func intervalsBeyondTheRangeAreSavedAsItsEnds() throws {
+        for (interval, saved) in [
+            (.seconds(Int64.max), 3_153_600_000_000_000_000), (.seconds(-5), 0), (.nanoseconds(7), 7),
+        ] as [(Duration, Int64)] {
+            let stage = RuleScene()
+            let rule = stage.saving.rule(for: RuleDraft.self, interval: interval, on: stage.loop, isPersistent: true)
+            try rule.apply()
+            let snapshot = try stage.engine.snapshot()
+            #expect(snapshot.rules.map(\.intervalNanoseconds) == [saved])
+            let data = try JSONEncoder().encode(snapshot)
+            #expect(try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data) == snapshot)
+        }
+        #expect(ThrottleEngine.Snapshot.longestInterval == .seconds(100 * 365 * 86_400))
+    }
+
+    // MARK: Types and hierarchies
+
+    /// What applying says of the rules, whether their message is declared already or not.
+    private func refusals(_ entries: RuleEntry..., sourceLocation: SourceLocation = #_sourceLocation) throws -> [Fault]
+    {
+        let json = RuleEntry.snapshot(entries.map(\.json))
+        let declared = RuleScene()
+        let standing = try declared.limit(RuleLetter.self, 77, .firstly)
+        let undeclared = ThrottleEngine()
+        let waiting = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: letter).json))
+        try undeclared.apply(waiting)
+        let faults = [
+            try refusal { try declared.engine.apply(try RuleEntry.decode(json), on: declared.loop) },
+            try refusal { try undeclared.apply(try RuleEntry.decode(json)) },
+        ]
+        // All of it or nothing.
+        #expect(areSame(declared.engine.rules, [standing]), sourceLocation: sourceLocation)
+        #expect(standing.interval == .milliseconds(77) && declared.engine.waitingRules.isEmpty)
+        #expect(undeclared.rules.isEmpty && undeclared.waitingRules == waiting.rules, sourceLocation: sourceLocation)
+        return faults
+    }
+
+    @Test func aTargetThatIsNoClassIsRefused() throws {
+        for fault in try refusals(good, RuleEntry(target: "Si")) {
+            #expect(
+                "\(fault)" == "rules[1] (\"save\" of Int): target is Int, which does not have this message; it must be "
+                    + "RuleDocument or a class below it")
+        }
+        for fault in try refusals(good, RuleEntry(type: "Si", target: "Si")) {
+            #expect(
+                "\(fault)" == "rules[1] (\"save\" of Int): type is Int, which is no class; it must be a class, unless "
+                    + "\"isStatic\" is true")
+        }
+        // Another class.
+        let count = RuleEntry.name(of: Count.self)
+        for fault in try refusals(good, RuleEntry(target: count)) {
+            #expect(fault.index == 1 && fault.field == "target" && fault.reason.hasPrefix("is Count, which does not"))
+        }
+        // The class above the declaring one.
+        for fault in try refusals(good, RuleEntry(type: letter, target: document)) {
+            #expect(fault.reason.contains("it must be RuleLetter or a class below it"))
+        }
+    }
+
+    @Test func aDeclaringTypeThatIsNotThereAlthoughTheTargetIsIsRefused() throws {
+        for fault in try refusals(good, RuleEntry(type: "7Nowhere4GoneC", target: draft)) {
+            #expect(fault.index == 1 && fault.field == "type")
+            #expect(
+                fault.reason == "names no type of this program; it must be RuleDraft, the target, or a class above it")
+        }
+    }
+
+    @Test func aStaticMessagesTypeNeedNotBeAClass() throws {
+        let cache = RuleEntry.name(of: RuleCache.self)
+        let engine = ThrottleEngine()
+        let rule = RuleEntry(message: "trim", type: cache, isStatic: true, target: cache)
+        try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(rule.json)), on: Loop.inVirtualTime().0)
+        let message = Message<RuleCache.Type, Int>("trim", engine: engine) { _, _ in }
+        #expect(engine.rules.count == 1)
+        withExtendedLifetime(message) {}
+    }
+
+    @Test func twoIdenticalRulesAreRefused() throws {
+        for fault in try refusals(good, RuleEntry(target: expressLetter), good) {
+            #expect(
+                "\(fault)"
+                    == "rules[2] (\"save\" of RuleDraft): target appears twice: rules[0] is for it too; a message "
+                    + "has one rule there: remove one of the two")
+        }
+        // A type that is not there is the same as itself, too.
+        for fault in try refusals(RuleEntry(target: "7Nowhere4GoneC"), RuleEntry(target: "7Nowhere4GoneC")) {
+            #expect(fault.index == 1 && fault.reason.hasPrefix("appears twice"))
+        }
+    }
+
+    @Test func twoRulesOfOneHierarchyAreRefused() throws {
+        for (first, second) in [(document, draft), (draft, document)] {
+            for fault in try refusals(RuleEntry(target: first), RuleEntry(target: second)) {
+                #expect(fault.index == 1 && fault.field == "target" && fault.target == second)
+                #expect(fault.reason.hasPrefix("is one of two in a class hierarchy: rules[0] is for "))
+            }
+        }
+        // Over two levels, and with another one between them in the list.
+        for fault in try refusals(
+            RuleEntry(target: document), RuleEntry(message: "print"), RuleEntry(target: expressLetter))
+        {
+            #expect(fault.index == 2)
+        }
+    }
+
+    @Test func whatGoesTogetherIsNotRefused() throws {
+        let engine = ThrottleEngine()
+        // Beside each other; another message; the static one of the same name.
+        let rules = [
+            good, RuleEntry(target: letter), RuleEntry(message: "print"), RuleEntry(isStatic: true, target: document),
+        ]
+        try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(rules.map(\.json))))
+        #expect(engine.waitingRules.count == 4)
+    }
+
+    @Test func aRuleInTheHierarchyOfOneThatWaitsIsRefused() throws {
+        let engine = ThrottleEngine()
+        let older = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json))
+        try engine.apply(older)
+        let newer = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(message: "print").json, good.json))
+        let fault = try refusal { try engine.apply(newer) }
+        #expect(
+            "\(fault)"
+                == "rules[1] (\"save\" of RuleDraft): target is one of two in a class hierarchy: a rule that waits "
+                + "for the same message is for RuleDocument; a message has one rule there: discardWaitingRules() first")
+        #expect(engine.waitingRules == older.rules)
+        engine.discardWaitingRules()
+        try engine.apply(newer)
+        #expect(engine.waitingRules == newer.rules)
+    }
+
+    // MARK: When the message is declared
+
+    /// Types that come with a library, after the snapshot.
+    private final class Library: @unchecked Sendable {
+        private let isLoaded = Gate()
+        func load() { isLoaded.open() }
+
+        var engine: ThrottleEngine {
+            ThrottleEngine { [self] name in
+                // RuleDocument is the program's own.
+                let found = type(withLastingName: name)
+                return isLoaded.isOpenNow || found == RuleDocument.self ? found : nil
+            }
+        }
+    }
+
+    @Test func rulesAreCheckedAgainWhenTheirMessageIsDeclared() throws {
+        let count = RuleEntry.name(of: Count.self)
+        let bad: [([RuleEntry], String)] = [
+            ([good, RuleEntry(target: count)], "rules[1] (\"save\" of Count): target is Count, which does not have"),
+            ([RuleEntry(target: document), good], "rules[1] (\"save\" of RuleDraft): target is one of two in a class"),
+            (
+                [RuleEntry(target: expressLetter), RuleEntry(target: letter)],
+                "rules[1] (\"save\" of RuleLetter): target"
+            ),
+        ]
+        for (entries, text) in bad {
+            let library = Library()
+            let engine = library.engine
+            let snapshot = try RuleEntry.decode(RuleEntry.snapshot(entries.map(\.json)))
+            try engine.apply(snapshot, on: Loop.inVirtualTime().0)
+            #expect(engine.waitingRuleFaults.isEmpty)
+            library.load()
+            let message = Message<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            // Not even the good one: nothing is applied by halves.
+            #expect(engine.rules.isEmpty && engine.waitingRules == snapshot.rules)
+            #expect(engine.waitingRuleFaults.count == 1 && "\(engine.waitingRuleFaults)".contains(text))
+            // And the next start is not refused for it.
+            #expect(try engine.snapshot().rules.isEmpty)
+            engine.discardWaitingRules()
+            #expect(engine.waitingRuleFaults.isEmpty)
+            withExtendedLifetime(message) {}
+        }
+    }
+
+    @Test func aRuleWhoseTypeComesLaterTakesEffectWhenNothingIsInItsWay() throws {
+        let library = Library()
+        let engine = library.engine
+        let loop = Loop.inVirtualTime().0
+        try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(good.json)), on: loop)
+        let message = Message<RuleDocument, Int>("save", engine: engine) { _, _ in }
+        let inTheWay = try message.limit(for: RuleDocument.self, every: .seconds(1), on: loop)
+        #expect(engine.waitingRules.count == 1 && engine.waitingRuleFaults.isEmpty)
+        library.load()
+        #expect("\(engine.waitingRuleFaults)".contains("discard that one first"))
+        try inTheWay.discard()
+        #expect(engine.rules.map(\.subject) == [#""save" of class RuleDraft"#])
+        #expect(engine.waitingRules.isEmpty && engine.waitingRuleFaults.isEmpty)
+    }
+
+    @Test func standardErrorSaysWhichRuleIsNotApplied() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            let (isLoaded, document) = (Gate(), RuleEntry.name(of: RuleDocument.self))
+            let engine = ThrottleEngine { isLoaded.isOpenNow ? type(withLastingName: $0) : nil }
+            let count = RuleEntry(target: RuleEntry.name(of: Count.self))
+            try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json, count.json)))
+            isLoaded.open()
+            let message = Message<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            withExtendedLifetime(message) {}
+        }
+        let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+        #expect(
+            text.contains("RunLoopKit: rules from a snapshot are not applied: rules[1] (\"save\" of Count): target is"))
+    }
+}
