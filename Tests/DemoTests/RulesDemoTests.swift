@@ -2,6 +2,8 @@ import Foundation
 import ProgramSupport
 import Testing
 
+@testable import RunLoopDemo
+
 /// `RunLoopDemo rules`.
 @Suite struct RulesDemoTests {
     // MARK: The story
@@ -93,6 +95,51 @@ import Testing
             // Not `String(contentsOfFile:)`: it leaks when the file is empty.
             let data = try FileHandle(forReadingFrom: URL(filePath: path)).readToEnd() ?? Data()
             #expect(String(decoding: data, as: UTF8.self) == content)
+        }
+    }
+
+    /// Written where it belongs, an empty file would be there, which the next run could not use.
+    @Test func aWriteThatDoesNotSucceedLeavesNothing() throws {
+        try withFile { path in
+            // No file may become larger than nothing.
+            let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\" 2>&1"
+            let demo = try Program.run(
+                "/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path, "rules", "--file", path])
+            #expect(demo.status == 1 && demo.output.contains("cannot write \"\(path)\": File too large"))
+            let folder = URL(filePath: path).deletingLastPathComponent().path
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        }
+    }
+
+    @Test func replacingAFileLeavesTheOldOneWhole() throws {
+        try withFile { path in
+            let manager = FileManager.default
+            try "old".write(toFile: path, atomically: false, encoding: .utf8)
+            try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+            let old = try #require(FileHandle(forReadingAtPath: path))
+            let number = try manager.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
+            try replaceFile(path, with: Array("new".utf8))
+            // Who had it open reads on in the old one: another file has got the name.
+            #expect(try old.readToEnd() == Data("old".utf8))
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "new")
+            let attributes = try manager.attributesOfItem(atPath: path)
+            #expect(attributes[.systemFileNumber] as? Int != number)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+
+            // A link stays one.
+            let link = path + ".link"
+            try manager.createSymbolicLink(atPath: link, withDestinationPath: path)
+            try replaceFile(link, with: Array("newer".utf8))
+            #expect(try manager.destinationOfSymbolicLink(atPath: link) == path)
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "newer")
+
+            // A name for which there is no room beside it.
+            let folder = URL(filePath: path).deletingLastPathComponent().path
+            let long = folder + "/" + String(repeating: "x", count: 255)
+            try "old".write(toFile: long, atomically: false, encoding: .utf8)
+            #expect { try replaceFile(long, with: [7]) } throws: { "\($0)".hasSuffix(": File name too long") }
+            #expect(try String(contentsOfFile: long, encoding: .utf8) == "old")
+            #expect(try manager.contentsOfDirectory(atPath: folder).count == 3)
         }
     }
 

@@ -9,10 +9,6 @@ struct RulesFile {
         let message: String
     }
 
-    struct NotWritten: Error, CustomStringConvertible {
-        let description: String
-    }
-
     let path: String
 
     /// The snapshot; nil when there is no file.
@@ -25,20 +21,11 @@ struct RulesFile {
         }
     }
 
-    /// Replaces the file in one step: whoever reads it, and whenever the machine stops, finds the old one or the new.
+    /// Replaces the file in one step.
     func write(_ snapshot: ThrottleEngine.Snapshot) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        do {
-            try encoder.encode(snapshot).write(to: URL(filePath: path), options: .atomic)
-        } catch let error as CocoaError {
-            throw NotWritten(description: "cannot write \(path.debugDescription): \(reason(error))")
-        }
-    }
-
-    private func reason(_ error: CocoaError) -> String {
-        guard let cause = error.underlying as? POSIXError else { return "error \(error.code.rawValue)" }
-        return String(cString: strerror(cause.code.rawValue))
+        try replaceFile(path, with: Array(encoder.encode(snapshot)))
     }
 
     func remove() { try? FileManager.default.removeItem(atPath: path) }
@@ -52,14 +39,15 @@ struct RulesFile {
     /// What is to be said about a file that could be read, but not used.
     func refusal(_ error: any Error) -> String {
         let reason =
-            switch error {
-            case DecodingError.dataCorrupted(let context), DecodingError.keyNotFound(_, let context),
-                DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-                context.debugDescription
-            default: "\(error)"
-            }
+            if case DecodingError.dataCorrupted(let context) = error { notJSON(context) } else { "\(error)" }
         // Whatever the reason quotes, it stays one line.
         let line = reason.split(whereSeparator: \.isNewline).joined(separator: " ")
         return "\(path.debugDescription) has no rules that can be used, and is left alone: \(line)"
+    }
+
+    /// Where the text stops being JSON, if the decoder says so.
+    private func notJSON(_ context: DecodingError.Context) -> String {
+        let cause = (context.underlyingError as? CocoaError)?.userInfo["NSDebugDescription"] as? String
+        return (["it is no JSON"] + [cause].compactMap(\.self)).joined(separator: ": ")
     }
 }

@@ -1,0 +1,54 @@
+/// Replaces what is in a file in one step, or makes it: whoever reads it, and whenever the program or the machine stops,
+/// finds the old content or the new.
+///
+/// The content is written to a new file beside it, so that the two are in one file system, brought to the disk and only
+/// then given the name. Permissions stay as they are; a link goes on leading to the file.
+func replaceFile(_ path: String, with bytes: [UInt8]) throws(FileNotWritten) {
+    let place = followingLinks(path)
+    let temporary = "\(place).\(UInt32.random(in: .min ... .max)).new"
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw FileNotWritten(path, errno) }
+    let failure = fill(descriptor, with: bytes, like: place) ?? (rename(temporary, place) == 0 ? nil : errno)
+    if let failure {
+        unlink(temporary)
+        throw FileNotWritten(path, failure)
+    }
+    // The name too is to last. A file system that cannot promise it has made the change nevertheless.
+    let end = place.lastIndex(of: "/")
+    let folder = open(end.map { String(place[...$0]) } ?? ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    if folder >= 0 {
+        fsync(folder)
+        close(folder)
+    }
+}
+
+/// A file could not be written. The description is one line.
+struct FileNotWritten: Error, CustomStringConvertible {
+    let description: String
+
+    fileprivate init(_ path: String, _ errno: Int32) {
+        description = "cannot write \(path.debugDescription): \(String(cString: strerror(errno)))"
+    }
+}
+
+/// Writes all of it to the disk and closes the descriptor. Returns the errno of what fails.
+private func fill(_ descriptor: Int32, with bytes: [UInt8], like place: String) -> Int32? {
+    var failure: Int32?
+    var old = stat()
+    if stat(place, &old) == 0, fchmod(descriptor, old.st_mode & 0o7777) != 0 { failure = errno }
+    var rest = bytes[...]
+    while failure == nil, !rest.isEmpty {
+        let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        if count >= 0 { rest = rest.dropFirst(count) } else if errno != EINTR { failure = errno }
+    }
+    if failure == nil, fsync(descriptor) != 0 { failure = errno }
+    if close(descriptor) != 0, failure == nil { failure = errno }
+    return failure
+}
+
+/// Where a path leads that may be a link. One that does not lead to a file is left as it is.
+private func followingLinks(_ path: String) -> String {
+    guard let found = realpath(path, nil) else { return path }
+    defer { free(found) }
+    return String(cString: found)
+}
