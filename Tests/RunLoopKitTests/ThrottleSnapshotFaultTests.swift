@@ -3,7 +3,8 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Snapshots that make no sense: refused as a whole, and the error says which rule, which field and what would be right.
+/// Snapshots that make no sense: refused as a whole, and the error says which rule, which field and what would be
+/// right.
 @Suite struct RuleSnapshotFaultTests {
     typealias Fault = ThrottleEngine.Snapshot.Fault
 

@@ -16,10 +16,15 @@ import Synchronization
 ///     static func purge(olderThan days: Int) { purging(self, days) }
 /// }
 ///
-/// let rule = Document.saving.rule(for: Document.self, interval: .seconds(1))  // a debounce, on the main loop
-/// try ThrottleEngine.shared.apply(rule)
+/// let document = Document()
+/// let rule = try Document.saving.limit(for: document, every: .seconds(1))  // a debounce, on the main loop
 /// for text in ["a", "b", "c"] { document.save(text) }  // saved c, a second later
+/// rule.interval = .seconds(2)  // seen by the next message
+/// try rule.discard()
 /// ```
+///
+/// `limit` makes a rule and applies it. Where that is to be two steps, `rule(for:…)` makes one, and
+/// `ThrottleRule.apply()` applies it.
 ///
 /// Without any rule a call costs an atomic load more than calling the body. A message has no result: its body may run
 /// later, or never.
@@ -118,7 +123,7 @@ extension Message where Target: AnyObject {
     }
 
     /// Makes a rule for one object, which is not retained. It goes before the rule of the object's class, and does
-    /// nothing until `ThrottleEngine.apply(_:)`.
+    /// nothing until `ThrottleRule.apply()`.
     ///
     /// - Parameters:
     ///   - object: Whose messages are limited. When it goes the rule discards itself.
@@ -139,7 +144,7 @@ extension Message where Target: AnyObject {
     }
 
     /// Makes a rule for a class and its subclasses: it counts the messages to all their objects together. It does
-    /// nothing until `ThrottleEngine.apply(_:)`.
+    /// nothing until `ThrottleRule.apply()`.
     ///
     /// - Parameters:
     ///   - type: The class that declares the message, or a subclass.

@@ -12,9 +12,14 @@ extension Message where Target: AnyObject {
     /// Limits how often the message runs for one object: makes a rule and puts it into force.
     ///
     /// ```swift
-    /// let rule = try Document.saving.limit(for: document, every: .seconds(1), mode: .last)
-    /// for text in ["a", "b", "c"] { document.save(text) }  // saved c, a second later
-    /// try rule.discard()
+    /// final class Account: Sendable {
+    ///     static let trading = Message<Account, [Int]>("trade") { account, orders in print("traded \(orders)") }
+    ///     func trade(_ order: Int) { Account.trading(self, [order]) }
+    /// }
+    ///
+    /// let account = Account()
+    /// try Account.trading.limit(for: account, every: .seconds(1), mode: .last, merging: { $0 + $1 })
+    /// for order in 1...3 { account.trade(order) }  // traded [1, 2, 3], a second later
     /// ```
     ///
     /// A rule that the object has for this message already is replaced. The engine keeps the rule until it is
@@ -29,7 +34,7 @@ extension Message where Target: AnyObject {
     ///   - alwaysRun: Messages for which it says true run at once. See `MessageRule.alwaysRun`.
     ///   - combine: Merges the inputs of a burst. See `MessageRule.merging`.
     /// - Returns: The rule, which is in force. Its settings may be changed.
-    /// - Throws: What `ThrottleEngine.apply(_:)` throws; for a new rule `targetIsGone`, where the object's `deinit` runs.
+    /// - Throws: What `ThrottleEngine.apply(_:)` throws, as `targetIsGone` where the object's `deinit` runs.
     @discardableResult
     public func limit(
         for object: Target, every interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,

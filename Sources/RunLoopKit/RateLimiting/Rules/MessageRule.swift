@@ -37,6 +37,10 @@ public final class MessageRule<Target: Sendable, Input: Sendable>: ThrottleRule,
     /// Merges the inputs of a burst, so that nothing is lost: combines what there is with the input of the next
     /// message. Nil, the default: what is held back is dropped for the next message.
     ///
+    /// ```swift
+    /// rule.merging = { pending, new in pending + new }
+    /// ```
+    ///
     /// For lists that collect what has changed, or for orders of which none may be missing. In the modes `last` and
     /// `debounce` all messages that are held back are kept; when they are due, one runs for each target, with its
     /// inputs merged in the order in which they were sent, and the targets in the order of their first messages. So an

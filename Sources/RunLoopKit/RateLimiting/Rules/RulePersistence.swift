@@ -49,8 +49,8 @@ extension ThrottleEngine {
 
     /// Why rules wait whose messages are declared and whose types are there: what `apply(_:on:)` could not know yet.
     ///
-    /// Such a type came later than the snapshot, with a library that was loaded meanwhile. None of its message's waiting
-    /// rules takes effect then, and a line on standard error says so when the message is declared. They take effect as
+    /// Such a type came later than the snapshot, with a library that was loaded meanwhile. None of its message's
+    /// waiting rules takes effect then, and a line on standard error says so when the message is declared. They take effect as
     /// soon as nothing is wrong with them any more, as when a rule in their way is discarded.
     public var waitingRuleFaults: [Snapshot.Fault] {
         lock.withLock { faultsOfWaiting().values.sorted { $0.index ?? 0 < $1.index ?? 0 } }

@@ -13,8 +13,8 @@ extension ThrottleEngine {
     ///
     /// Decoding checks each field by itself; whether types fit and rules go together is checked when the snapshot is
     /// applied, and again when a message is declared. It throws `ThrottleRuleError.unknownVersion` for a later
-    /// version's, `invalidSnapshot` for a field that makes no sense, and the coder's own error for what the coder itself
-    /// cannot read.
+    /// version's, `invalidSnapshot` for a field that makes no sense, and the coder's own error for what the coder
+    /// itself cannot read.
     public struct Snapshot: Codable, Hashable, Sendable {
         /// The version that this library writes, and the only one that it reads.
         public static let currentVersion = 1

@@ -5,8 +5,8 @@
 ///
 /// ```swift
 /// let rule = Document.saving.rule(for: Document.self, interval: .seconds(2), mode: .last)
-/// do {
-///     try ThrottleEngine.shared.apply(rule)
+/// do throws(ThrottleRuleError) {
+///     try ThrottleEngine.shared.apply(rule)  // or rule.apply()
 ///     rule.interval = .seconds(5)  // seen by the next message
 ///     try ThrottleEngine.shared.discard(rule)
 /// } catch .conflict(_, let standing) {
@@ -26,8 +26,9 @@
 /// at once.
 ///
 /// **Order.** When a rule is discarded, what it holds back runs at once, as if the rule had not been there. So a later
-/// message, which no rule delays, cannot overtake it where all of this happens on the loop's thread. A message that takes the
-/// place of one that is held back, since it runs at once under changed settings, makes the older one never run.
+/// message, which no rule delays, cannot overtake it where all of this happens on the loop's thread. A message that
+/// takes the place of one that is held back, since it runs at once under changed settings, makes the older one never
+/// run, unless the rule merges.
 ///
 /// **Threads.** Everything may be called from any thread, and while other threads send messages. MessageThrottle:
 /// `MTEngine`.

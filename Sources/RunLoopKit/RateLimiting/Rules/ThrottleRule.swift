@@ -5,7 +5,8 @@
 ///
 /// Settings may be changed at any time from any thread, also while the rule is applied. The next message sees them;
 /// nothing moves a message that is held back already. But the next message takes its place, and begins a new window,
-/// if the interval, the mode or the loop is not what it was.
+/// if the interval, the mode or the loop is not what it was. (Of a rule that merges it takes no place: see
+/// `MessageRule.merging`.)
 ///
 /// MessageThrottle: `MTRule`.
 public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
@@ -16,12 +17,13 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         /// ignored. A leading throttle. MessageThrottle: `MTPerformModeFirstly`.
         case firstly
 
-        /// The window begins with the first message. At its end the last one runs, on the rule's loop. A trailing
-        /// throttle. MessageThrottle: `MTPerformModeLast`.
+        /// The window begins with the first message. At its end the last one runs, on the rule's loop, or what all of
+        /// them are merged to. A trailing throttle, whose runs are an interval apart: see `Throttle`. MessageThrottle:
+        /// `MTPerformModeLast`.
         case last
 
-        /// The last message runs, on the rule's loop, when there has been none for the interval. A trailing debounce.
-        /// MessageThrottle: `MTPerformModeDebounce`.
+        /// The last message runs, on the rule's loop, or what all of them are merged to, when there has been none for
+        /// the interval. A trailing debounce. MessageThrottle: `MTPerformModeDebounce`.
         case debounce
     }
 
@@ -34,8 +36,8 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         var isPersistent: Bool
         var merger: (any MessageMerger)? { didSet { window.merger = merger.map { ObjectIdentifier($0) } } }
 
-        // What a message inside a window needs. Kept, since dividing what a `Duration` is made of, and retaining a loop,
-        // take longer than all the rest.
+        // What a message inside a window needs. Kept, since dividing what a `Duration` is made of, and retaining a
+        // loop, take longer than all the rest.
         private(set) var window: Window
         private(set) var clock: LoopTime
 

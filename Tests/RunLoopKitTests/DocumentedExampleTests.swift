@@ -1,0 +1,103 @@
+import Foundation
+import RunLoopKit
+import Testing
+
+/// The examples of the documentation on messages and rules, which are to compile. Nothing calls them.
+private enum Examples {
+    // README.md
+    static func readme() throws {
+        final class Document: Sendable {
+            static let saving = Message<Document, String>("save") { document, text in print("saved \(text)") }
+            func save(_ text: String) { Document.saving(self, text) }
+        }
+        let document = Document()
+        let rule = try Document.saving.limit(for: document, every: .seconds(1), mode: .last)
+        for text in ["a", "b", "c"] { document.save(text) }
+        Loop.main.run(mode: .default, for: .seconds(2))  // saved c
+        try rule.discard()
+    }
+
+    // Message.swift
+    static func message() throws {
+        final class Document: Sendable {
+            static let saving = Message<Document, String>("save") { document, text in print("saved \(text)") }
+            func save(_ text: String) { Document.saving(self, text) }
+
+            static let purging = Message<Document.Type, Int>("purge") { type, days in print("purged") }
+            static func purge(olderThan days: Int) { purging(self, days) }
+        }
+
+        let document = Document()
+        let rule = try Document.saving.limit(for: document, every: .seconds(1))  // a debounce, on the main loop
+        for text in ["a", "b", "c"] { document.save(text) }  // saved c, a second later
+        rule.interval = .seconds(2)  // seen by the next message
+        try rule.discard()
+    }
+
+    // MessageLimit.swift
+    static func limit() throws {
+        final class Account: Sendable {
+            static let trading = Message<Account, [Int]>("trade") { account, orders in print("traded \(orders)") }
+            func trade(_ order: Int) { Account.trading(self, [order]) }
+        }
+
+        let account = Account()
+        try Account.trading.limit(for: account, every: .seconds(1), mode: .last, merging: { $0 + $1 })
+        for order in 1...3 { account.trade(order) }  // traded [1, 2, 3], a second later
+    }
+
+    final class Document: Sendable {
+        static let saving = Message<Document, String>("save") { _, _ in }
+    }
+
+    // ThrottleEngine.swift
+    static func engine() throws {
+        let rule = Document.saving.rule(for: Document.self, interval: .seconds(2), mode: .last)
+        do throws(ThrottleRuleError) {
+            try ThrottleEngine.shared.apply(rule)  // or rule.apply()
+            rule.interval = .seconds(5)  // seen by the next message
+            try ThrottleEngine.shared.discard(rule)
+        } catch .conflict(_, let standing) {
+            print("first discard \(standing)")
+        }
+    }
+}
+
+@Suite struct DocumentedExampleTests {
+    private static let rules = "Sources/RunLoopKit/RateLimiting/Rules/"
+
+    /// What is documented is what compiles here.
+    @Test(arguments: [
+        ("README.md", "Message<"), (rules + "Message.swift", "Message<"), (rules + "MessageLimit.swift", "Message<"),
+        (rules + "ThrottleEngine.swift", "apply(rule)"),
+    ])
+    func theDocumentedExampleCompiles(_ path: String, _ sign: String) throws {
+        let here = URL(filePath: #filePath)
+        let root = here.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+        let example = try #require(examples(in: text).first { $0.contains { $0.contains(sign) } })
+        let compiled = lines(of: try String(contentsOf: here, encoding: .utf8))
+        #expect(compiled.indices.contains { compiled[$0...].starts(with: example) }, "\(example)")
+    }
+
+    /// The blocks of Swift, line by line, without comment signs and indentation.
+    private func examples(in text: String) -> [[String]] {
+        var (blocks, block) = ([[String]](), nil as [String]?)
+        for line in lines(of: text) {
+            let line = line.hasPrefix("///") ? line.dropFirst(3).trimmingCharacters(in: .whitespaces) : line
+            if line == "```swift" {
+                block = []
+            } else if line == "```" {
+                if let block { blocks.append(block) }
+                block = nil
+            } else {
+                block?.append(line)
+            }
+        }
+        return blocks
+    }
+
+    private func lines(of text: String) -> [String] {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+}
