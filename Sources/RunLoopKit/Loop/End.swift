@@ -83,6 +83,19 @@ extension Loop {
         return estate
     }
 
+    /// What a run knows of its loop being closed.
+    ///
+    /// A handler that runs the loop nested learns of the closing by a run that returns `stopped`: the one that is active, or
+    /// the next one that it begins. If it begins another one all the same, to wait for an answer, say, that run serves and
+    /// waits as ever: or a handler that looks at its answer and not at the result would be busy with runs that return at
+    /// once, and never get the answer. The thread ends when the handler returns.
+    struct Closing {
+        /// Whether the run's beginner knew: then the closing does not end the run.
+        var isOutlived = false
+        /// Whether the handler that the run is calling knows.
+        var isKnown = false
+    }
+
     /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in
     /// `runAcceptedWork()`, or are dropped.
     func close(discardingBlocks: Bool) {

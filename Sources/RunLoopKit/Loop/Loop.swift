@@ -62,8 +62,11 @@ public final class Loop: @unchecked Sendable {
     /// rather not take the lock for nothing. Relaxed: the wake word orders it.
     let hasBlocks = Atomic<Bool>(false)
 
-    /// Set by `close`: every run ends, and no other begins.
+    /// Set by `close`: every run ends, and of those that handlers begin the first of each. See `Closing`.
     let isClosing = Atomic<Bool>(false)
+
+    /// What the innermost run and its handlers know of the closing. Touched by the loop's thread only.
+    var closing = Closing()
 
     /// Whether blocks that a pass has already taken out are to be dropped. Relaxed: it comes as soon as it comes.
     let discardsBlocks = Atomic<Bool>(false)

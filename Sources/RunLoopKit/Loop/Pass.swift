@@ -4,6 +4,7 @@ extension Loop {
         let mode = run.mode
         Tally.count(tally.passes)
         stopIgnoringWakeUps()
+        closing.isKnown = false  // By handlers of an earlier pass, which have returned.
         hasLookedAtWork = false
 
         notify(.beforeTimers, in: mode)  // 3.1

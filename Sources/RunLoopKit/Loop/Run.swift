@@ -105,7 +105,9 @@ extension Loop {
     }
 
     /// Acquire: what the thread that stopped us did before is seen.
-    var isStopped: Bool { stopFlag.load(ordering: .acquiring) == .stopped || isClosing.load(ordering: .acquiring) }
+    var isStopped: Bool { stopFlag.load(ordering: .acquiring) == .stopped || isEndedByClosing }
+
+    private var isEndedByClosing: Bool { isClosing.load(ordering: .acquiring) && !closing.isOutlived }
 
     private static let complaintAboutCommon: Void = System.complain(
         "RunLoopKit: a loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run in one of "
@@ -168,6 +170,7 @@ extension Loop {
         var runningLoop: Loop?
         let informsClock: Bool
         let wasWoken: Bool
+        let closing: Closing
         /// Of a hosted loop: nil for a pass.
         let runWithinHosting: Hosting.InnermostRun?
     }
@@ -186,7 +189,8 @@ extension Loop {
         let outer = Outer(
             state: outerState, stopFlag: stopFlag.exchange(.running, ordering: .acquiring),
             ignoredWakeUps: ignoresWakeUps, hasLookedAtWork: hasLookedAtWork, runningLoop: thread.runningLoop,
-            informsClock: informsClock, wasWoken: wasWoken, runWithinHosting: runWithinHosting)
+            informsClock: informsClock, wasWoken: wasWoken, closing: closing, runWithinHosting: runWithinHosting)
+        closing = Closing(isOutlived: closing.isKnown)
         stopIgnoringWakeUps()
         // A wake-up that was never served concerned an earlier run.
         if outerState == nil { for mode in lock.withLock({ modeStates }) { mode.ready.forgetWakeUp() } }
@@ -208,6 +212,9 @@ extension Loop {
     func leave(for outer: Outer) {
         // Wake-ups that this run would have forgotten are not for the outer one either.
         if ignoresWakeUps, !outer.ignoredWakeUps, waker.forget() { wasWoken = true }
+        let hasEndedByClosing = isEndedByClosing
+        closing = outer.closing
+        if hasEndedByClosing { closing.isKnown = true }
         stopFlag.store(outer.stopFlag, ordering: .releasing)
         let outerHasWork = lock.withLock {
             currentState = outer.state

@@ -147,6 +147,10 @@ public final class LoopThread: Sendable {
     ///
     /// What counts as accepted are blocks, in any mode; timers that are not due, and delayed blocks with them, do not
     /// fire any more. A later call does nothing. A stop that comes before the thread has begun to run is not lost.
+    ///
+    /// A handler that runs the loop, nested, gets `RunResult.stopped` from the run that is active, or from the next that
+    /// it begins, at once; once for each handler. A run that it begins after that serves and waits as ever, so a handler
+    /// that waits for an answer still gets it; the thread ends when it returns.
     public func stop() { worker.stop(discarding: false) }
 
     /// Ends the thread after the block that is running now, if any. Blocks that have not begun are dropped: those who
