@@ -222,5 +222,23 @@ extension Scenario {
             s.loop.add(s.timer("near", after: 0), "default")
             s.run("default", s.moment)
         },
+        Scenario("a timer made for a time to come, which has passed when it is added, keeps its grid") { s in
+            let m = s.moment
+            let late = s.timer("late", after: 4 * m, every: 8 * m)
+            let other = s.timer("other", after: 13 * m) { _ in s.loop.stop() }
+            s.loop.spend(6 * m)
+            s.loop.add(late, "default")
+            s.loop.add(other, "default")
+            s.run("default", forever)
+        },
+        Scenario("a timer made for a past time begins its grid when it is made, not when it is added") { s in
+            let m = s.moment
+            let late = s.timer("late", after: -3 * m, every: 8 * m)
+            let other = s.timer("other", after: 9 * m) { _ in s.loop.stop() }
+            s.loop.spend(6 * m)
+            s.loop.add(late, "default")
+            s.loop.add(other, "default")
+            s.run("default", forever)
+        },
     ]
 }

@@ -40,8 +40,7 @@ extension Loop {
             /// None yet: that long after it is added for the first time.
             case delay(Int64)
             /// Asked for before the timer was in a loop. A past time counts as the time of asking, which was at
-            /// `settled` of the machine's clock; in virtual time, as the time of adding, and `turn` tells who was
-            /// first.
+            /// `settled` of the machine's clock, and on a virtual clock at `turn`.
             case asked(Int64, settled: Int64, turn: UInt64)
             /// On the clock of the loop it is, or was, in.
             case at(Int64)
@@ -282,7 +281,7 @@ extension Loop {
                 case .delay(let delay):
                     fireTime = .at(loop.clock.nanoseconds(timeBase).addingSaturating(delay))
                 case .asked(let time, let settled, let asked):
-                    let now = loop.clock.isVirtual ? loop.clock.nanoseconds : settled
+                    let now = loop.clock.nanoseconds(settled: settled, atTurn: asked)
                     if time <= now { turn = asked }
                     fireTime = .at(max(time, now))
                 case .at:

@@ -18,6 +18,14 @@ enum LoopTime: Sendable {
         return nanoseconds
     }
 
+    /// The time of an earlier moment, which on the machine's clock was `settled`.
+    func nanoseconds(settled: Int64, atTurn turn: UInt64) -> Int64 {
+        switch self {
+        case .monotonic: settled
+        case .virtual(let clock): clock.nanoseconds(atTurn: turn)
+        }
+    }
+
     var isVirtual: Bool {
         if case .virtual = self { true } else { false }
     }

@@ -46,7 +46,8 @@ public final class VirtualClock: @unchecked Sendable {
     private let changed = Condition()
 
     // Guarded by `lock`.
-    private var time: Int64
+    private var time: Int64 { didSet { history.record(time) } }
+    private var history: TimeHistory
     /// How far the time may jump: manual clocks raise it step by step.
     private var limit: Int64
     private var holds = 0
@@ -65,11 +66,15 @@ public final class VirtualClock: @unchecked Sendable {
     public init(_ advance: Advance = .automatic, startingAt start: Loop.Instant = Loop.Instant(nanoseconds: 0)) {
         self.advance = advance
         self.time = min(start.nanoseconds, TimerHeap.never - 1)
+        self.history = TimeHistory(startingAt: time)
         self.limit = advance == .automatic ? .max : time
     }
 
     /// The virtual time.
     public var now: Loop.Instant { Loop.Instant(nanoseconds: lock.withLock { time }) }
+
+    /// The virtual time at which a turn was taken.
+    func nanoseconds(atTurn turn: UInt64) -> Int64 { lock.withLock { history.time(atTurn: turn) } }
 
     // MARK: Holding
 

@@ -1,0 +1,32 @@
+/// When a virtual clock was moved, and where to: what the time was when a timer was made that knew of no clock yet.
+struct TimeHistory {
+    private struct Move {
+        let turn: UInt64
+        let time: Int64
+    }
+
+    /// Ascending by turn; the first one tells where the clock began, or what is remembered of earlier moves.
+    private var moves: [Move]
+
+    /// How many moves are remembered at least.
+    static let capacity = 1024
+
+    init(startingAt time: Int64) { moves = [Move(turn: 0, time: time)] }
+
+    mutating func record(_ time: Int64) {
+        guard time != moves.last!.time else { return }
+        if moves.count == 2 * Self.capacity { moves.removeFirst(Self.capacity) }
+        moves.append(Move(turn: Turn.next(), time: time))
+    }
+
+    /// The time at a turn; of one before all that is remembered, the earliest time there is, since nothing was past then.
+    func time(atTurn turn: UInt64) -> Int64 {
+        guard turn >= moves[0].turn else { return .min }
+        var (low, high) = (0, moves.count)
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if moves[middle].turn <= turn { low = middle } else { high = middle }
+        }
+        return moves[low].time
+    }
+}
