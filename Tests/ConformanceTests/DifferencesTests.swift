@@ -153,4 +153,70 @@ import Testing
             s.run("default", s.moment)
         }
     }
+
+    @Test func aWakeUpThatNoWaitServedIsForgottenByTheNextRun() {
+        let pass = ["default beforeTimers", "default beforeSources", "default beforeWaiting", "default afterWaiting"]
+        expect(
+            cf: ["port p", "run in default: handledSource", "default entry"] + pass + pass
+                + ["default exit", "run in default: timedOut"],
+            kit: ["port p", "run in default: handledSource", "default entry"] + pass
+                + ["default exit", "run in default: timedOut"]
+        ) { s in
+            let p = s.port("p")
+            s.loop.add(p, "default")
+            p.send()
+            s.loop.perform(in: ["default"]) { s.loop.wakeUp() }
+            s.run("default", s.moment, returnAfterSourceHandled: true)
+            s.observe("default")
+            s.run("default", s.moment)
+        }
+    }
+
+    @Test func membershipInCommonOutlastsLeavingModeByMode() {
+        expect(
+            cf: ["timer left: false", "timer invalid: false", "source left: true", "source invalid: true"],
+            kit: ["timer left: true", "timer invalid: false", "source left: true", "source invalid: false"]
+        ) { s in
+            for (name, item) in [("timer", s.timer("t", after: 1e5)), ("source", s.source0("s"))] {
+                s.loop.add(item, "common")
+                s.loop.remove(item, "default")
+                s.log("\(name) left: \(s.loop.contains(item, "common"))")
+                item.invalidate()
+                s.log("\(name) invalid: \(s.loop.contains(item, "common"))")
+            }
+        }
+    }
+
+    @Test func aPortReAddedInAnAfterWaitingObserverIsServedAPassLater() {
+        expect(
+            cf: ["pass", "port p", "pass", "run in default: timedOut"],
+            kit: ["pass", "pass", "port p", "pass", "run in default: timedOut"]
+        ) { s in
+            let p = s.port("p")
+            s.loop.add(p, "default")
+            s.loop.add(s.loop.makeObserver(2, repeats: true, order: 0) { _, _ in s.log("pass") }, "default")
+            s.loop.add(
+                s.loop.makeObserver(64, repeats: false, order: 0) { _, _ in
+                    s.loop.remove(p, "default")
+                    s.loop.add(p, "default")
+                }, "default")
+            p.send()
+            s.run("default", s.moment)
+        }
+    }
+
+    @Test func anOuterRunsTimeLimitDoesNotWakeTheInnerRun() {
+        expect(
+            cf: ["pass", "pass", "run in other: timedOut"], kit: ["pass", "run in other: timedOut"]
+        ) { s in
+            for mode in ["default", "other"] { s.loop.add(s.port("p"), mode) }
+            s.loop.add(s.loop.makeObserver(2, repeats: true, order: 0) { _, _ in s.log("pass") }, "other")
+            s.loop.perform(in: ["default"]) {
+                s.run("other", 3 * s.moment)
+                // CFRunLoop's outer run would sleep for ever.
+                s.loop.stop()
+            }
+            _ = s.loop.run("default", seconds: s.moment, returnAfterSourceHandled: false)
+        }
+    }
 }

@@ -42,6 +42,17 @@ import Testing
         #expect(thread.loop.counters == before)
     }
 
+    @Test func reTimingFromAnotherThreadCostsNoPass() throws {
+        let thread = try LoopThread()
+        let timer = Loop.Timer(after: .seconds(3600)) { _ in }
+        try thread.performAndWait { _ = Loop.current.add(timer, in: .common) }
+        spin(until: thread.loop.waker.isAsleep)
+        let before = thread.loop.counters
+        for hours in (1...10).reversed() { timer.nextFireTime = thread.loop.now.advanced(by: .seconds(300 * hours)) }
+        #expect(thread.loop.counters.passes == before.passes)
+        #expect(thread.loop.waker.isAsleep)
+    }
+
     @Test func addingTimersArmsNothingUntilTheLoopSleepsAndThenOnce() throws {
         let thread = try LoopThread()
         try thread.performAndWait {

@@ -36,6 +36,20 @@ import Testing
             ])
     }
 
+    @Test func aSourceInvalidatedIsNowhereWhenItHearsOfIt() {
+        let (loop, _) = Loop.inVirtualTime()
+        let found = Log<Bool>()
+        let box = Box<Loop.Source0>()
+        let source = Loop.Source0(
+            cancel: { loop, _ in for mode in Self.modes { found.add(loop.contains(box.value!, in: mode)) } },
+            perform: {})
+        box.value = source
+        for mode in Self.modes { loop.add(source, in: mode) }
+        source.invalidate()
+        #expect(found.entries == Array(repeating: false, count: 9))
+        box.value = nil
+    }
+
     @Test func soDoesOneInvalidatedInItsOwnCallout() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()

@@ -86,7 +86,7 @@ extension Loop {
         ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
         /// - Throws: `LoopError`: `EBADF` when the descriptor is not open, `EPERM` when it is of a kind that is always ready
         ///   (a regular file, a directory, `/dev/null`), which the kernel does not watch; read or write it directly.
-        ///   `EMFILE` when the process has no descriptor left: it takes one, and another one for a moment.
+        ///   `EMFILE` when the process has no descriptor left: it takes one.
         public convenience init(
             _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             handler: @escaping Handler
