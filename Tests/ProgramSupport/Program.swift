@@ -12,6 +12,11 @@ package struct Program {
         case closed
     }
 
+    /// A program did not end, and was killed. What it had said until then is part of the description.
+    package struct Overdue: Error, CustomStringConvertible {
+        package let description: String
+    }
+
     /// The exit code; -1 when a signal ended it.
     package let status: Int32
     package let output: String
@@ -19,12 +24,14 @@ package struct Program {
 
     /// Runs a program to its end.
     ///
-    /// - Parameter signal: What it is sent once it is under way.
+    /// - Parameters:
+    ///   - signal: What it is sent once it is under way.
+    ///   - redirections: As a shell understands them, such as `>&-`.
     package static func run(
         _ name: String, _ arguments: [String], signal: Int32? = nil, environment: [String: String] = [:],
-        input: Input = .nothing
+        input: Input = .nothing, redirections: String = ""
     ) throws -> Program {
-        try run(name, arguments, environment, input) { process, output in
+        try run(name, arguments, environment, input, redirections) { process, output in
             guard let signal else { return output.readDataToEndOfFile() }
             // It is under way once it has said something.
             let head = output.readData(ofLength: 1)
@@ -37,9 +44,25 @@ package struct Program {
     package static func runAndCloseThePipe(
         _ name: String, _ arguments: [String], input: Input = .nothing
     ) throws -> Program {
-        try run(name, arguments, [:], input) { _, output in
+        try run(name, arguments, [:], input, "") { _, output in
             defer { try? output.close() }
             return output.readData(ofLength: 1)
+        }
+    }
+
+    /// Sends the program a signal once the pipe is full that nobody reads, and reads what is in it after its end.
+    package static func runUnread(
+        _ name: String, _ arguments: [String], signal: Int32, input: Input = .nothing
+    ) throws -> Program {
+        try run(name, arguments, [:], input, "") { process, output in
+            var count: Int32 = 0
+            // A pipe takes 65536 bytes. The program writes in pieces, and ends when it could write no more.
+            while count < 60000, process.isRunning, ioctl(output.fileDescriptor, UInt(FIONREAD), &count) == 0 {
+                sched_yield()
+            }
+            kill(process.processIdentifier, signal)
+            process.waitUntilExit()
+            return output.readDataToEndOfFile()
         }
     }
 
@@ -48,8 +71,8 @@ package struct Program {
     package static func talk(
         _ name: String, _ arguments: [String], _ body: (Conversation) -> Void
     ) throws -> Program {
-        let pipe = Pipe()
-        return try run(name, arguments, [:], .handle(pipe.fileHandleForReading)) { process, output in
+        let pipe = Spawning.makePipe()
+        return try run(name, arguments, [:], .handle(pipe.fileHandleForReading), "") { process, output in
             let conversation = Conversation(process: process, input: pipe, output: output)
             body(conversation)
             conversation.hangUp()
@@ -65,35 +88,48 @@ package struct Program {
 
     private static func run(
         _ name: String, _ arguments: [String], _ environment: [String: String], _ input: Input,
-        reading: (Process, FileHandle) -> Data
+        _ redirections: String, reading: (Process, FileHandle) -> Data
     ) throws -> Program {
         let process = Process()
         process.executableURL = url(of: name)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
+        var redirections = redirections
         switch input {
         case .nothing: break
         case .file(let path): process.standardInput = try FileHandle(forReadingFrom: URL(filePath: path))
         case .handle(let handle): process.standardInput = handle
-        case .closed:
-            process.executableURL = URL(filePath: "/bin/sh")
-            process.arguments = ["-c", "exec \"$0\" \"$@\" <&-", url(of: name).path] + arguments
+        case .closed: redirections += " <&-"
         }
-        let output = Pipe()
+        if !redirections.isEmpty {
+            process.executableURL = URL(filePath: "/bin/sh")
+            process.arguments = ["-c", "exec \"$0\" \"$@\" \(redirections)", url(of: name).path] + arguments
+        }
+        let output = Spawning.makePipe()
         process.standardOutput = output
         // A file, not a pipe: nobody reads it while the other one is read.
         let complaints = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         _ = FileManager.default.createFile(atPath: complaints.path, contents: nil)
         defer { try? FileManager.default.removeItem(at: complaints) }
         process.standardError = try FileHandle(forWritingTo: complaints)
-        try process.run()
+        try Spawning.withLock { try process.run() }
+        let deadline = Deadline { kill(process.processIdentifier, SIGKILL) }
         let text = reading(process, output.fileHandleForReading)
         process.waitUntilExit()
-        return Program(
+        let program = Program(
             status: process.terminationReason == .exit ? process.terminationStatus : -1,
             output: String(decoding: text, as: UTF8.self),
             errors: String(decoding: try FileHandle(forReadingFrom: complaints).readDataToEndOfFile(), as: UTF8.self))
+        guard deadline.isMet() else { throw program.overdue(([name] + arguments).joined(separator: " ")) }
+        return program
+    }
+
+    private func overdue(_ command: String) -> Overdue {
+        Overdue(
+            description: """
+                \(command) did not end within \(Deadline.limit) s and was killed. Its output ended with                 \(output.suffix(500).debugDescription), its errors with \(errors.suffix(500).debugDescription).
+                """)
     }
 
     package var lines: [String] { output.split(separator: "\n").map(String.init) }

@@ -20,8 +20,15 @@ package final class TerminalProgram {
     /// All that the program has drawn so far.
     package private(set) var screen = ""
 
+    /// Kills the program when it passes.
+    private let deadline: Deadline
+    private var hasBeenWaitedFor = false
+
     /// - Parameter name: Of a program that was built beside these tests, or a path.
-    package init(_ name: String, _ arguments: [String], rows: UInt16 = 24, columns: UInt16 = 80) throws {
+    package init(
+        _ name: String, _ arguments: [String], environment: [String: String] = [:], rows: UInt16 = 24,
+        columns: UInt16 = 80
+    ) throws {
         keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         // TIOCSPTLCK and TIOCGPTN: what `unlockpt` and `ptsname` do, which Swift's module of the C library lacks.
         var (lock, number): (Int32, Int32) = (0, 0)
@@ -32,17 +39,26 @@ package final class TerminalProgram {
         terminal = open(file, O_RDWR | O_NOCTTY | O_CLOEXEC)
         var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
         guard ioctl(terminal, UInt(TIOCSWINSZ), &size) == 0 else { throw Failure(call: "ioctl", code: errno) }
-        processIdentifier = try Self.spawn(
-            Program.url(of: name).path, [name] + arguments, on: file)
+        let process = try Self.spawn(
+            Program.url(of: name).path, [name] + arguments, environment, on: file)
+        processIdentifier = process
+        deadline = Deadline { kill(process, SIGKILL) }
     }
 
     deinit {
+        // A test that failed before left the program running.
+        if !hasBeenWaitedFor {
+            kill(processIdentifier, SIGKILL)
+            _ = waitForEnd()
+        }
         close(keyboard)
         close(terminal)
     }
 
     /// The first terminal that the leader of a session opens is the session's.
-    private static func spawn(_ program: String, _ words: [String], on terminal: String) throws -> pid_t {
+    private static func spawn(
+        _ program: String, _ words: [String], _ variables: [String: String], on terminal: String
+    ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -54,10 +70,11 @@ package final class TerminalProgram {
         // POSIX_SPAWN_SETSID, which Swift's module of the C library lacks.
         posix_spawnattr_setflags(&attributes, 0x80)
         let environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
+            .merging(variables) { $1 }
         var process: pid_t = 0
         let code = withStrings(words) { words in
             withStrings(environment.map { "\($0.key)=\($0.value)" }) { variables in
-                posix_spawn(&process, program, &actions, &attributes, words, variables)
+                Spawning.withLock { posix_spawn(&process, program, &actions, &attributes, words, variables) }
             }
         }
         guard code == 0 else { throw Failure(call: "posix_spawn", code: code) }
@@ -105,6 +122,8 @@ package final class TerminalProgram {
         // It must not wait for a screen that nobody looks at.
         while waitpid(processIdentifier, &status, WNOHANG) == 0 { _ = readMore(for: 20) }
         while readMore(for: 0) {}
+        hasBeenWaitedFor = true
+        if !deadline.isMet() { screen += "\n[It did not end within \(Deadline.limit) s and was killed.]" }
         let signal = status & 0x7F
         return signal == 0 ? (status >> 8) & 0xFF : -signal
     }
