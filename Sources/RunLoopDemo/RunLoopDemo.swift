@@ -13,25 +13,27 @@ struct RunLoopDemo {
 
     // Not async: an async main would give the initial thread, and with it `Loop.main`, away.
     static func main() {
+        StandardDescriptors.openMissing()
         ignoreClosedPipes()
-        let code = run(Array(CommandLine.arguments.dropFirst()))
+        let code = run()
         leave(with: Interruption.exitCode ?? code)
     }
 
-    private static func run(_ words: [String]) -> ExitCode {
+    private static func run() -> ExitCode {
+        var page = name
         do {
+            let words = try Arguments.words()
+            if let first = words.first, commands.contains(where: { $0.name == first }) { page += " \(first)" }
             return try dispatch(words)
         } catch let error as UsageError {
-            let named = words.first.flatMap { word in commands.first { $0.name == word } }
-            let page = named.map { "\(name) \($0.name)" } ?? name
-            StandardError.write("\(name): \(error.message) (try '\(page) --help')\n")
+            StandardError.complain("\(error.message) (try '\(page) --help')")
             return .usage
-        } catch let error as InputError {
-            StandardError.write("\(name): \(error)\n")
-            return .noInput
+        } catch let error as MalformedInput {
+            StandardError.complain(error.message)
+            return .malformedInput
         } catch {
-            StandardError.write("\(name): \(error)\n")
-            return .failure
+            StandardError.complain("\(error)")
+            return error is InputError ? .noInput : .failure
         }
     }
 
@@ -41,6 +43,7 @@ struct RunLoopDemo {
             return try run(commands[0], words)
         }
         if first == "help" || Help.isAskedFor(by: first) {
+            if words.count > 2 { throw UsageError("unexpected argument \(words[2].debugDescription)") }
             return try Help.show(for: words.dropFirst().first)
         }
         return try run(command(named: first), Array(words.dropFirst()))

@@ -15,7 +15,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["dance"], ["--loud"], ["trace", "--format"], ["trace", "--format", "xml"], ["trace", "more"],
+        ["dance"], ["--loud"], ["help", "trace", "more"], ["--help", "more"], [""], ["-"], ["--", "trace"],
+        ["trace", "--format"], ["trace", "--format", "xml"], ["trace", "more"],
         ["lines", "--debounce", "soon"], ["lines", "--debounce=-1s"], ["lines", "--debounce", "5"],
         ["lines", "--debounce=1e3s"],
         ["lines", "--debounce", "3601s"], ["lines", "--debounce", "0ms"], ["lines", "--debounce", ""],
@@ -25,6 +26,36 @@ import Testing
         let demo = try Demo.run(arguments)
         #expect(demo.status == 64 && demo.output == "")
         #expect(demo.errors.split(separator: "\n").count == 1)
+    }
+
+    /// Repaired, it would be the name of another file.
+    @Test func anArgumentThatIsNotUTF8IsOneLineAndExitCode64() throws {
+        for words in ["'a\\377b'", "replay '\\377'", "rules --file '/nowhere/\\377'"] {
+            let script = "eval \"set -- $(printf \"$1\")\"; exec \"$0\" \"$@\""
+            let demo = try Program.run("/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path, words])
+            #expect(demo.status == 64 && demo.output == "" && demo.errors.contains("not UTF-8"), "\(demo.errors)")
+            #expect(demo.errors.split(separator: "\n").count == 1)
+        }
+    }
+
+    /// A character that turns the direction of text, one that clears the screen, one that is not seen, a line break.
+    @Test(arguments: ["\u{202E}", "\u{1B}c", "\u{9B}2J", "\u{FEFF}", "\n", "\u{2028}"])
+    func whatIsNotPrintableIsEscapedInMessages(_ text: String) throws {
+        let commands = [
+            ["a\(text)"], ["help", text], ["trace", text], ["trace", "--\(text)"], ["trace", "--format", text],
+            ["lines", "--debounce", text], ["keepalive", "--jobs", text], ["replay", "/nowhere/\(text)"],
+            ["rules", "--file", "/dev/null/\(text)"], ["throttle", "--svg", "/nowhere/\(text)"],
+        ]
+        for command in commands {
+            let demo = try Demo.run(command)
+            #expect(demo.status != 0 && demo.output == "" && demo.errors.hasSuffix("\n"), "\(command)")
+            #expect(!demo.errors.dropLast().contains(text) && demo.errors.contains("\\"), "\(demo.errors)")
+        }
+    }
+
+    @Test func aLongMessageIsCut() throws {
+        let demo = try Demo.run(String(repeating: "x", count: 100_000))
+        #expect(demo.status == 64 && demo.errors.count < 1100 && demo.errors.hasSuffix("…\n"))
     }
 
     @Test func interruptionEndsItCleanly() throws {

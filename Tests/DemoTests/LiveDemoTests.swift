@@ -59,6 +59,26 @@ import Testing
         #expect(demo.screen.contains("3 key presses"))
     }
 
+    @Test func anySizeOfTheTerminalAndAnyChangeOfItAreFine() throws {
+        let demo = try Demo.start(["throttle", "--live"], environment: [:])
+        #expect(demo.waitUntilScreen(holds: "debounce maxWait"))
+        for (rows, columns) in [(1, 1), (2, 300), (0, 40), (500, 0), (24, 80)] as [(UInt16, UInt16)] {
+            demo.resize(rows: rows, columns: columns)
+            demo.clear()
+            // The heading of the next picture.
+            #expect(demo.waitUntilScreen(holds: "Press keys"))
+        }
+        demo.type("xq")
+        #expect(demo.waitForEnd() == 0)
+        expectGivenBack(demo)
+    }
+
+    @Test(arguments: ["dumb", ""]) func aTerminalWithoutEscapeCodesIsNoneForIt(_ name: String) throws {
+        let demo = try Demo.start(["throttle", "--live"], environment: ["TERM": name])
+        #expect(demo.waitForEnd() == 64)
+        #expect(demo.screen.contains("--live needs a terminal") && !demo.screen.contains("\u{1B}"))
+    }
+
     @Test func withoutATerminalItIsAUsageError() throws {
         let demo = try Demo.run("throttle", "--live")
         #expect(demo.status == 64 && demo.output == "")

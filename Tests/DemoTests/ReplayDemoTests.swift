@@ -176,7 +176,7 @@ import Testing
     {
         let demo = try Demo.run(["replay", "-"] + options, input: .closed)
         #expect(demo.status == 66 && demo.output == "")
-        #expect(demo.errors == "RunLoopDemo: standard input is closed\n")
+        #expect(demo.errors == "RunLoopDemo: standard input is closed, or not open for reading\n")
     }
 
     @Test(arguments: [[], ["a", "b"], ["a", "--format", "xml"], ["a", "--seed", "1"]])

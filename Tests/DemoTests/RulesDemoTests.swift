@@ -154,6 +154,34 @@ import Testing
         }
     }
 
+    /// A named pipe that nothing is written to, and what never ends.
+    @Test func whatIsNoRegularFileOrTooLargeIsRefusedAtOnce() throws {
+        try withFile { path in
+            #expect(mkfifo(path, 0o600) == 0)
+            for file in [path, "/dev/zero", "/dev/null"] {
+                let demo = try Demo.run("rules", "--file", file)
+                #expect(demo.status == 66 && demo.output == "")
+                #expect(demo.errors == "RunLoopDemo: cannot read \(file.debugDescription): not a regular file\n")
+            }
+        }
+        try withFile { path in
+            #expect(FileManager.default.createFile(atPath: path, contents: nil) && truncate(path, 1 << 40) == 0)
+            let demo = try Demo.run("rules", "--file", path)
+            #expect(demo.status == 66 && demo.output == "" && demo.errors.contains("larger than 16 MiB"))
+        }
+    }
+
+    @Test func aFileWithoutPermissionIsLeftAlone() throws {
+        try withFile { path in
+            try "{}".write(toFile: path, atomically: false, encoding: .utf8)
+            chmod(path, 0)
+            // To root everything is permitted.
+            guard access(path, R_OK) != 0 else { return }
+            let demo = try Demo.run("rules", "--file", path)
+            #expect(demo.status == 66 && demo.output == "" && demo.errors.contains("Permission denied"))
+        }
+    }
+
     // MARK: Manners
 
     @Test(arguments: [["--file"], ["--file", ""], ["--file="], ["--format", "xml"], ["more"], ["--fast"]])

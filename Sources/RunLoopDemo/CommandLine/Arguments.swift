@@ -56,6 +56,18 @@ struct Arguments {
 
     // MARK: Reading
 
+    /// What was typed. A word that is not UTF-8 is refused: repaired, it would be another file's name.
+    static func words() throws(UsageError) -> [String] {
+        var words: [String] = []
+        for (index, word) in CommandLine.arguments.enumerated().dropFirst() {
+            guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) != nil else {
+                throw UsageError("argument \(index) is not UTF-8: \(word.debugDescription)")
+            }
+            words.append(word)
+        }
+        return words
+    }
+
     private mutating func readOption(
         _ word: String, _ rest: inout ArraySlice<String>, _ options: [Option]
     ) throws(UsageError) {

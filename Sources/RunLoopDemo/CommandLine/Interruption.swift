@@ -18,11 +18,10 @@ enum Interruption {
 
     static var isRequested: Bool { cause != .none }
 
-    /// What the program ends with because of it; nil when there is no cause.
+    /// What the program ends with because of it; nil when that is for the subcommand to say.
     static var exitCode: ExitCode? {
         switch cause {
-        case .none: nil
-        case .readerGone: .success
+        case .none, .readerGone: nil
         case .interrupt: .interrupted
         case .terminate: .terminated
         case .hangUp: .hungUp
@@ -32,16 +31,39 @@ enum Interruption {
 
     private static let firstCause = Atomic<Cause>(.none)
 
-    /// Asks for the end. From any thread, also from a signal handler: so are an atomic word and `Loop.stop()`.
+    /// Asks for the end. From any thread, also from a signal handler: so are an atomic word, `write` and `Loop.stop()`.
     static func request(_ cause: Cause) {
         _ = firstCause.compareExchange(expected: .none, desired: cause, ordering: .sequentiallyConsistent)
+        let failure = errno
+        _ = write(ends.writer, "x", 1)
+        errno = failure
         Loop.main.stop()
     }
 
+    /// Asks for the end when Ctrl-C has come and no handler is called: a signal source has it blocked, and hears of it
+    /// only when its loop runs.
+    static func requestIfPending() {
+        var pending = sigset_t()
+        if sigpending(&pending) == 0, sigismember(&pending, SIGINT) == 1 { request(.interrupt) }
+    }
+
+    /// Readable from the first request on: for waits outside of the main loop. Negative, which `poll` ignores, where
+    /// no pipe can be had.
+    static var descriptor: Int32 { ends.reader }
+
+    private static let ends: (reader: Int32, writer: Int32) = {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return (-1, -1) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        // Full, it has said what there is to say.
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+        return (ends[0], ends[1])
+    }()
+
     /// Turns SIGINT and SIGTERM into requests, and makes the main loop's runs in `modes` heed them.
     static func heed(in modes: [Loop.Mode]) {
-        // Both are made when first used, which must not be in a signal handler.
-        _ = (cause, Loop.main)
+        // All are made when first used, which must not be in a signal handler.
+        _ = (cause, ends, Loop.main)
         handleSignal(SIGINT) { _ in Interruption.request(.interrupt) }
         handleSignal(SIGTERM) { _ in Interruption.request(.terminate) }
         // `stop()` ends one run, the innermost, and none if it comes between two. Later passes see the request here:

@@ -49,8 +49,7 @@ struct ReplayCommand: Command {
         reader.stop()
         if error.value != 0 { throw file.readFailed(error.value) }
         guard let complaint = replay.value.complaint else { return .success }
-        StandardError.write("\(RunLoopDemo.name): \(file.name), \(complaint)\n")
-        return .malformedInput
+        throw MalformedInput(message: "\(file.name), \(complaint)")
     }
 
     private func makeWriter(_ format: OutputFormat) -> any ReplayWriter {

@@ -34,7 +34,7 @@ struct RulesCommand: Command {
                 return try RulesRuns.playBoth(log: log, formatName: format.rawValue)
             }
         } catch let error as RulesFile.NoSnapshot {
-            StandardError.write("\(RunLoopDemo.name): \(error.message)\n")
+            StandardError.complain(error.message)
             return .malformedInput
         }
         return .success

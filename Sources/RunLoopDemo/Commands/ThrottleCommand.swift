@@ -88,7 +88,7 @@ struct ThrottleCommand: Command {
             [usesColour ? TextStyle.bold.applied(to: heading) : heading, ""] + text.lines + [""]
             + TimelineText.legend(timeline.interval)
         StandardOutput.write(lines.joined(separator: "\n") + "\n")
-        if let picture { StandardOutput.write("\nThe picture is in \(picture.debugDescription).\n") }
+        if let picture { StandardOutput.write("\nThe picture is in \(picture.debugDescription.printable).\n") }
     }
 
     private func write(_ picture: String, to file: String) -> ExitCode {
@@ -98,8 +98,7 @@ struct ThrottleCommand: Command {
         }
         let error = writeFile(picture, to: file)
         guard error != 0 else { return .success }
-        StandardError.write(
-            "\(RunLoopDemo.name): cannot write \(file.debugDescription): \(String(cString: strerror(error)))\n")
+        StandardError.complain("cannot write \(file.debugDescription): \(String(cString: strerror(error)))")
         return .failure
     }
 }

@@ -78,13 +78,9 @@ struct LinesWriter: Sendable {
 
     private func styled(_ text: String, _ style: TextStyle) -> String { usesColour ? style.applied(to: text) : text }
 
-    /// Control characters would move the terminal's cursor, or worse.
+    /// Printable, but for tabs, which do no harm.
     private func shown(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            let isControl = scalar.value < 32 && scalar != "\t" || (127..<160).contains(scalar.value)
-            result += isControl ? scalar.escaped(asASCII: true) : String(scalar)
-        }
-        return result
+        text.split(separator: "\t", omittingEmptySubsequences: false).map { String($0).printable }.joined(
+            separator: "\t")
     }
 }

@@ -17,20 +17,21 @@ struct JSONLine {
     /// The object, with the line's end.
     var text: String { "{\(members.joined(separator: ","))}\n" }
 
-    /// JSON wants three things escaped: the quotation mark, the backslash and the control characters.
+    /// JSON wants three things escaped: the quotation mark, the backslash and the control characters. The same is done
+    /// to all that is not printable: people look at JSON, too.
     private func quoted(_ string: String) -> String {
         var result = "\""
         for scalar in string.unicodeScalars {
             switch scalar {
             case "\"", "\\": result += "\\\(scalar)"
-            case "\0"..<" ": result += "\\u" + hexadecimal(scalar.value)
-            default: result.unicodeScalars.append(scalar)
+            case _ where scalar.isPrintable: result.unicodeScalars.append(scalar)
+            default: for unit in UTF16.encode(scalar)! { result += "\\u" + hexadecimal(unit) }
             }
         }
         return result + "\""
     }
 
-    private func hexadecimal(_ value: UInt32) -> String {
+    private func hexadecimal(_ value: UInt16) -> String {
         let digits = String(value, radix: 16)
         return String(repeating: "0", count: 4 - digits.count) + digits
     }

@@ -4,66 +4,66 @@ import Synchronization
 enum StandardOutput {
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// How many columns there are: the terminal's, or 80.
-    static var width: Int { size?.columns ?? 80 }
+    /// How many columns there are: the terminal's, or what the variable COLUMNS says, or 80.
+    static var width: Int {
+        if let size = windowSize, size.ws_col > 0 { return Int(size.ws_col) }
+        guard let columns = environmentVariable("COLUMNS").flatMap({ UInt16($0) }), columns > 0 else { return 80 }
+        return Int(columns)
+    }
 
     /// The terminal's; nil when there is none, or when it does not know.
     static var size: (columns: Int, rows: Int)? {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return nil }
+        guard let size = windowSize, size.ws_col > 0, size.ws_row > 0 else { return nil }
         return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    private static var windowSize: winsize? {
+        var size = winsize()
+        return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 ? size : nil
     }
 
     /// Writes all of `text`. If that cannot be done the program is asked to end, and what is written later is dropped.
     static func write(_ text: String) {
         guard !isLost.load(ordering: .relaxed) else { return }
-        let error = writeAll(text, to: STDOUT_FILENO)
-        if error != 0 { lose(error) }
+        if let failure = writeAll(text, to: STDOUT_FILENO) { lose(failure) }
     }
 
     private static let isLost = Atomic<Bool>(false)
 
-    private static func lose(_ error: Int32) {
+    private static func lose(_ failure: WriteFailure) {
         isLost.store(true, ordering: .relaxed)
-        guard error != EPIPE else { return Interruption.request(.readerGone) }
-        StandardError.write("\(RunLoopDemo.name): cannot write the output: \(String(cString: strerror(error)))\n")
-        Interruption.request(.outputFailed)
+        switch failure {
+        case .interrupted: break
+        case .error(EPIPE): Interruption.request(.readerGone)
+        case .error(let error):
+            let reason = error == EBADF ? "standard output is closed" : String(cString: strerror(error))
+            StandardError.complain("cannot write the output: \(reason)")
+            Interruption.request(.outputFailed)
+        }
     }
 }
 
 enum StandardError {
-    static func write(_ text: String) { _ = writeAll(text, to: STDERR_FILENO) }
+    /// Longer messages are cut: they repeat an input that nobody wants to read there.
+    private static let longestMessage = 1000
+
+    /// Writes a message of one line, with the program's name. What is not printable in it is escaped.
+    static func complain(_ message: String) {
+        let isLong = message.unicodeScalars.count > longestMessage
+        let shown = isLong ? String(message.unicodeScalars.prefix(longestMessage)) + "…" : message
+        _ = writeAll("\(RunLoopDemo.name): \(shown.printable)\n", to: STDERR_FILENO)
+    }
 }
 
 /// Makes a file of `text`, in the place of any that is there. Returns 0, or the errno of what failed.
 func writeFile(_ text: String, to file: String) -> Int32 {
     let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { return errno }
-    let error = writeAll(text, to: descriptor)
-    return close(descriptor) == 0 || error != 0 ? error : errno
-}
-
-/// Returns 0, or the errno of the write that failed.
-private func writeAll(_ text: String, to descriptor: Int32) -> Int32 {
-    var text = text
-    return text.withUTF8 { bytes in
-        var rest = UnsafeRawBufferPointer(bytes)
-        while !rest.isEmpty {
-            let count = write(descriptor, rest.baseAddress, rest.count)
-            if count >= 0 {
-                rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
-            } else if errno == EAGAIN {
-                waitUntilWritable(descriptor)
-            } else if errno != EINTR {
-                return errno
-            }
-        }
-        return 0
+    let failure = writeAll(text, to: descriptor)
+    let closed = close(descriptor) == 0 ? 0 : errno
+    return switch failure {
+    case nil: closed
+    case .interrupted: EINTR
+    case .error(let error): error
     }
-}
-
-/// The terminal may have been made non-blocking by whoever shares it.
-private func waitUntilWritable(_ descriptor: Int32) {
-    var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-    poll(&entry, 1, -1)
 }

@@ -8,8 +8,14 @@ enum TextStyle: String {
     case magenta = "35"
     case cyan = "36"
 
-    /// Whether text written to standard output may have colours: only for people (https://no-color.org).
-    static var isWanted: Bool { StandardOutput.isTerminal && environmentVariable("NO_COLOR") == nil }
+    /// Whether text written to standard output may have colours: only for people, on a terminal that has them, and
+    /// unless NO_COLOR is set (https://no-color.org).
+    static var isWanted: Bool {
+        StandardOutput.isTerminal && terminalUnderstandsEscapes && environmentVariable("NO_COLOR") == nil
+    }
+
+    /// Whether the terminal, if there is one, is one that escape codes can be sent to, as far as TERM says.
+    static var terminalUnderstandsEscapes: Bool { environmentVariable("TERM").map { $0 != "dumb" } ?? false }
 
     func applied(to text: String) -> String {
         text.isEmpty ? text : "\u{1B}[\(rawValue)m\(text)\u{1B}[0m"

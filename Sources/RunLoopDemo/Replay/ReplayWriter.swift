@@ -26,19 +26,19 @@ struct TextReplayWriter: ReplayWriter {
     let width: Int
     let usesColour: Bool
 
-    let beginning = """
-        Each scenario is played on the library's own limiters, in virtual time.
-        7@32 is the argument 7 at 32 ms.
-
-
-        """
+    var beginning: String {
+        let lines = [
+            "Each scenario is played on the library's own limiters, in virtual time.",
+            "7@32 is the argument 7 at 32 ms.",
+        ]
+        return lines.flatMap { $0.wrapped(to: width) }.joined(separator: "\n") + "\n\n"
+    }
 
     func text(of scenario: Scenario, _ invocations: [Rehearsal.Invocation]) -> String {
         var totals = ReplayTotals()
         totals.add(scenario, invocations)
-        let heading = "#\(scenario.id)  \(scenario.policy)"
         return """
-            \(styled(heading, .bold)): \(totals.actionsForCalls)
+            \(heading("#\(scenario.id)  \(scenario.policy): \(totals.actionsForCalls)"))
                 came   \(list(scenario.operations.lazy.map(\.text)))
                 acted  \(list(invocations.lazy.map(\.text)))
 
@@ -48,27 +48,29 @@ struct TextReplayWriter: ReplayWriter {
     func end(_ totals: ReplayTotals) -> String {
         let scenarios = "\(totals.scenarios.grouped) \(totals.scenarios == 1 ? "scenario" : "scenarios")"
         guard totals.scenarios > 0 else { return "No scenario in the input.\n" }
-        return "\n" + styled("\(scenarios): \(totals.counts).", .bold) + "\n"
+        return "\n" + heading("\(scenarios): \(totals.counts).") + "\n"
     }
 
     /// As many as fit into a line.
     private func list(_ events: some Collection<String>) -> String {
         guard !events.isEmpty else { return "-" }
-        // Room for the indentation, and for the count of those that are left out.
-        let room = max(20, width - 11)
+        // Less the indentation. Narrower than this, there would be little to see.
+        let room = max(16, width - 11)
         var line = ""
         for (index, event) in events.enumerated() {
             let rest = events.count - index
             let isLast = rest == 1
             guard line.count + 2 + event.count + (isLast ? 0 : ", and \(rest) more".count) <= room else {
-                return "\(line), and \(rest) more"
+                return index == 0 ? "\(rest) in all" : "\(line), and \(rest) more"
             }
             line += (line.isEmpty ? "" : "  ") + event
         }
         return line
     }
 
-    private func styled(_ text: String, _ style: TextStyle) -> String { usesColour ? style.applied(to: text) : text }
+    private func heading(_ text: String) -> String {
+        text.wrapped(to: width).map { usesColour ? TextStyle.bold.applied(to: $0) : $0 }.joined(separator: "\n")
+    }
 }
 
 extension Scenario {

@@ -52,7 +52,8 @@ final class RulesLog: Sendable {
         let beginning = "\(time) ms".rightAligned(to: 9) + "  "
         // Further lines begin below the first one's text.
         let margin = beginning.count + name.count + 1 + indentation.count
-        let lines = text.wrapped(to: width - margin).joined(separator: "\n" + String(repeating: " ", count: margin))
+        let lines = text.printable.wrapped(to: width - margin).joined(
+            separator: "\n" + String(repeating: " ", count: margin))
         StandardOutput.write("\(beginning)\(label) \(indentation)\(lines)\n")
     }
 

@@ -7,8 +7,7 @@ import Synchronization
 enum RawTerminal {
     /// Whether input and output are a terminal that can do this.
     static var isPossible: Bool {
-        guard isatty(STDIN_FILENO) == 1, StandardOutput.isTerminal else { return false }
-        return environmentVariable("TERM").map { $0 != "dumb" } ?? false
+        isatty(STDIN_FILENO) == 1 && StandardOutput.isTerminal && TextStyle.terminalUnderstandsEscapes
     }
 
     /// Between `enter` and `leave`. What the handlers read below is written before the one and not after.

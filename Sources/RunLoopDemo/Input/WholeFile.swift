@@ -1,0 +1,31 @@
+/// All that is in a regular file, which can be waited for no longer than a disk takes; nil when there is none.
+/// (`Data(contentsOf:)` leaks its buffer when the file is empty.)
+///
+/// - Parameter limit: How many bytes there may be.
+func readFile(_ file: String, limit: Int = 16 << 20) throws(InputError) -> [UInt8]? {
+    let what = "cannot read \(file.debugDescription)"
+    // Non-blocking: a named pipe would be waited for, and no signal ends that.
+    let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    if descriptor < 0, errno == ENOENT { return nil }
+    guard descriptor >= 0 else { throw InputError(what, errno) }
+    defer { close(descriptor) }
+    try checkIsRegular(descriptor, what)
+    var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 16))
+    while true {
+        let count = read(descriptor, &piece, piece.count)
+        if count == 0 { return bytes }
+        if count > 0 { bytes += piece[..<count] }
+        if count < 0, errno != EINTR { throw InputError(what, errno) }
+        if bytes.count > limit { throw InputError("\(what): larger than \(limit >> 20) MiB") }
+    }
+}
+
+private func checkIsRegular(_ descriptor: Int32, _ what: String) throws(InputError) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw InputError(what, errno) }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return
+    case S_IFDIR: throw InputError(what, EISDIR)
+    default: throw InputError("\(what): not a regular file")
+    }
+}

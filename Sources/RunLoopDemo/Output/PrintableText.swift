@@ -1,0 +1,23 @@
+// Text that comes from outside, such as input, arguments and file names, made harmless for a terminal.
+
+extension Unicode.Scalar {
+    /// Whether a terminal shows the character and does nothing else. Control characters move its cursor, or worse;
+    /// bidirectional overrides make text look like other text; line separators and invisible characters hide things.
+    var isPrintable: Bool {
+        if value < 0x7F { return value >= 0x20 }
+        return switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: false
+        // Joiners are parts of words and of emoji.
+        case .format: self == "\u{200C}" || self == "\u{200D}"
+        default: true
+        }
+    }
+}
+
+extension String {
+    /// With every character that is not printable as an escape, such as `\n` or `\u{202E}`.
+    var printable: String {
+        guard !unicodeScalars.allSatisfy(\.isPrintable) else { return self }
+        return unicodeScalars.reduce(into: "") { $0 += $1.isPrintable ? String($1) : $1.escaped(asASCII: true) }
+    }
+}

@@ -1,0 +1,15 @@
+/// Descriptors 0, 1 and 2.
+enum StandardDescriptors {
+    /// Opens those that whoever started the program has closed, so that no descriptor that is made later, such as one
+    /// of a loop's, gets such a number and is taken for the standard output.
+    ///
+    /// To be called before anything makes a descriptor. They are opened for the wrong direction, as GNU's `stdopen`
+    /// does it: reading such an input and writing to such an output fail (EBADF), as with closed ones.
+    static func openMissing() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            // `open` takes the lowest free number, which is this one.
+            let opened = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+            guard opened == descriptor else { leave(with: .failure) }
+        }
+    }
+}
