@@ -29,6 +29,24 @@ import Testing
         #expect(text.status == 0 && text.output.contains("\\u{1B}b") && !text.output.contains("\u{1B}"))
     }
 
+    @Test func whatIsNotPrintableIsEscapedAndNothingElse() throws {
+        let texts = ["\u{202E}gnp.exe", "\u{2066}", "\u{9B}31m", "\u{7F}", "\u{2029}", "\u{FEFF}", "\u{E0041}"]
+        let harmless = "\tä 日本 👩‍👩‍👧 \u{5D0}\u{627} \\"
+        let file = try TemporaryFile((texts + [harmless]).joined(separator: "\n"))
+        for options in [[], ["--debounce", "90s"]] {
+            let text = try Demo.run(["lines"] + options, input: .file(file.path))
+            let json = try Demo.run(["lines", "--format", "json"] + options, input: .file(file.path))
+            for demo in [text, json] {
+                let scalars = demo.output.unicodeScalars
+                #expect(texts.allSatisfy { !scalars.contains($0.unicodeScalars.first!) }, "\(demo.output)")
+            }
+            #expect(text.output.contains("\\u{202E}gnp.exe") && text.output.contains(harmless))
+            #expect(json.output.contains(#""\u202egnp.exe""#) && json.output.contains("ä 日本 👩‍👩‍👧"))
+            let read = json.objects?.flatMap { $0["lines"] as? [String] ?? [$0["text"] as? String ?? ""] }
+            #expect(read?.filter { !$0.isEmpty } == texts + [harmless])
+        }
+    }
+
     @Test(arguments: [[], ["--debounce", "1s"]]) func anEmptyInputEndsAtOnce(_ options: [String]) throws {
         let demo = try Demo.run(["lines", "--format", "json"] + options, input: .file("/dev/null"))
         #expect(demo.status == 0 && demo.errors == "" && demo.objects?.count == 1)
@@ -36,7 +54,9 @@ import Testing
     }
 
     @Test func anInputThatCannotBeReadIsOneLineAndExitCode66() throws {
-        for (input, reason) in [(Program.Input.closed, "is closed"), (.file("/"), "Is a directory")] {
+        for (input, reason) in [
+            (Program.Input.closed, "is closed, or not open for reading"), (.file("/"), "Is a directory"),
+        ] {
             let demo = try Demo.run("lines", "--format", "json", input: input)
             #expect(demo.status == 66 && demo.output == "")
             #expect(demo.errors.contains("standard input") && demo.errors.contains(reason))
@@ -48,6 +68,42 @@ import Testing
         let file = try TemporaryFile(String(repeating: "line\n", count: 100_000))
         let demo = try Demo.runReadingOneLine(["lines"], input: .file(file.path))
         #expect(demo.status == 0 && demo.errors == "")
+    }
+
+    // MARK: Limits
+
+    private static let longestLine = 1 << 20
+
+    @Test func theLongestLineIsTakenAndALongerOneIsNamed() throws {
+        for (length, status) in [(Self.longestLine, 0), (Self.longestLine + 1, 65)] as [(Int, Int32)] {
+            for end in ["", "\n", "\nmore\n"] {
+                let file = try TemporaryFile("first\n" + String(repeating: "x", count: length) + end)
+                let demo = try Demo.run("lines", "--format", "json", input: .file(file.path))
+                #expect(demo.status == status && demo.objects?.first?["text"] as? String == "first")
+                #expect((demo.objects?.count ?? 0 > 2) == (status == 0))
+                guard status != 0 else { continue }
+                #expect(demo.errors == "RunLoopDemo: standard input, line 2: longer than 1048576 bytes (1 MiB)\n")
+            }
+        }
+        #expect(try Demo.run("lines", "--help").output.contains("1048576 bytes"))
+    }
+
+    /// Half a gigabyte of zeros, of which little is read.
+    @Test(arguments: [[], ["--debounce", "90s"]]) func aLineWithoutAnEndTakesNoMemoryWithoutEnd(_ options: [String])
+        throws
+    {
+        let file = try TemporaryFile("first\n")
+        #expect(truncate(file.path, 1 << 29) == 0)
+        let demo = try Demo.run(["lines", "--format", "json"] + options, input: .file(file.path))
+        #expect(demo.status == 65 && demo.lines.count == 1 && demo.output.contains("first"))
+        #expect(demo.errors.contains("standard input, line 2: longer than"))
+    }
+
+    @Test func aBurstThatDoesNotPauseIsReportedWhenItIsLarge() throws {
+        let file = try TemporaryFile(String(repeating: "\n", count: 100_000))
+        let demo = try Demo.run("lines", "--debounce", "90s", "--format", "json", input: .file(file.path))
+        let bursts = (demo.objects ?? []).compactMap { $0["lines"] as? [String] }
+        #expect(demo.status == 0 && bursts.count > 1 && bursts.map(\.count).reduce(0, +) == 100_000)
     }
 
     // MARK: Pipes

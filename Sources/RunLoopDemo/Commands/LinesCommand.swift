@@ -9,13 +9,15 @@ struct LinesCommand: Command {
         terminal has another size) are sources of one loop on the main thread. The end of the input (Ctrl-D) ends it. So
         does Ctrl-C, with exit code 130.
 
-        With '--debounce 200ms' lines that come in a burst are reported together, when there has been none for 200 ms.
+        With '--debounce 200ms' lines that come in a burst are reported together, when there has been none for 200 ms. A
+        burst that grows to 1 MiB is reported at once.
 
         With '--format json' each line is an object: "t" (nanoseconds since the start), "event", and what belongs to it:
         "number" and "text" of a "line"; "number" (of the first) and "lines" of a "burst"; "name" and "sender" of a
         "signal"; "lines" (how many) and "reason" of the "end".
 
-        An input that cannot be read is exit code 66.
+        A line may have 1 MiB (1048576 bytes); a longer one ends it with exit code 65. An input that cannot be read is
+        exit code 66.
         """
     let options: [Option] = [
         .value(

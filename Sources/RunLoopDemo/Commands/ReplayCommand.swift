@@ -21,8 +21,10 @@ struct ReplayCommand: Command {
         With '--format json' each result is an object, for the line above {"id":7,"invocations":[[0,4]]}: at 0 ms the
         action ran with 4.
 
-        A malformed line ends it with exit code 65 and is named on standard error; what is before it has been written.
-        An input that cannot be read is exit code 66.
+        A malformed line, or one longer than 1 MiB (1048576 bytes), ends it with exit code 65 and is named on standard
+        error; what is before it has been written. JSON is read strictly, as RFC 8259 defines it: in UTF-8, without
+        comments or trailing commas, no name twice in an object, and nested at most 100 deep. An input that cannot be
+        read is exit code 66.
         """
     let operands = Operands(usage: "FILE|-", count: 1...1)
     let options: [Option] = [.format]

@@ -1,8 +1,14 @@
-import Foundation
-
 /// Makes lines of chunks of bytes.
 struct LineSplitter {
-    // An array, not `Data`, whose pointers are tagged: the leak checker takes what they refer to for lost.
+    /// A line is longer than `LineSplitter.longestLine`.
+    struct LineTooLong: Error {
+        /// One line.
+        let message = "longer than \(LineSplitter.longestLine) bytes (1 MiB)"
+    }
+
+    /// In bytes, without the line's end. A line has to be held until its end comes, and an input may never have one.
+    static let longestLine = 1 << 20
+
     private var bytes: [UInt8] = []
 
     /// Where the next line begins.
@@ -10,6 +16,9 @@ struct LineSplitter {
 
     /// The first byte that has not been looked at.
     private var searched = 0
+
+    /// Which line, from 1 on, `next()` or `takeRest()` has returned last, or has refused.
+    private(set) var lineNumber = 0
 
     mutating func add(_ chunk: [UInt8]) {
         bytes.removeFirst(start)
@@ -19,29 +28,30 @@ struct LineSplitter {
     }
 
     /// The next complete line, without its end; nil when there is none yet.
-    mutating func next() -> Data? {
-        guard let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
-            searched = bytes.count
-            return nil
+    mutating func next() throws(LineTooLong) -> [UInt8]? {
+        let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
+        searched = end ?? bytes.count
+        guard searched - start <= LineSplitter.longestLine else {
+            lineNumber += 1
+            throw LineTooLong()
         }
+        guard let end else { return nil }
         defer {
             start = end + 1
             searched = start
         }
-        return Data(bytes[start..<end])
-    }
-
-    /// The lines that are complete with `chunk`.
-    mutating func lines(with chunk: [UInt8]) -> [Data] {
-        add(chunk)
-        var lines: [Data] = []
-        while let line = next() { lines.append(line) }
-        return lines
+        lineNumber += 1
+        return Array(bytes[start..<end])
     }
 
     /// What follows the last line's end; nil when there is nothing.
-    mutating func takeRest() -> Data? {
-        defer { self = LineSplitter() }
-        return start < bytes.count ? Data(bytes[start...]) : nil
+    mutating func takeRest() -> [UInt8]? {
+        guard start < bytes.count else { return nil }
+        defer {
+            start = bytes.count
+            searched = start
+        }
+        lineNumber += 1
+        return Array(bytes[start...])
     }
 }

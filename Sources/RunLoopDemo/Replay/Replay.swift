@@ -1,4 +1,3 @@
-import Foundation
 import RunLoopKit
 
 /// Reads scenarios line by line and writes what they lead to, while they come.
@@ -6,9 +5,7 @@ import RunLoopKit
 /// On the main loop's thread. What is written is always whole lines.
 final class Replay {
     private let writer: any ReplayWriter
-    private let decoder = JSONDecoder()
     private var splitter = LineSplitter()
-    private var lineNumber = 0
     private var totals = ReplayTotals()
     private var output = ""
 
@@ -20,7 +17,7 @@ final class Replay {
     /// Whether more is wanted.
     func read(_ bytes: [UInt8]) -> Bool {
         splitter.add(bytes)
-        while complaint == nil, !Interruption.isRequested, let line = splitter.next() { replay(line) }
+        while complaint == nil, !Interruption.isRequested, let line = next() { replay(line) }
         flush()
         return complaint == nil && !Interruption.isRequested
     }
@@ -32,17 +29,27 @@ final class Replay {
         flush()
     }
 
-    private func replay(_ line: Data) {
-        lineNumber += 1
+    private func next() -> [UInt8]? {
+        do throws(LineSplitter.LineTooLong) {
+            return try splitter.next()
+        } catch {
+            complain(error.message)
+            return nil
+        }
+    }
+
+    private func complain(_ message: String) { complaint = "line \(splitter.lineNumber): \(message)" }
+
+    private func replay(_ line: [UInt8]) {
         guard line.contains(where: { !Replay.blanks.contains($0) }) else { return }
         do throws(MalformedLine) {
-            let scenario = try Scenario(line, with: decoder)
+            let scenario = try Scenario(line)
             let invocations = Rehearsal.invocations(of: scenario)
             if totals.scenarios == 0 { output += writer.beginning }
             totals.add(scenario, invocations)
             output += writer.text(of: scenario, invocations)
         } catch {
-            complaint = "line \(lineNumber): \(error.message)"
+            complain(error.message)
         }
         if output.utf8.count > Replay.limit { flush() }
     }

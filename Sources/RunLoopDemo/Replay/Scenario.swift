@@ -1,5 +1,3 @@
-import Foundation
-
 /// A policy, and the events that it is to be rehearsed on: a line of the input. Times are milliseconds.
 struct Scenario {
     enum Kind: String {
@@ -31,77 +29,65 @@ struct Scenario {
     /// Reads a line.
     ///
     /// - Throws: `MalformedLine`, which says what is wrong.
-    init(_ line: Data, with decoder: JSONDecoder) throws(MalformedLine) {
-        let raw: RawScenario
-        do {
-            raw = try decoder.decode(RawScenario.self, from: line)
-        } catch {
-            throw MalformedLine(error, in: line)
-        }
-        guard let kind = Kind(rawValue: raw.kind) else {
-            throw MalformedLine("\"kind\" is \(raw.kind.debugDescription), not \"debounce\" or \"throttle\"")
-        }
-        guard raw.maxWait == nil || kind == .debounce else { throw MalformedLine("\"maxWait\" is for debounce only") }
-        try Scenario.check(raw.wait, "\"wait\"")
-        if let maxWait = raw.maxWait { try Scenario.check(maxWait, "\"maxWait\"") }
-        id = raw.id
-        self.kind = kind
-        wait = raw.wait
+    init(_ line: [UInt8]) throws(MalformedLine) {
+        let raw = JSONPlace(try JSONReader.read(line))
+        id = try raw.member("id").wholeNumber()
+        kind = try Scenario.kind(raw.member("kind"))
+        wait = try Scenario.time(raw.member("wait"))
         // lodash's defaults.
-        leading = raw.leading ?? (kind == .throttle)
-        trailing = raw.trailing ?? true
-        maxWait = raw.maxWait
-        operations = try Scenario.operations(raw.ops)
+        leading = try raw.optional("leading")?.boolean() ?? (kind == .throttle)
+        trailing = try raw.optional("trailing")?.boolean() ?? true
+        let longestWait = try raw.optional("maxWait")
+        if let longestWait, kind == .throttle { throw MalformedLine("\(longestWait.name) is for debounce only") }
+        maxWait = if let longestWait { try Scenario.time(longestWait) } else { nil }
+        operations = try Scenario.operations(raw.member("ops").elements())
     }
 
-    private static func operations(_ raw: [RawScenario.Operation]) throws(MalformedLine) -> [Operation] {
+    private static func kind(_ place: JSONPlace) throws(MalformedLine) -> Kind {
+        let name = try place.string()
+        if let kind = Kind(rawValue: name) { return kind }
+        throw unknown(name, place, "\"debounce\" or \"throttle\"")
+    }
+
+    private static func operations(_ places: [JSONPlace]) throws(MalformedLine) -> [Operation] {
         var operations: [Operation] = []
-        operations.reserveCapacity(raw.count)
-        for (index, operation) in raw.enumerated() {
-            let place = "\"ops\"[\(index)]"
-            try check(operation.t, "\(place).\"t\"")
-            if let previous = operations.last?.time, operation.t < previous {
-                throw MalformedLine("\(place).\"t\" is \(operation.t), earlier than the one before it (\(previous))")
+        operations.reserveCapacity(places.count)
+        for place in places {
+            let timePlace = try place.member("t")
+            let time = try time(timePlace)
+            if let previous = operations.last?.time, time < previous {
+                throw MalformedLine("\(timePlace.name) is \(time), earlier than the one before it (\(previous))")
             }
-            operations.append(Operation(time: operation.t, event: try event(operation, place)))
+            operations.append(Operation(time: time, event: try event(place)))
         }
         return operations
     }
 
-    private static func event(
-        _ operation: RawScenario.Operation, _ place: String
-    ) throws(MalformedLine) -> Operation.Event {
-        switch operation.op {
+    private static func event(_ place: JSONPlace) throws(MalformedLine) -> Operation.Event {
+        let namePlace = try place.member("op")
+        let name = try namePlace.string()
+        switch name {
         case "flush": return .flush
         case "cancel": return .cancel
         case "call":
-            guard let argument = operation.v else { throw MalformedLine("\(place) is a call without \"v\"") }
-            return .call(argument: argument)
-        default:
-            throw MalformedLine(
-                "\(place).\"op\" is \(operation.op.debugDescription), not \"call\", \"flush\" or \"cancel\"")
+            guard let argument = try place.optional("v") else {
+                throw MalformedLine("\(place.name) is a call without \"v\"")
+            }
+            return .call(argument: try argument.wholeNumber())
+        default: throw unknown(name, namePlace, "\"call\", \"flush\" or \"cancel\"")
         }
     }
 
-    private static func check(_ time: Int64, _ name: String) throws(MalformedLine) {
-        if time < 0 { throw MalformedLine("\(name) is \(time), less than zero") }
-        if time > longestTime { throw MalformedLine("\(name) is \(time), more than \(longestTime) ms (31 years)") }
-    }
-}
-
-/// A scenario as it is written.
-private struct RawScenario: Decodable {
-    struct Operation: Decodable {
-        let t: Int64
-        let op: String
-        let v: Int64?
+    private static func unknown(_ name: String, _ place: JSONPlace, _ wanted: String) -> MalformedLine {
+        MalformedLine("\(place.name) is \(name.abbreviated.debugDescription), not \(wanted)")
     }
 
-    let id: Int64
-    let kind: String
-    let wait: Int64
-    let leading: Bool?
-    let trailing: Bool?
-    let maxWait: Int64?
-    let ops: [Operation]
+    private static func time(_ place: JSONPlace) throws(MalformedLine) -> Int64 {
+        let time = try place.wholeNumber()
+        if time < 0 { throw MalformedLine("\(place.name) is \(time), less than zero") }
+        if time > longestTime {
+            throw MalformedLine("\(place.name) is \(time), more than \(longestTime) ms (31 years)")
+        }
+        return time
+    }
 }
