@@ -58,6 +58,24 @@ import Testing
         #expect(demo.status == 64 && demo.errors.count < 1100 && demo.errors.hasSuffix("…\n"))
     }
 
+    /// So few that some cannot be had, wherever that happens.
+    @Test(arguments: Demo.subcommands) func tooFewDescriptorsAreOneLineAndAFailure(_ arguments: [String]) throws {
+        var failures = 0
+        for limit in 4..<24 {
+            let script = "ulimit -n \(limit); exec \"$0\" \"$@\""
+            let demo = try Program.run(
+                "/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path] + arguments,
+                environment: ["SWIFT_BACKTRACE": "enable=no"])
+            // The loader has ended it, or it could not read a file.
+            guard ![127, 66].contains(demo.status) else { continue }
+            #expect([0, 1].contains(demo.status), "\(limit): \(demo.errors)")
+            #expect((demo.status == 1) == demo.errors.contains("Too many open files"), "\(limit): \(demo.errors)")
+            #expect(demo.errors.split(separator: "\n").count == Int(demo.status))
+            failures += Int(demo.status)
+        }
+        #expect(failures > 0)
+    }
+
     @Test func interruptionEndsItCleanly() throws {
         let demo = try Demo.run("trace", "--format", "json", signal: SIGINT)
         #expect(demo.status == 130 && demo.errors == "")

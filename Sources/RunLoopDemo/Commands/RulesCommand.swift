@@ -26,7 +26,7 @@ struct RulesCommand: Command {
         let path = arguments.value(of: "file")
         if path == "" { throw UsageError("--file needs a path") }
         Interruption.heed(in: [.default])
-        let log = RulesLog(isJSON: format == .json)
+        let log = try RulesLog(isJSON: format == .json)
         do {
             if let path {
                 try RulesRuns(log: log, file: RulesFile(path: path)).playOne()

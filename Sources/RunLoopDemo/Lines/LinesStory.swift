@@ -20,6 +20,7 @@ struct LinesStory {
 
     /// - Parameter descriptor: Of standard input.
     func tell(_ descriptor: Int32) throws {
+        try Loop.main.prepare(.default)
         let signals = try [hear(SIGINT, "SIGINT"), hear(SIGWINCH, "SIGWINCH")]
         writer.begin()
         let reader = try InputReader(descriptor, on: .main, handler: handle)

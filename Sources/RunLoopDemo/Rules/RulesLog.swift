@@ -18,9 +18,11 @@ final class RulesLog: Sendable {
     private let width = max(60, StandardOutput.width)
     private let chapter: LoopBound<(name: Chapter, start: Loop.Instant)>
 
-    init(isJSON: Bool) {
+    /// - Throws: `LoopError` when the loop's descriptors cannot be had.
+    init(isJSON: Bool) throws(LoopError) {
         self.isJSON = isJSON
         chapter = LoopBound((.object, loop.now), on: loop)
+        try loop.prepare(.default)
     }
 
     /// Begins a chapter, whose time starts at zero.

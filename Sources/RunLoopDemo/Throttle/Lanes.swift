@@ -36,10 +36,13 @@ struct Lanes {
     func forget(before time: Duration) { timeline.value.forget(before: time) }
 
     /// Calls them at certain times in virtual time, which takes none, and returns what came of it.
-    static func rehearse(_ times: [Duration], interval: Duration) -> Timeline {
+    ///
+    /// - Throws: `LoopError` when the loop's descriptors cannot be had.
+    static func rehearse(_ times: [Duration], interval: Duration) throws(LoopError) -> Timeline {
         let clock = VirtualClock(.manual)
         let loop = Loop(clock: clock)
         defer { loop.end() }
+        try loop.prepare(.default)
         let lanes = Lanes(interval: interval, on: loop)
         for time in times {
             clock.advance(by: time - lanes.now)
