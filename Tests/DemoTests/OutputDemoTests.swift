@@ -53,7 +53,7 @@ import Testing
     // MARK: Interruptions
 
     /// Blocked in `write` it would never hear of the signal.
-    @Test(arguments: [SIGINT, SIGTERM]) func aSignalEndsItWhileNobodyReads(_ signal: Int32) throws {
+    @Test(arguments: [SIGINT, SIGTERM]) func aSignalEndsItWhileThePipeIsFull(_ signal: Int32) throws {
         let lines = try TemporaryFile(String(repeating: "a line of this file\n", count: 20_000))
         let demo = try Demo.runUnread(["lines"], signal: signal, input: .file(lines.path))
         #expect(demo.status == 128 + signal && demo.errors == "")

@@ -50,7 +50,7 @@ package struct Program {
         }
     }
 
-    /// Sends the program a signal once the pipe is full that nobody reads, and reads what is in it after its end.
+    /// Reads nothing until the program has ended; sends it a signal once the pipe is full.
     package static func runUnread(
         _ name: String, _ arguments: [String], signal: Int32, input: Input = .nothing
     ) throws -> Program {

@@ -78,7 +78,7 @@ struct LinesWriter: Sendable {
 
     private func styled(_ text: String, _ style: TextStyle) -> String { usesColour ? style.applied(to: text) : text }
 
-    /// Printable, but for tabs, which do no harm.
+    /// Escaped, except tabs, which do no harm.
     private func shown(_ text: String) -> String {
         text.split(separator: "\t", omittingEmptySubsequences: false).map { String($0).printable }.joined(
             separator: "\t")

@@ -1,9 +1,9 @@
 /// Descriptors 0, 1 and 2.
 enum StandardDescriptors {
-    /// Opens those that whoever started the program has closed, so that no descriptor that is made later, such as one
-    /// of a loop's, gets such a number and is taken for the standard output.
+    /// Opens those that were closed when the program started. A descriptor that is made later, such as a loop's, would
+    /// get the number and be taken for standard output.
     ///
-    /// To be called before anything makes a descriptor. They are opened for the wrong direction, as GNU's `stdopen`
+    /// Must run before anything makes a descriptor. They are opened for the wrong direction, as GNU's `stdopen`
     /// does it: reading such an input and writing to such an output fail (EBADF), as with closed ones.
     static func openMissing() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {

@@ -44,7 +44,7 @@ enum StandardOutput {
 }
 
 enum StandardError {
-    /// Longer messages are cut: they repeat an input that nobody wants to read there.
+    /// In characters. A message repeats input of any length; the rest is cut off.
     private static let longestMessage = 1000
 
     /// Writes a message of one line, with the program's name. What is not printable in it is escaped.
