@@ -2,6 +2,13 @@ import Testing
 
 @testable import RunLoopKit
 
+extension AsyncLimiter {
+    /// Calls the limiter and hands the answer to a function, once, on any thread.
+    func call(_ input: Input, answer: @escaping @Sendable (Result<Output?, any Error>) -> Void) {
+        call(input).outcome.wait(nil, answer)
+    }
+}
+
 /// Limiters whose action is asynchronous: who gets which answer. In virtual time; nobody waits on a pool thread.
 @Suite struct AsyncLimiterTests {
     /// An action whose runs end when the test says so.

@@ -64,7 +64,7 @@ extension Loop {
             fileprivate let subscription: Subscription<Passage>
 
             /// The next one; nil when the task is cancelled or the loop has ended.
-            public mutating func next() async -> Passage? { await subscription.next() }
+            public nonisolated(nonsending) mutating func next() async -> Passage? { await subscription.next() }
 
             /// The next one, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Passage? {

@@ -91,7 +91,7 @@ extension Loop.FileDescriptorSource {
 
             /// What the descriptor is ready for, as soon as it is, never empty; nil when the task is cancelled, the source
             /// is invalid or the loop has ended.
-            public mutating func next() async -> Readiness? { await subscription.next() }
+            public nonisolated(nonsending) mutating func next() async -> Readiness? { await subscription.next() }
 
             /// The same, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Readiness? {

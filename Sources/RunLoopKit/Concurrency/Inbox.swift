@@ -56,23 +56,32 @@ final class Inbox<Element: Sendable>: @unchecked Sendable {
 
     /// The next element; nil at the end, and for a cancelled task.
     ///
+    /// An element that is there is taken, and `ask` called, before the task suspends.
+    ///
     /// - Parameter ask: Called when there is none yet and the task is going to wait.
     nonisolated(nonsending) func next(asking ask: () -> Void) async -> Element? {
-        await withTaskCancellationHandler {
+        if let answer = lock.withLock({ takeAnswer() }) { return answer }
+        // Not with the lock held: the loop may put the element in at once.
+        ask()
+        return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Element?, Never>) in
                 let answer = lock.withLock { () -> Element?? in
-                    precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")
-                    if Task.isCancelled { return .some(nil) }
-                    if let element = elements.takeFirst() { return element }
-                    if isFinished { return .some(nil) }
+                    if let answer = takeAnswer() { return answer }
                     waiter = continuation
                     return nil
                 }
-                // Not with the lock held: the loop may give the answer before this returns.
-                if let answer { continuation.resume(returning: answer) } else { ask() }
+                if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
             finish()
         }
+    }
+
+    /// What there is to return without waiting. The lock is held.
+    private func takeAnswer() -> Element?? {
+        precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")
+        if Task.isCancelled { return .some(nil) }
+        if let element = elements.takeFirst() { return element }
+        return isFinished ? .some(nil) : nil
     }
 }

@@ -52,41 +52,37 @@ public struct LoopClock: Clock {
     /// Suspends the calling task until `deadline`, or a little later while the loop is busy. A deadline that is not in
     /// the future, on a loop that still lives, is no reason to suspend.
     ///
+    /// The timer is in the loop before the task suspends.
+    ///
     /// Cancelling the task wakes it at once and takes the timer out of the loop.
     ///
     /// - Parameter tolerance: How much later it may be: see `Loop.Timer.tolerance`. Nil for none.
     /// - Throws: `CancellationError`; `Loop.Ended` when the loop has ended, or ends before the time has come.
     public nonisolated(nonsending) func sleep(until deadline: Loop.Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
-        let cancellation = Cancellation()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                lieDown(until: deadline, tolerance ?? .zero, cancellation) { continuation.resume(with: $0) }
-            }
-        } onCancel: {
-            cancellation.cancel()
-        }
+        let (promise, takeBack) = startTimer(until: deadline, tolerance ?? .zero)
+        try await promise.value(orTakingBack: takeBack)
     }
 
-    private func lieDown(
-        until deadline: Loop.Instant, _ tolerance: Duration, _ cancellation: Cancellation,
-        _ answer: @escaping (Result<Void, any Error>) -> Void
-    ) {
-        let reply = Reply({}, Loop.Ended(), answer)
+    private func startTimer(
+        until deadline: Loop.Instant, _ tolerance: Duration
+    ) -> (promise: Promise<Void>, takeBack: @Sendable () -> Void) {
+        let promise = Promise<Void>()
+        let reply = Reply({}, Loop.Ended(), promise.fulfil)
         let wake = reply.makeBlock()
-        // Only the timer keeps the reply, and only the loop keeps the timer: so when the loop drops it the sleeper is told.
+        // Only the timer retains the reply, and only the loop the timer: a loop that drops it ends the sleep.
         let timer = Loop.Timer(at: deadline, tolerance: tolerance, timeBase: timeBase) { _ in wake() }
-        cancellation.set { [weak reply, weak timer] in
+        let takeBack: @Sendable () -> Void = { [weak reply, weak timer] in
             guard let reply else { return }
             timer?.invalidate()
             reply.cancel()
         }
-        guard loop.add(timer, in: mode) else { return }
-        // Nobody need wait for a loop that is busy, or does not run, to learn that the time has come already.
-        if deadline <= now {
+        // The time has come already: no need to wait until a loop that is busy, or does not run, finds that out.
+        if loop.add(timer, in: mode), deadline <= now {
             timer.invalidate()
             wake()
         }
+        return (promise, takeBack)
     }
 }
 

@@ -50,7 +50,7 @@ extension Loop.MessagePort {
             fileprivate let subscription: Subscription<Message>
 
             /// The next message; nil when the task is cancelled, the port is invalid or the loop has ended.
-            public mutating func next() async -> Message? { await subscription.next() }
+            public nonisolated(nonsending) mutating func next() async -> Message? { await subscription.next() }
 
             /// The next message, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Message? {

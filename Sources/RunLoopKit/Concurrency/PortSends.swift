@@ -40,7 +40,7 @@ extension Loop.PortSource {
 
             /// How many sends there were since the last call, at least 1; nil when the task is cancelled, the port is
             /// invalid or the loop has ended.
-            public mutating func next() async -> Int? { await subscription.next() }
+            public nonisolated(nonsending) mutating func next() async -> Int? { await subscription.next() }
 
             /// The same, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {

@@ -61,7 +61,7 @@ extension Loop {
             fileprivate let subscription: Subscription<Tick>
 
             /// The next tick; nil when the task is cancelled or the loop has ended.
-            public mutating func next() async -> Tick? { await subscription.next() }
+            public nonisolated(nonsending) mutating func next() async -> Tick? { await subscription.next() }
 
             /// The next tick, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Tick? {

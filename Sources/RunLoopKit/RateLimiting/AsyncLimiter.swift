@@ -16,10 +16,10 @@
 /// loop. An action that never ends never answers.
 ///
 /// **Actions that wait for limiters.** An action may wait for another limiter, in its queue too. It cannot wait for
-/// itself: a call to its own limiter that is queued behind it is answered nil at once. So is one to a limiter whose
-/// running action waits for the caller's, itself or by way of others: of a ring, the call that would close it. What was
-/// called for begins after the running action all the same. The calls of an action are those of its task, of child tasks
-/// and of `Task { }`; a detached task's are not known to be, and who waits for that can wait for ever.
+/// itself: a wait for a call to its own limiter that is queued behind it ends at once, with nil. So does one for a limiter
+/// whose running action waits for the caller's, itself or by way of others: of a ring, the wait that would close it. What
+/// was called for begins after the running action all the same. The waits of an action are those of its task, of child
+/// tasks and of `Task { }`; a detached task's are not known to be, and an action that waits for that can wait for ever.
 ///
 /// Everything may be called from any thread. Dropping the last reference, and the end of the loop, do with pending calls
 /// what `whenReleased` says; an action that runs or is queued then goes on. Peers: p-debounce and p-throttle, whose
@@ -75,34 +75,60 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
 
     /// Calls the limiter and waits for what comes of it.
     ///
-    /// Cancelling the waiting task ends the wait, not the action, which others may wait for.
+    /// The call is made before the task suspends, without leaving the caller's actor: tasks of one actor call the limiter
+    /// in the order in which they run. Cancelling the task ends its wait, not the call: that of a cancelled task is made
+    /// all the same. To call from code that is not asynchronous, or to wait later, use `call(_:)`.
     ///
     /// - Returns: The result of the action that the call led to; nil when it led to none.
-    /// - Throws: What the action throws; `CancellationError` when the waiting task is cancelled.
-    public func run(_ input: Input) async throws -> Output? {
-        let cancellation = Cancellation()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Output?, any Error>) in
-                let call = AsyncCall<Input, Output>(input, waitedForBy: AsyncRun.current.map(AsyncWait.init)) {
-                    continuation.resume(with: $0)
-                }
-                cancellation.set { [weak call] in call?.answer(.failure(CancellationError())) }
-                limiter(call)
-            }
-        } onCancel: {
-            cancellation.cancel()
-        }
+    /// - Throws: What the action throws; `CancellationError` when the task is cancelled before there is an answer.
+    public nonisolated(nonsending) func run(_ input: Input) async throws -> Output? {
+        try await call(input).value
+    }
+
+    /// Calls the limiter and returns what its answer can be waited for with.
+    ///
+    /// ```swift
+    /// func textChanged(to text: String) {
+    ///     let answer = search.call(text)  // in the order of the key strokes
+    ///     Task { if let results = try await answer.value { show(results) } }
+    /// }
+    /// ```
+    ///
+    /// An answer for which no task waits is dropped, errors included.
+    public func call(_ input: Input) -> Answer {
+        let call = AsyncCall<Input, Output>(input)
+        let answer = Answer(outcome: call.outcome)
+        limiter(call)
+        return answer
     }
 
     /// Calls the limiter without waiting; an error of the action is lost.
     ///
     /// - Returns: As for `RateLimiter`.
     @discardableResult
-    public func callAsFunction(_ input: Input) -> Bool { limiter(AsyncCall(input) { _ in }) }
+    public func callAsFunction(_ input: Input) -> Bool { limiter(AsyncCall(input)) }
 
-    /// The same, with the answer handed to a function, once, on any thread.
-    func call(_ input: Input, answer: @escaping @Sendable (Result<Output?, any Error>) -> Void) {
-        limiter(AsyncCall(input, answer))
+    /// What will come of a call. Made by `call(_:)`.
+    ///
+    /// It keeps neither the limiter nor the call alive.
+    public struct Answer: Sendable {
+        let outcome: AsyncOutcome<Output>
+
+        /// The result of the action that the call led to; nil when it led to none.
+        ///
+        /// Any number of tasks may wait, at any time; each gets the same answer. Cancelling one ends its own wait, not the
+        /// call. An answer that is there is returned to a cancelled task too. An action whose wait would close a ring of
+        /// actions that wait for each other gets nil, whatever the call leads to.
+        ///
+        /// - Throws: What the action throws; `CancellationError` when the waiting task is cancelled before there is an
+        ///   answer.
+        public nonisolated(nonsending) var value: Output? {
+            get async throws {
+                let promise = Promise<Output?>()
+                let waiter = outcome.wait(AsyncRun.current.map(AsyncWait.init), promise.fulfil)
+                return try await promise.value { [outcome] in outcome.cancel(waiter) }
+            }
+        }
     }
 
     /// Begins now with what is pending, or queues it, as if its time had come.
@@ -131,34 +157,5 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
     public func invalidate() {
         limiter.invalidate()
         runner.end()
-    }
-}
-
-/// A call whose caller waits. Whoever lets go of it without having answered has answered nil.
-final class AsyncCall<Input: Sendable, Output: Sendable>: @unchecked Sendable {
-    typealias Answer = @Sendable (Result<Output?, any Error>) -> Void
-
-    let input: Input
-    /// Nil unless the caller is part of an action.
-    let wait: AsyncWait?
-    private let lock = Lock()
-    /// Nil once it was given. Guarded by `lock`.
-    private var give: Answer?
-
-    init(_ input: Input, waitedForBy wait: AsyncWait? = nil, _ give: @escaping Answer) {
-        (self.input, self.wait) = (input, wait)
-        self.give = give
-    }
-
-    deinit { answer(.success(nil)) }
-
-    /// The first answer counts.
-    func answer(_ result: Result<Output?, any Error>) {
-        let give = lock.withLock {
-            defer { self.give = nil }
-            return self.give
-        }
-        wait?.end()
-        give?(result)
     }
 }

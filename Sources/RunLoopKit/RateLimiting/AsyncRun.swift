@@ -6,8 +6,8 @@ final class AsyncRun: @unchecked Sendable {
     /// The action that the current task is part of.
     @TaskLocal static var current: AsyncRun?
 
-    /// One for all limiters: a ring can go through several. Taken for what is called from within actions, and at an
-    /// action's end; with a runner's lock held or without.
+    /// One for all limiters: a ring can go through several. Taken for waits of actions, and at an action's end; with the
+    /// locks of a runner and of an outcome held or without.
     private static let lock = Lock()
 
     /// Nil once it has ended. Guarded by `lock`.
@@ -47,7 +47,7 @@ final class AsyncRun: @unchecked Sendable {
     }
 }
 
-/// That an action waits for the answer to a call.
+/// An action's wait for the answer to a call.
 final class AsyncWait: Sendable {
     let run: AsyncRun
     private let hasAnswer = Atomic<Bool>(false)

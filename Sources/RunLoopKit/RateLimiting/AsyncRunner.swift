@@ -1,6 +1,6 @@
 /// Runs the actions of an `AsyncLimiter`, at most one at a time unless one does not heed its cancellation.
 ///
-/// Calls are answered, and let go of, without the lock.
+/// Calls are answered and released without the lock.
 final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable {
     typealias Call = AsyncCall<Input, Output>
 
@@ -26,26 +26,27 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
 
     /// Begins an action for these calls, of which there is one at least, or does with them what the overlap says.
     func start(_ calls: [Call]) {
-        let (replaced, task) = lock.withLock { () -> ([Call], Task<Void, Never>?) in
-            guard action != nil else { return (calls, nil) }
+        typealias Waiter = AsyncOutcome<Output>.Waiter
+        let (replaced, closingRings, task) = lock.withLock { () -> ([Call], [Waiter], Task<Void, Never>?) in
+            guard action != nil else { return (calls, [], nil) }
             guard let previous = running else {
                 begin(calls)
-                return ([], nil)
+                return ([], [], nil)
             }
             switch overlap {
-            case .skipWhileRunning: return (calls, nil)
+            case .skipWhileRunning: return (calls, [], nil)
             case .queueLatest:
                 defer { queued = calls }
                 // What the running action waits for cannot wait for its end.
-                let closingRings = calls.filter { call in call.wait.map { !previous.run.add($0) } ?? false }
-                return (queued + closingRings, nil)
+                return (queued, calls.flatMap { $0.outcome.depend(on: previous.run) }, nil)
             case .cancelPrevious:
                 begin(calls)
-                return (previous.calls, previous.task)
+                return (previous.calls, [], previous.task)
             }
         }
-        // Answered before the task is cancelled, or some would be told of the cancellation.
-        for call in replaced { call.answer(.success(nil)) }
+        // Answered before the task is cancelled, or some would get the cancellation's error.
+        for call in replaced { call.outcome.answer(.success(nil)) }
+        for waiter in closingRings { waiter.answer(.success(nil)) }
         task?.cancel()
     }
 
@@ -67,8 +68,8 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private func begin(_ calls: [Call]) {
         let (action, input) = (action!, calls.last!.input)
         let run = AsyncRun()
-        // It waits for nobody yet: so there is no ring.
-        for wait in calls.compactMap(\.wait) { run.add(wait) }
+        // It does not wait for anything yet: so there is no ring.
+        for call in calls { _ = call.outcome.depend(on: run) }
         running = Running(run: run, calls: calls)
         // It may have ended before the next line, but it cannot say so: that takes the lock.
         running?.task = Task.detached {
@@ -78,9 +79,9 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             } catch {
                 result = .failure(error)
             }
-            // First, since who gets an answer may call at once.
+            // First, since an answered task may call at once.
             run.end()
-            for call in calls { call.answer(result) }
+            for call in calls { call.outcome.answer(result) }
             self.hasEnded(run)
         }
     }

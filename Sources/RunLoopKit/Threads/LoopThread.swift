@@ -131,14 +131,19 @@ public final class LoopThread: Sendable {
 
     /// Runs a block on the thread and suspends until it is done.
     ///
-    /// Cancelling the task before the block has begun takes it back.
+    /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in order
+    /// with what it hands over by `perform(in:_:)`.
+    ///
+    /// Cancelling the task before the block has begun takes it back. A task that is cancelled already hands nothing over.
     ///
     /// - Throws: What the block throws; `Stopped` as `performAndWait(in:_:)` does; `CancellationError`.
     @discardableResult
-    public func run<Value: Sendable>(
+    public nonisolated(nonsending) func run<Value: Sendable>(
         in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        try await Reply.value(of: block, orThrowing: Stopped(thread: name)) { loop.perform(in: mode, $0) }
+        try Task.checkCancellation()
+        let (promise, takeBack) = Reply.enter(block, orThrowing: Stopped(thread: name)) { loop.perform(in: mode, $0) }
+        return try await promise.value(orTakingBack: takeBack)
     }
 
     // MARK: The end

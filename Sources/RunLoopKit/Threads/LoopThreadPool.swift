@@ -119,21 +119,27 @@ public final class LoopThreadPool: Sendable {
 
     /// Runs a block on a worker and suspends until it is done.
     ///
-    /// Cancelling the task before the block has begun takes it back.
+    /// The block is handed over before the task suspends, as by `perform(_:)`.
+    ///
+    /// Cancelling the task before the block has begun takes it back. A task that is cancelled already hands nothing over.
     ///
     /// - Throws: What the block throws; `LoopThread.Stopped` with the pool's name when the block was refused, or
     ///   accepted and then discarded, because the pool has been stopped; `CancellationError`.
     @discardableResult
-    public func run<Value: Sendable>(_ block: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await run(workload.begin(), block)
+    public nonisolated(nonsending) func run<Value: Sendable>(
+        _ block: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try Task.checkCancellation()
+        return try await run(workload.begin(), block)
     }
 
     /// Runs a block on the key's worker and suspends until it is done. Otherwise as `run(_:)`.
     @discardableResult
-    public func run<Value: Sendable>(
+    public nonisolated(nonsending) func run<Value: Sendable>(
         for key: some Hashable, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        try await run(workload.begin(on: worker(for: key)), block)
+        try Task.checkCancellation()
+        return try await run(workload.begin(on: worker(for: key)), block)
     }
 
     /// The loop of the key's worker, the same for equal keys as long as the process lives: for timers and sources that
@@ -153,12 +159,13 @@ public final class LoopThreadPool: Sendable {
         return threads[piece.worker].perform(reply.makeBlock())
     }
 
-    private func run<Value: Sendable>(
+    private nonisolated(nonsending) func run<Value: Sendable>(
         _ piece: Workload.Piece, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        try await Reply.value(
-            of: block, orThrowing: stopped, whenAnswered: { [workload] in workload.finish(piece) },
+        let (promise, takeBack) = Reply.enter(
+            block, orThrowing: stopped, whenAnswered: { [workload] in workload.finish(piece) },
             post: { threads[piece.worker].perform($0) })
+        return try await promise.value(orTakingBack: takeBack)
     }
 
     private var stopped: LoopThread.Stopped { LoopThread.Stopped(thread: name) }
@@ -170,21 +177,15 @@ public final class LoopThreadPool: Sendable {
     // MARK: Waiting
 
     /// Suspends until everything that the pool has accepted so far is finished: has run, was cancelled, or was dropped
-    /// by `stop(discardingPending:)`. What is accepted meanwhile is not waited for. Refuses nothing and stops nothing;
+    /// by `stop(discardingPending:)`. What is accepted after the call is not waited for. Refuses nothing and stops nothing;
     /// may also follow a stop. A stuck worker is waited for.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before that.
-    public func drain() async throws {
-        let cancellation = Cancellation()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let drain = workload.whenFinished { continuation.resume() }
-                cancellation.set { [workload] in
-                    if workload.giveUp(drain: drain) { continuation.resume(throwing: CancellationError()) }
-                }
-            }
-        } onCancel: {
-            cancellation.cancel()
+    public nonisolated(nonsending) func drain() async throws {
+        let promise = Promise<Void>()
+        let drain = workload.whenFinished { promise.fulfil(.success(())) }
+        try await promise.value { [workload] in
+            if workload.giveUp(drain: drain) { promise.fulfil(.failure(CancellationError())) }
         }
     }
 

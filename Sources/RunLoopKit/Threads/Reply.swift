@@ -30,27 +30,22 @@ final class Reply<Value>: @unchecked Sendable {
     /// The block to post. It alone keeps this object alive.
     func makeBlock() -> @Sendable () -> Void { { self.run() } }
 
-    /// Suspends until the work that `post` hands over has its answer. Cancelling the task takes back work that has not
-    /// begun.
+    /// Hands work over with `post`, and returns the promise of its result with what takes back work that has not begun.
     ///
-    /// - Parameter whenAnswered: Called once, before the answer is given.
-    static func value(
-        of work: @escaping @Sendable () throws -> Value, orThrowing dropped: any Error,
+    /// - Parameter whenAnswered: Called once, before the promise is fulfilled.
+    static func enter(
+        _ work: @escaping @Sendable () throws -> Value, orThrowing dropped: any Error,
         whenAnswered: @escaping @Sendable () -> Void = {}, post: (@escaping @Sendable () -> Void) -> Void
-    ) async throws -> Value where Value: Sendable {
-        let cancellation = Cancellation()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
-                let reply = Reply(work, dropped) { (result: Result<Value, any Error>) in
-                    whenAnswered()
-                    continuation.resume(with: result)
-                }
-                cancellation.set { [weak reply] in reply?.cancel() }
-                post(reply.makeBlock())
-            }
-        } onCancel: {
-            cancellation.cancel()
+    ) -> (promise: Promise<Value>, takeBack: @Sendable () -> Void) where Value: Sendable {
+        let promise = Promise<Value>()
+        let reply = Reply(work, dropped) { (result: Result<Value, any Error>) in
+            whenAnswered()
+            promise.fulfil(result)
         }
+        // Only the block retains the reply, so that a block which is dropped gives the answer.
+        let takeBack: @Sendable () -> Void = { [weak reply] in reply?.cancel() }
+        post(reply.makeBlock())
+        return (promise, takeBack)
     }
 
     func cancel() {
@@ -91,28 +86,5 @@ final class Waiter<Value>: @unchecked Sendable {
             return self.result!
         }
         return try result.get()
-    }
-}
-
-/// A cancellation that may come before there is anything to cancel.
-final class Cancellation: @unchecked Sendable {
-    private let lock = Lock()
-    private var isCancelled = false
-    private var action: (@Sendable () -> Void)?
-
-    func set(_ action: @escaping @Sendable () -> Void) {
-        let isLate = lock.withLock {
-            self.action = action
-            return isCancelled
-        }
-        if isLate { action() }
-    }
-
-    func cancel() {
-        let action = lock.withLock {
-            isCancelled = true
-            return self.action
-        }
-        action?()
     }
 }

@@ -1,0 +1,178 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Calls of one actor to one thing are entered in the order in which they are made: each asynchronous function does what
+/// it has to do before its task suspends for the first time.
+@Suite(.timeLimit(.minutes(2))) struct CallOrderTests {
+    /// Calls from tasks of its own, on a thread of its own.
+    private actor Caller {
+        nonisolated let thread: LoopThread
+        nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+
+        init() throws { thread = try LoopThread() }
+
+        /// Begins a call and looks, as soon as its task has suspended or ended, whether it has been entered. Returns the
+        /// task, too.
+        func begin(
+            _ call: nonisolated(nonsending) @escaping @Sendable () async throws -> Void,
+            _ isEntered: @Sendable () -> Bool
+        ) -> (isEntered: Bool, task: Task<Void, any Error>) {
+            let task = Task.immediate {
+                _ = self
+                try await call()
+            }
+            return (isEntered(), task)
+        }
+
+        /// Begins two calls, one after the other.
+        func call(_ calls: [nonisolated(nonsending) @Sendable () async throws -> Void]) -> [Task<Void, any Error>] {
+            calls.map { call in
+                Task {
+                    _ = self
+                    try await call()
+                }
+            }
+        }
+    }
+
+    private func expectEntered(
+        _ call: nonisolated(nonsending) @escaping @Sendable () async throws -> Void,
+        _ isEntered: @escaping @Sendable () -> Bool, at location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let (isEntered, task) = await (try Caller()).begin(call, isEntered)
+        #expect(isEntered, sourceLocation: location)
+        task.cancel()
+        _ = await task.result
+    }
+
+    // MARK: Every asynchronous function
+
+    @Test func aLimiterIsCalledBeforeTheTaskSuspends() async throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let limiter = AsyncLimiter.debounce(interval: .seconds(1), on: thread.loop) { (input: Int) in input }
+        try await expectEntered {
+            _ = try await limiter.run(1)
+        } _: {
+            limiter.isPending
+        }
+    }
+
+    @Test func aThreadHasTheBlockBeforeTheTaskSuspends() async throws {
+        let worker = try LoopThread()
+        try await occupied({ worker.perform($0) }) {
+            try await expectEntered {
+                try await worker.run {}
+            } _: {
+                "\(worker.loop)".contains("1 block posted")
+            }
+        }
+    }
+
+    @Test func aPoolHasTheBlockBeforeTheTaskSuspends() async throws {
+        let pool = try LoopThreadPool(count: 1)
+        try await occupied({ pool.perform($0) }) {
+            try await expectEntered {
+                try await pool.run {}
+            } _: {
+                pool.unfinished == [2]
+            }
+            try await expectEntered {
+                try await pool.run(for: "key") {}
+            } _: {
+                pool.unfinished == [2]
+            }
+        }
+    }
+
+    @Test func aDrainKnowsWhatItWaitsForBeforeTheTaskSuspends() async throws {
+        let pool = try LoopThreadPool(count: 1)
+        let drained = Count()
+        // With nothing to wait for it need not suspend.
+        try await expectEntered {
+            try await pool.drain()
+            drained.up()
+        } _: {
+            drained.value == 1
+        }
+    }
+
+    @Test func aSleeperHasItsTimerBeforeTheTaskSuspends() async throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        try await expectEntered {
+            try await LoopClock(thread.loop).sleep(until: seconds(1))
+        } _: {
+            thread.loop.count(of: "timer") == 1
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func anElementThatIsThereIsTakenWithoutSuspending(_ isIsolated: Bool) async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let taken = Count()
+        let iterator = Box<Loop.Ticks.Iterator>()
+        iterator.value = thread.loop.ticks(every: .zero).makeAsyncIterator()
+        await eventually(thread.loop.count(of: "timer") == 0)
+        try await expectEntered {
+            if isIsolated {
+                _ = await iterator.value!.next(isolation: #isolation)
+            } else {
+                _ = await iterator.value!.next()
+            }
+            taken.up()
+        } _: {
+            taken.value > 0
+        }
+    }
+
+    // MARK: In many rounds
+
+    @Test func aLimiterActsOnTheLastCallOfAnActor() async throws {
+        let clock = VirtualClock(.manual)
+        let (thread, caller, log) = (try LoopThread(clock: clock), try Caller(), Log<String>())
+        let limiter = AsyncLimiter.debounce(interval: .seconds(1), on: thread.loop) { (text: String) in log.add(text) }
+        for round in 1...500 {
+            let ended = Count()
+            let tasks = await caller.call(
+                ["", "loops"].map { text in
+                    {
+                        try await limiter.run(text)
+                        ended.up()
+                    }
+                })
+            while ended.value < 2 {
+                clock.advance(by: .seconds(1))
+                await Task.yield()
+            }
+            for task in tasks { try await task.value }
+            #expect(log.entries.last == "loops", "round \(round)")
+        }
+    }
+
+    @Test func aThreadRunsTheBlocksOfAnActorInOrder() async throws {
+        let (worker, caller, log) = (try LoopThread(), try Caller(), Log<Int>())
+        for round in 0..<500 {
+            let tasks = await caller.call(
+                (0..<2).map { number in { try await worker.run { log.add(2 * round + number) } } })
+            for task in tasks { try await task.value }
+        }
+        let misplaced = zip(log.entries, 0...).filter { $0 != $1 }
+        #expect(log.entries.count == 1000 && misplaced.isEmpty)
+    }
+
+    // MARK: Support
+
+    /// Keeps the thread that runs what `post` posts busy during `body`.
+    private func occupied(
+        _ post: (@escaping @Sendable () -> Void) -> Bool, _ body: () async throws -> Void
+    ) async throws {
+        let (began, end) = (Gate(), Gate())
+        defer { end.open() }
+        _ = post {
+            began.open()
+            end.wait()
+        }
+        await eventually(began.isOpenNow)
+        try await body()
+    }
+}
