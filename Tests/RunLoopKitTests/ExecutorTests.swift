@@ -29,7 +29,13 @@ private actor Homeless {
 
 @concurrent private func isCurrent(_ thread: LoopThread) async -> Bool { thread.isCurrent }
 
-private func touch(_ resident: Resident) { resident.assumeIsolated { $0.add(1) } }
+private func touch(_ resident: Resident, _ call: String) {
+    if call == "assume" {
+        resident.assumeIsolated { $0.add(1) }
+    } else {
+        resident.preconditionIsolated()
+    }
+}
 
 /// Keeps a thread busy until it is let go.
 private final class Occupation: Sendable {
@@ -294,24 +300,18 @@ private final class Occupation: Sendable {
         #expect(await resident.count() == 5)
         // What they captured has the loop.
         for item in [port, source] { item.invalidate() }
-        #expect(loop.isIsolatingCurrentContext() == false)
+        #expect(loop.isIsolatingCurrentContext() == nil)
         #expect(try resident.thread.performAndWait { Loop.current.isIsolatingCurrentContext() } == true)
     }
 
-    @Test func touchingAnActorElsewhereTraps() async {
-        await #expect(processExitsWith: .failure) {
+    @Test(arguments: ["assume", "precondition"])
+    func touchingAnActorElsewhereTrapsAndSaysWhatToDo(_ call: String) async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call] in
             let resident = try Resident()
-            touch(resident)
+            try resident.thread.performAndWait { touch(resident, call) }
+            touch(resident, call)
         }
-    }
-
-    @Test func checkingIsolationElsewhereTrapsAndSaysSo() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let thread = try LoopThread()
-            try thread.performAndWait { Loop.current.checkIsolated() }
-            thread.loop.checkIsolated()
-        }
-        expect(result, says: ["a thread that is not the loop's", "perform(in:_:)"])
+        expect(result, says: ["a thread that is not the loop's", "'await'", "perform(in:_:)"])
     }
 
     // MARK: Lifetime

@@ -220,13 +220,13 @@ private actor Guest {
         loop.end()
     }
 
-    @Test func anActorThatIsElsewhereTraps() async {
+    @Test func anActorThatIsElsewhereTrapsAndSaysWhatToDo() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let household = try Household()
             let other = try LoopThread()
             other.loop.add(Loop.Timer(after: .zero, isolation: household) { _, _ in }, in: .default)
             while true { await Task.yield() }
         }
-        expect(result, says: ["Household"])
+        expect(result, says: ["'isolation:'", "the actor's own loop"])
     }
 }

@@ -46,20 +46,21 @@ extension Loop: SerialExecutor {
     /// The loop as Swift refers to it, without retaining it: for an actor's `unownedExecutor`.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    /// Whether the caller is where the loop's jobs run: on its own thread, in whatever handler, or, once the loop has
-    /// ended, in a job on the thread of last resort. Never nil. This is what lets `assumeIsolated` work in a timer's
-    /// handler.
+    /// True where the loop's jobs run: on its own thread, in whatever handler, or, once the loop has ended, in a job on the
+    /// thread of last resort. This is what lets `assumeIsolated` work in a timer's handler. Nil everywhere else: Swift then
+    /// calls `checkIsolated()`, whose message says what to do; an answer of false would end the program without it.
     public func isIsolatingCurrentContext() -> Bool? {
         if ThreadLoops.current.standsInFor === self { return true }
-        return isOnOwnThread && !jobs.hasLostItsThread
+        return isOnOwnThread && !jobs.hasLostItsThread ? true : nil
     }
 
-    /// Traps, and says so, when `isIsolatingCurrentContext()` is false. Called by Swift for `assumeIsolated` and
-    /// `preconditionIsolated`.
+    /// Traps with a message unless `isIsolatingCurrentContext()` is true. Called by Swift for `assumeIsolated`,
+    /// `preconditionIsolated` and `assertIsolated`.
     public func checkIsolated() {
         guard isIsolatingCurrentContext() != true else { return }
         fatalError(
-            "RunLoopKit: code that belongs to an actor on a loop was called on a thread that is not the loop's. Call it with 'await', or "
-                + "hand it over with Loop.perform(in:_:).")
+            "RunLoopKit: code of an actor that lives on a loop was entered without 'await' on a thread that is not the loop's: by "
+                + "assumeIsolated or preconditionIsolated, or by an item made with 'isolation:' that is in another loop. Call it "
+                + "with 'await', or hand it over with Loop.perform(in:_:); add such items to the actor's own loop.")
     }
 }
