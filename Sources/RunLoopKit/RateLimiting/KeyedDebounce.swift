@@ -29,7 +29,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     ) {
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait.asMaxWait), interval, edges, loop, modes, whenReleased)
-        super.init(KeyedLimiter(settings, keepsAll: false) { action($0.key, $0.inputs.last) })
+        super.init(KeyedLimiter(settings, keepsAll: false) { action($0, $1.last) })
     }
 
     /// Makes a debounce that combines the inputs of a key's burst, so that nothing is lost. They are kept until the action,
@@ -48,7 +48,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     ) {
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait.asMaxWait), interval, edges, loop, modes, whenReleased)
-        super.init(KeyedLimiter(settings, keepsAll: true) { action($0.key, $0.inputs.merged(combine)) })
+        super.init(KeyedLimiter(settings, keepsAll: true) { action($0, $1.merged(combine)) })
     }
 
     /// Makes a debounce whose action gets all inputs of a key since its last action, in the order of the calls.
@@ -64,7 +64,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     ) -> KeyedDebounce {
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait.asMaxWait), interval, edges, loop, modes, whenReleased)
-        return KeyedDebounce(KeyedLimiter(settings, keepsAll: true) { action($0.key, $0.inputs.all) })
+        return KeyedDebounce(KeyedLimiter(settings, keepsAll: true) { action($0, $1.all) })
     }
 
     private override init(_ core: KeyedLimiter<Key, Input>) { super.init(core) }

@@ -3,25 +3,31 @@
 /// A key is remembered until its state does the same as a new one would (`RateLimitState.quietTime`). The queue says
 /// when to look at which key again, for its timer or to forget it.
 final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore, @unchecked Sendable {
-    typealias Delivery = (key: Key, inputs: InputBatch<Input>)
-
-    private struct Entry {
-        var state: RateLimitState
+    /// A key that is remembered. In the queue whenever the lock is not held.
+    private final class Entry: QueuedKey {
+        let key: Key
         var pending = PendingInputs<Input>()
-        /// The time of its place in the queue that counts; others are left over.
-        var queued: Int64?
+
+        init(_ key: Key, _ state: RateLimitState) {
+            self.key = key
+            super.init(state)
+        }
+
+        deinit { pending.destroy() }
     }
 
     private let keepsAll: Bool
 
     // Guarded by the lock.
-    private var action: (@Sendable (Delivery) -> Void)?
+    private var action: (@Sendable (Key, InputBatch<Input>) -> Void)?
     /// The state that a key begins with.
     private var fresh: RateLimitState
     private var entries: [Key: Entry] = [:]
-    private var queue = KeyQueue<Key>()
+    private var queue = KeyQueue()
 
-    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (Delivery) -> Void) {
+    init(
+        _ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (Key, InputBatch<Input>) -> Void
+    ) {
         fresh = settings.state
         self.keepsAll = keepsAll
         self.action = action
@@ -36,48 +42,71 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
             defer { lock.unlock() }
             return isOpen
         }
-        var replaced: Input?
-        let batch = change(key) { entry in
-            let step = entry.state.call(at: now)
-            guard step.acts || entry.state.isPending else { return nil }
-            replaced = entry.pending.add(input, keepingAll: keepsAll)
-            return step.acts ? entry.pending.takeAll() : nil
+        let now = now
+        let entry = entry(for: key)
+        entry.state.changeInterval(to: fresh.interval)
+        let step = entry.state.call(at: now)
+        guard step.changesNothing else { return finish(step, of: entry, with: input, at: now) }
+        // All that follows is what most calls do: those inside a burst.
+        guard entry.state.isPending else {
+            lock.unlock()
+            return true
         }
-        let result = carryOutAndUnlock(deliveries(key, batch))
+        if !entry.pending.isEmpty, !keepsAll {
+            let replaced = entry.pending.replaceLast(with: input)
+            lock.unlock()
+            _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
+            return true
+        }
+        return finish(step, of: entry, with: input, at: now)
+    }
+
+    /// The rest of a call that does not just replace the input before it.
+    @inline(never)
+    private func finish(_ step: RateLimitState.Step, of entry: Entry, with input: Input, at now: Int64) -> Bool {
+        var replaced: Input?
+        if step.acts || entry.state.isPending {
+            if entry.pending.isEmpty || keepsAll {
+                entry.pending.append(input)
+            } else {
+                replaced = entry.pending.replaceLast(with: input)
+            }
+        }
+        let action = step.acts ? makeAction(entry) : nil
+        queueAgain(entry, at: now)
+        let result = carryOutAndUnlock(action.map { [$0] } ?? [], at: now)
         withExtendedLifetime(replaced) {}
         return result
     }
 
     func flush(_ key: Key) -> Bool {
         lock.lock()
-        let flushed = deliveries(key, takeFlushed(key))
-        return carryOutAndUnlock(flushed) && !flushed.isEmpty
+        guard isOpen, let entry = entries[key] else {
+            lock.unlock()
+            return false
+        }
+        let now = now
+        let action = flush(entry, at: now)
+        return carryOutAndUnlock(action.map { [$0] } ?? [], at: now) && action != nil
     }
 
     func flushAll() -> Bool {
         lock.lock()
-        let flushed = takeAllFlushed()
-        return carryOutAndUnlock(flushed) && !flushed.isEmpty
+        let actions = takePending()
+        return carryOutAndUnlock(actions, at: now) && !actions.isEmpty
     }
 
     func cancel(_ key: Key) {
         lock.lock()
-        var dropped: InputBatch<Input>?
-        if isOpen, entries[key] != nil {
-            _ = change(key) { entry in
-                _ = entry.state.cancel()
-                dropped = entry.pending.takeAll()
-                return nil
-            }
-        }
-        _ = carryOutAndUnlock([])
-        withExtendedLifetime(dropped) {}
+        let forgotten = entries[key].map(forget)
+        _ = carryOutAndUnlock([], at: now)
+        withExtendedLifetime(forgotten) {}
     }
 
     func cancelAll() {
         lock.lock()
         let dropped = forgetKeys()
-        _ = carryOutAndUnlock([])
+        _ = carryOutAndUnlock([], at: now)
         withExtendedLifetime(dropped) {}
     }
 
@@ -92,14 +121,20 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
 
     // MARK: LimiterCore
 
-    /// Serves what is in the queue now, and no more: an action may add what is due at once. One key after the other,
-    /// since an action may also cancel what is due.
+    /// Serves what is in the queue now, and no more, since an action may add what is due at once; and of that one portion:
+    /// the timer fires again for the rest, in the loop's next pass. One key after the other, since an action may also
+    /// cancel what is due.
     override func timerFired() {
-        for _ in 0..<lock.withLock({ queue.count }) where !serveFirst() { break }
-        lock.withLock { setTimerToFirst() }
+        let count = min(lock.withLock { queue.count }, LimiterCore.actionsPerPortion)
+        for _ in 0..<count where !serveFirst() { break }
+        lock.withLock { setTimerToFirst(at: now) }
     }
 
-    override func takePending() -> [Action] { takeAllFlushed().map(makeAction) }
+    override func takePending() -> [Action] {
+        guard isOpen else { return [] }
+        let now = now
+        return entries.values.compactMap { $0.state.isPending ? flush($0, at: now) : nil }
+    }
 
     override func forgetAll() -> Any? {
         defer { action = nil }
@@ -110,61 +145,59 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
     private func serveFirst() -> Bool {
         lock.lock()
         let now = now
-        guard isOpen, let first = queue.first, first.time <= now else {
+        guard isOpen, let first = queue.firstDue(at: now) else {
             lock.unlock()
             return false
         }
-        queue.removeFirst()
-        var forgotten: (key: Key, value: Entry)?
-        var batch: InputBatch<Input>?
-        if let entry = entries[first.key], entry.queued == first.time {
-            entries[first.key]!.queued = nil
-            batch = change(first.key) { entry in
-                entry.state.timerFired(at: now).acts ? entry.pending.takeAll() : nil
-            }
-            if entries[first.key]!.queued == nil { forgotten = forget(first.key) }
-        }
+        let entry = unsafeDowncast(first, to: Entry.self)
+        queue.remove(entry)
+        entry.state.changeInterval(to: fresh.interval)
+        let acts = entry.state.timerFired(at: now).acts
+        let inputs = acts ? entry.pending.takeAll() : nil
+        queueAgain(entry, at: now)
+        let forgotten = entry.place == nil ? forget(entry) : nil
         // The timer too: the action may run the loop, nested, and there the other keys want to be served.
-        _ = carryOutAndUnlock(deliveries(first.key, batch))
-        withExtendedLifetime((first, forgotten)) {}
+        setTimerToFirst(at: now)
+        guard let inputs else {
+            lock.unlock()
+            withExtendedLifetime(forgotten) {}
+            return true
+        }
+        actAndUnlock { [action = action!, key = entry.key] in action(key, inputs) }
+        withExtendedLifetime((entry, forgotten)) {}
         return true
     }
 
     // MARK: With the lock held
 
-    /// Changes a key's entry, made if there is none, and sees to it that the key is looked at in time.
-    private func change(_ key: Key, _ body: (inout Entry) -> InputBatch<Input>?) -> InputBatch<Input>? {
-        var place: Int64?
-        let batch = { (entry: inout Entry) -> InputBatch<Input>? in
-            entry.state.changeInterval(to: fresh.interval)
-            let batch = body(&entry)
-            // With nothing ahead of it the key is only to be forgotten: at its place in the queue, or by who took it
-            // out there.
-            let time = entry.state.timer ?? entry.state.quietTime!
-            if entry.queued.map({ time < $0 }) ?? true, entry.state.timer != nil || time > now {
-                entry.queued = time
-                place = time
-            }
-            return batch
-        }(&entries[key, default: Entry(state: fresh)])
-        if let place { queue.add(key, at: place) }
-        return batch
+    private func entry(for key: Key) -> Entry {
+        if let entry = entries[key] { return entry }
+        let entry = Entry(key, fresh)
+        entries[key] = entry
+        return entry
     }
 
-    private func takeFlushed(_ key: Key) -> InputBatch<Input>? {
-        guard isOpen, entries[key] != nil else { return nil }
-        return change(key) { entry in
-            entry.state.flush(at: now).acts ? entry.pending.takeAll() : nil
-        }
+    /// Has the limiter look at a key in time, after its state has changed.
+    private func queueAgain(_ entry: Entry, at now: Int64) {
+        // With nothing ahead of it the key is only to be forgotten: at its place in the queue, or by the caller who took it
+        // out.
+        let time = entry.state.timer ?? entry.state.quietTime!
+        // A later time is found out when the earlier one has come: so a call inside a burst does not touch the queue.
+        if let queued = queue.time(of: entry), queued <= time { return }
+        if entry.state.timer != nil || time > now { queue.put(entry, at: time) }
     }
 
-    private func takeAllFlushed() -> [Delivery] {
-        let pending = entries.filter { $0.value.state.isPending }.keys
-        return pending.flatMap { deliveries($0, takeFlushed($0)) }
+    private func flush(_ entry: Entry, at now: Int64) -> Action? {
+        entry.state.changeInterval(to: fresh.interval)
+        let action = entry.state.flush(at: now).acts ? makeAction(entry) : nil
+        queueAgain(entry, at: now)
+        return action
     }
 
-    private func forget(_ key: Key) -> (key: Key, value: Entry)? {
-        let forgotten = entries.index(forKey: key).map { entries.remove(at: $0) }
+    /// Returns what is to be released without the lock.
+    private func forget(_ entry: Entry) -> (key: Key, value: Entry)? {
+        queue.remove(entry)
+        let forgotten = entries.index(forKey: entry.key).map { entries.remove(at: $0) }
         // A dictionary keeps the size that it once had.
         if entries.capacity > 64, entries.count < entries.capacity / 8 {
             entries = Dictionary(uniqueKeysWithValues: entries.map { $0 })
@@ -172,31 +205,35 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
         return forgotten
     }
 
-    /// Returns what is to be let go of without the lock.
-    private func forgetKeys() -> ([Key: Entry], KeyQueue<Key>) {
+    /// Returns what is to be released without the lock.
+    private func forgetKeys() -> [Key: Entry] {
         defer {
             entries = [:]
             queue = KeyQueue()
         }
-        return (entries, queue)
+        return entries
     }
 
     /// Returns false when the loop refuses an action.
-    private func carryOutAndUnlock(_ deliveries: [Delivery]) -> Bool {
-        setTimerToFirst()
-        let acceptance = lineUp(deliveries.map(makeAction))
+    private func carryOutAndUnlock(_ actions: [Action], at now: Int64) -> Bool {
+        setTimerToFirst(at: now)
+        let acceptance = lineUp(actions)
         lock.unlock()
-        withExtendedLifetime(deliveries) {}
         act(on: acceptance)
         return acceptance.isAccepted
     }
 
-    private func setTimerToFirst() { if isOpen { setTimer(to: queue.first?.time) } }
-
-    private func makeAction(_ delivery: Delivery) -> Action {
-        let action = action!
-        return { action(delivery) }
+    private func setTimerToFirst(at now: Int64) {
+        guard isOpen else { return }
+        let first = queue.firstTime
+        // Of what is due the timer need not know which comes first: it is not moved for every key of a portion.
+        if let first, first <= now, isTimerDue(at: now) { return }
+        setTimer(to: first)
     }
 
-    private func deliveries(_ key: Key, _ batch: InputBatch<Input>?) -> [Delivery] { batch.map { [(key, $0)] } ?? [] }
+    /// An action for what is pending, of which there is some.
+    private func makeAction(_ entry: Entry) -> Action {
+        let (action, key, inputs) = (action!, entry.key, entry.pending.takeAll())
+        return { action(key, inputs) }
+    }
 }

@@ -3,6 +3,10 @@
 /// Make one of these two. It does for each key what a limiter of the key's own would do. A key costs memory only until
 /// a new one would do the same: then it is forgotten. All keys share one timer, which has an event for each key's end.
 ///
+/// **Many keys at once.** Of keys that are due together the loop's thread serves 64, and then makes a pass before it goes
+/// on, so that timers, sources and blocks get their turn. A call for a key that is due and has not been served yet finds
+/// its burst going on, as with any timer that is late.
+///
 /// Threads and lifetime are those of `RateLimiter`. Keys are compared with a lock held: their `==` and `hash(into:)` must
 /// not call the limiter.
 public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked Sendable {
@@ -29,13 +33,15 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: @unche
     @discardableResult
     public final func flush(_ key: Key) -> Bool { core.flush(key) }
 
-    /// Acts now on everything that is pending, the keys in no particular order. From any thread.
+    /// Acts now on everything that is pending, the keys in no particular order. From any thread: what is handed over to the
+    /// loop's thread is acted on there in portions of 64, between which others get their turn; on that thread itself all of
+    /// it has been acted on when this returns.
     ///
     /// - Returns: Whether there was something pending, and the loop took all of it.
     @discardableResult
     public final func flushAll() -> Bool { core.flushAll() }
 
-    /// Forgets what is pending for a key, and the key's past. From any thread.
+    /// Forgets what is pending for a key, and the key's past: the key is not remembered any more. From any thread.
     public final func cancel(_ key: Key) { core.cancel(key) }
 
     /// Forgets all keys and what is pending for them. From any thread.

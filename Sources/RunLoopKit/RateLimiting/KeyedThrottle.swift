@@ -26,7 +26,7 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
-        super.init(KeyedLimiter(settings, keepsAll: false) { action($0.key, $0.inputs.last) })
+        super.init(KeyedLimiter(settings, keepsAll: false) { action($0, $1.last) })
     }
 
     /// Makes a throttle that combines the inputs of a key's burst, so that nothing is lost. They are kept until the action,
@@ -44,7 +44,7 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
-        super.init(KeyedLimiter(settings, keepsAll: true) { action($0.key, $0.inputs.merged(combine)) })
+        super.init(KeyedLimiter(settings, keepsAll: true) { action($0, $1.merged(combine)) })
     }
 
     /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
@@ -59,7 +59,7 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
         action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
     ) -> KeyedThrottle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
-        return KeyedThrottle(KeyedLimiter(settings, keepsAll: true) { action($0.key, $0.inputs.all) })
+        return KeyedThrottle(KeyedLimiter(settings, keepsAll: true) { action($0, $1.all) })
     }
 
     private override init(_ core: KeyedLimiter<Key, Input>) { super.init(core) }

@@ -9,6 +9,10 @@
 class LimiterCore: @unchecked Sendable {
     typealias Action = @Sendable () -> Void
 
+    /// How many actions that fell due together, or were handed over together, the loop's thread does at most before others
+    /// get their turn. As many as the messages of a port that one pass handles.
+    static let actionsPerPortion = 64
+
     final let lock = Lock()
     private let loop: Loop
     private let modes: Set<Loop.Mode>
@@ -49,7 +53,10 @@ class LimiterCore: @unchecked Sendable {
     /// Read with the lock held, or the times of two threads could come in the wrong order.
     final var now: Int64 { loop.now.nanoseconds }
 
-    /// Sees to it that the timer runs until this time, or not at all. The lock is held.
+    /// Whether the timer runs, and its time has come. The lock is held.
+    final func isTimerDue(at now: Int64) -> Bool { timerTime.map { $0 <= now } ?? false }
+
+    /// Has the timer run until this time, or not at all. The lock is held.
     final func setTimer(to time: Int64?) {
         guard time != timerTime else { return }
         timerTime = time
@@ -96,18 +103,42 @@ class LimiterCore: @unchecked Sendable {
             for action in actions { linedUp.append(action) }
             return Acceptance(isAccepted: true, toActOnHere: linedUp.count)
         }
-        var isAccepted = true
-        for action in actions {
-            // The block need not find its own action: the loop's thread may have been faster.
-            if loop.perform(in: modes, { self.actOnFirst() }) {
-                linedUp.append(action)
-            } else if whenReleased == .flush, isOpen, !modes.isEmpty {
-                leftForTheEnd.append(action)
-            } else {
-                isAccepted = false
-            }
+        // One block for each action that is handed over by itself, so that it keeps its place among other blocks. It need
+        // not find its own action: the loop's thread may have been faster.
+        let isAccepted =
+            actions.count == 1
+            ? loop.perform(in: modes) { self.actOnFirst() } : loop.perform(in: modes) { self.actOnPortion() }
+        if isAccepted {
+            for action in actions { linedUp.append(action) }
+        } else if whenReleased == .flush, isOpen, !modes.isEmpty {
+            leftForTheEnd += actions
+            return Acceptance(isAccepted: true, toActOnHere: 0)
         }
         return Acceptance(isAccepted: isAccepted, toActOnHere: 0)
+    }
+
+    /// Acts on the loop's thread, in one of the modes: after what is lined up, and at once if nothing is. The lock is held,
+    /// and not any more when this returns.
+    final func actAndUnlock(_ action: @escaping Action) {
+        guard !linedUp.isEmpty else {
+            lock.unlock()
+            return action()
+        }
+        linedUp.append(action)
+        let acceptance = Acceptance(isAccepted: true, toActOnHere: linedUp.count)
+        lock.unlock()
+        act(on: acceptance)
+    }
+
+    /// A block of the loop that acts on one portion of what is lined up, and leaves the rest to another one.
+    private func actOnPortion() {
+        let count = lock.withLock { linedUp.count }
+        // Posted before the first action, which may run the loop, nested. A stopping loop refuses it, but has accepted the
+        // actions: then this is the last chance.
+        let isPortion = count > LimiterCore.actionsPerPortion && loop.perform(in: modes) { self.actOnPortion() }
+        for _ in 0..<(isPortion ? LimiterCore.actionsPerPortion : count) {
+            guard !loop.discardsBlocks.load(ordering: .relaxed), actOnFirst() else { break }
+        }
     }
 
     /// Acts if that is to be done by the caller, who is on the loop's thread then. Called without the lock.

@@ -1,0 +1,232 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Many keys at once: others get their turn between portions, and a key that is cancelled is forgotten at once.
+@Suite(.timeLimit(.minutes(2))) struct RateLimitingPortionTests {
+    /// How many actions there had been when something else happened.
+    private struct Turn: Hashable {
+        let what: String
+        let actions: Int
+    }
+
+    // MARK: Due together
+
+    @Test func othersGetTheirTurnBetweenPortionsOfKeysThatAreDueTogether() throws {
+        try onThreadOfItsOwn {
+            let (loop, clock) = Loop.inVirtualTime(.manual)
+            let (actions, turns) = (Count(), Log<Turn>())
+            let note: @Sendable (String) -> Void = { turns.add(Turn(what: $0, actions: actions.value)) }
+            let source = Loop.Source0 { note("source") }
+            let port = try Loop.PortSource { _ in note("port") }
+            for item in [source, port] { loop.add(item, in: .default) }
+            let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { key, _ in
+                if actions.up() == 1 {
+                    loop.perform { note("block") }
+                    loop.add(Loop.Timer(after: .zero) { _ in note("new timer") }, in: .default)
+                    source.signal()
+                    port.send()
+                }
+            }
+            for key in 0..<1_000 { limiter(0, for: key) }
+            loop.add(Loop.Timer(at: seconds(1)) { _ in note("timer") }, in: .default)
+            clock.advance(by: .seconds(1))
+            #expect(actions.value == 1_000 && limiter.keyCount == 0)
+            #expect(Set(turns.entries.map(\.what)) == ["source", "port", "block", "timer", "new timer"])
+            // The port has a pass of its own.
+            for turn in turns.entries { #expect((64...192).contains(turn.actions), "\(turn)") }
+            loop.end()
+        }
+    }
+
+    @Test func keysThatAreDueTogetherAreServedInTheOrderOfTheirCalls() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<Int>()
+        let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { key, _ in log.add(key) }
+        for key in 0..<1_000 { limiter(0, for: key) }
+        clock.advance(by: .seconds(1))
+        #expect(log.entries == Array(0..<1_000))
+    }
+
+    @Test func aRunNestedInAnActionServesTheOthers() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let (actions, inside) = (Count(), Log<Int>())
+        let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { _, _ in
+            guard actions.up() == 1 else { return }
+            #expect(loop.run(mode: .default, for: .zero) == .timedOut)
+            inside.add(actions.value)
+        }
+        for key in 0..<1_000 { limiter(0, for: key) }
+        clock.advance(by: .seconds(1))
+        #expect(inside.entries == [65] && actions.value == 1_000)
+    }
+
+    /// Actions call, cancel and flush among a thousand keys that are due together: each key does what a limiter of its own
+    /// does.
+    @Test(arguments: 0..<20) func whatActionsDoToKeysThatAreDueToo(_ seed: UInt64) {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let random = Box<SplitMix>()
+        random.value = SplitMix(seed)
+        let (calls, actions) = (Box<[Int]>(), Log<[Int]>())
+        calls.value = Array(repeating: 0, count: 300)
+        let limiter = Box<KeyedDebounce<Int, Int>>()
+        limiter.value = KeyedDebounce.collecting(interval: .seconds(1), on: loop) { key, inputs in
+            actions.add([key] + inputs)
+            let other = Int(random.value!.next() % 300)
+            switch random.value!.next() % 8 {
+            case 0:
+                limiter.value!(calls.value![other], for: other)
+                calls.value![other] += 1
+            case 1:
+                limiter.value!.cancel(other)
+                #expect(!limiter.value!.isPending(other))
+                calls.value![other] = 0
+            case 2: limiter.value!.flush(other)
+            default: break
+            }
+        }
+        for round in 0..<3 {
+            for key in 0..<300 where round == 0 || key % 3 == round {
+                limiter.value!(calls.value![key], for: key)
+                calls.value![key] += 1
+            }
+            clock.advance(by: .seconds(1))
+        }
+        clock.advance(by: .seconds(100))
+        #expect(limiter.value!.keyCount == 0 && loop.count(of: "timer") == 0)
+        // In order, and none twice; those of cancelled bursts are missing, and numbering begins anew after them.
+        for key in 0..<300 {
+            let inputs = actions.entries.filter { $0[0] == key }.flatMap { $0.dropFirst() }
+            #expect(zip(inputs, inputs.dropFirst()).allSatisfy { $1 == $0 + 1 || $1 == 0 }, "\(key): \(inputs)")
+        }
+        limiter.value = nil
+    }
+
+    // MARK: Handed over together
+
+    /// Flushes a thousand keys of a thread that is busy, and returns how many of them it has acted on in the end.
+    ///
+    /// - Parameters:
+    ///   - whileBusy: Called after the flush.
+    ///   - beforeStop: Called when the thread is not busy any more.
+    private func flushed(
+        _ release: RateLimitRelease = .discard, whileBusy: (LoopThread, Count) throws -> Void,
+        beforeStop: (LoopThread) throws -> Void = { _ in }
+    ) throws -> Int {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let (actions, end) = (Count(), Gate())
+        let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: thread.loop, whenReleased: release) { _, _ in
+            actions.up()
+        }
+        for key in 0..<1_000 { limiter(0, for: key) }
+        thread.perform { end.wait() }
+        #expect(limiter.flushAll() && !limiter.isPending(0))
+        do {
+            defer { end.open() }
+            try whileBusy(thread, actions)
+        }
+        try beforeStop(thread)
+        thread.stop()
+        thread.join()
+        return actions.value
+    }
+
+    @Test func othersGetTheirTurnBetweenPortionsOfWhatIsHandedOverTogether() throws {
+        let turn = Log<Int>()
+        let count = try flushed { thread, actions in
+            thread.perform { turn.add(actions.value) }
+        } beforeStop: { thread in
+            try thread.performAndWait {}
+        }
+        #expect(count == 1_000)
+        #expect(turn.entries == [64])
+    }
+
+    @Test func aStopLosesNothingThatWasHandedOver() throws {
+        for release in [RateLimitRelease.discard, .flush] {
+            #expect(try flushed(release) { thread, _ in thread.stop() } == 1_000)
+        }
+    }
+
+    @Test func aStopThatDiscardsDropsWhatWasHandedOver() throws {
+        #expect(try flushed { thread, _ in thread.stop(discardingPending: true) } == 0)
+    }
+
+    @Test func aStopThatDiscardsEndsAPortion() throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let actions = Count()
+        let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: thread.loop) { _, _ in
+            if actions.up() == 100 { thread.stop(discardingPending: true) }
+        }
+        for key in 0..<1_000 { limiter(0, for: key) }
+        limiter.flushAll()
+        thread.join()
+        #expect(actions.value == 100)
+    }
+
+    @Test func onTheLoopsThreadAFlushIsDoneWhenItReturns() {
+        let (loop, _) = Loop.inVirtualTime(.manual)
+        let actions = Count()
+        let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { _, _ in actions.up() }
+        for key in 0..<1_000 { limiter(0, for: key) }
+        #expect(limiter.flushAll() && actions.value == 1_000)
+    }
+
+    // MARK: Cancelled
+
+    @Test func cancelledKeysAreForgottenAtOnce() {
+        final class Name: Hashable, Sendable {
+            let number: Int
+            init(_ number: Int) { self.number = number }
+            static func == (one: Name, other: Name) -> Bool { one.number == other.number }
+            func hash(into hasher: inout Hasher) { hasher.combine(number) }
+        }
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<Int>()
+        let limiter = KeyedDebounce<Name, Int>(interval: .seconds(1), on: loop) { log.add($0.number + $1) }
+        weak var cancelled: Name?
+        do {
+            let name = Name(500)
+            cancelled = name
+            limiter(0, for: name)
+        }
+        for number in 0..<1_000 where number != 500 { limiter(0, for: Name(number)) }
+        limiter.cancel(Name(500))
+        #expect(cancelled == nil && limiter.keyCount == 999)
+        for number in 0..<1_000 where number % 10 != 0 { limiter.cancel(Name(number)) }
+        #expect(limiter.keyCount == 99)
+        clock.advance(by: .seconds(1))
+        #expect(log.entries == Array(stride(from: 0, to: 1_000, by: 10)).filter { $0 != 500 })
+        for number in 0..<10 { limiter(0, for: Name(number)) }
+        for number in 0..<10 { limiter.cancel(Name(number)) }
+        // No timer is left for them, so a run has nothing to wait for.
+        #expect(limiter.keyCount == 0 && loop.run(mode: .default, for: .seconds(10)) == .finished)
+    }
+
+    /// Against a list that is sorted by time and then by turn.
+    @Test(arguments: 0..<20) func theQueueBehavesLikeASortedList(_ seed: UInt64) {
+        var (random, queue) = (SplitMix(seed), KeyQueue())
+        let keys = (0..<200).map { _ in QueuedKey(RateLimitState(.throttle, interval: 1, edges: .leading)) }
+        var list: [(time: Int64, key: QueuedKey)] = []
+        for _ in 0..<2_000 {
+            let key = keys[Int(random.next() % 200)]
+            list.removeAll { $0.key === key }
+            if random.next() % 3 == 0 {
+                queue.remove(key)
+                #expect(queue.time(of: key) == nil)
+            } else {
+                let time = Int64(random.next() % 50)
+                queue.put(key, at: time)
+                list.insert((time, key), at: list.firstIndex { $0.time > time } ?? list.count)
+                #expect(queue.time(of: key) == time)
+            }
+            #expect(queue.count == list.count && queue.firstTime == list.first?.time)
+        }
+        while let (time, key) = list.first {
+            #expect(queue.firstDue(at: time) === key && queue.firstDue(at: time - 1) == nil)
+            queue.remove(key)
+            list.removeFirst()
+        }
+        #expect(queue.count == 0)
+    }
+}
