@@ -4,7 +4,9 @@ import Testing
 
 /// Calls of one actor to one thing are entered in the order in which they are made: each asynchronous function does what
 /// it has to do before its task suspends for the first time.
-@Suite(.timeLimit(.minutes(2))) struct CallOrderTests {
+@Suite(.timeLimit(.minutes(5))) struct CallOrderTests {
+    private typealias Call = nonisolated(nonsending) @Sendable () async throws -> Void
+
     /// Calls from tasks of its own, on a thread of its own.
     private actor Caller {
         nonisolated let thread: LoopThread
@@ -25,8 +27,8 @@ import Testing
             return (isEntered(), task)
         }
 
-        /// Begins two calls, one after the other.
-        func call(_ calls: [nonisolated(nonsending) @Sendable () async throws -> Void]) -> [Task<Void, any Error>] {
+        /// Begins calls, one after the other.
+        func call(_ calls: [Call]) -> [Task<Void, any Error>] {
             calls.map { call in
                 Task {
                     _ = self
@@ -127,35 +129,35 @@ import Testing
 
     // MARK: In many rounds
 
+    // All at once, since the test suite leaves the threads of the pool little time.
+
     @Test func aLimiterActsOnTheLastCallOfAnActor() async throws {
         let clock = VirtualClock(.manual)
-        let (thread, caller, log) = (try LoopThread(clock: clock), try Caller(), Log<String>())
-        let limiter = AsyncLimiter.debounce(interval: .seconds(1), on: thread.loop) { (text: String) in log.add(text) }
-        for round in 1...500 {
-            let ended = Count()
-            let tasks = await caller.call(
-                ["", "loops"].map { text in
+        let (thread, caller, ended) = (try LoopThread(clock: clock), try Caller(), Count())
+        let logs = (0..<500).map { _ in Log<String>() }
+        let limiters = logs.map { log in
+            AsyncLimiter.debounce(interval: .seconds(1), on: thread.loop) { (text: String) in log.add(text) }
+        }
+        let tasks = await caller.call(
+            limiters.flatMap { limiter in
+                ["", "loops"].map { text -> Call in
                     {
                         try await limiter.run(text)
                         ended.up()
                     }
-                })
-            while ended.value < 2 {
-                clock.advance(by: .seconds(1))
-                await Task.yield()
-            }
-            for task in tasks { try await task.value }
-            #expect(log.entries.last == "loops", "round \(round)")
+                }
+            })
+        while ended.value < tasks.count {
+            clock.advance(by: .seconds(1))
+            await Task.yield()
         }
+        #expect(logs.filter { $0.entries.last != "loops" }.isEmpty)
     }
 
     @Test func aThreadRunsTheBlocksOfAnActorInOrder() async throws {
         let (worker, caller, log) = (try LoopThread(), try Caller(), Log<Int>())
-        for round in 0..<500 {
-            let tasks = await caller.call(
-                (0..<2).map { number in { try await worker.run { log.add(2 * round + number) } } })
-            for task in tasks { try await task.value }
-        }
+        let tasks = await caller.call((0..<1000).map { number -> Call in { try await worker.run { log.add(number) } } })
+        for task in tasks { try await task.value }
         let misplaced = zip(log.entries, 0...).filter { $0 != $1 }
         #expect(log.entries.count == 1000 && misplaced.isEmpty)
     }
