@@ -125,6 +125,30 @@ import Testing
         box.value = nil
     }
 
+    /// Another thread takes it out while the schedule handler runs: the cancel handler waits for that.
+    @Test func aSourceInvalidatedWhileItHearsOfAModeHearsOfTheLeavingAfterwards() throws {
+        let worker = try LoopThread(name: "adds")
+        let log = Log<String>()
+        let (isHearing, isInvalid) = (Gate(), Gate())
+        let box = Box<Loop.Source0>()
+        box.value = Loop.Source0(
+            schedule: { [captured = Captured(log)] in
+                withExtendedLifetime(captured) {}
+                isHearing.open()
+                isInvalid.wait()
+                log.add("joins \($1)")
+            },
+            cancel: { log.add("leaves \($1)") }, perform: {})
+        worker.perform { _ = worker.loop.add(box.value!) }
+        isHearing.wait()
+        box.value!.invalidate()
+        log.add("invalid")
+        isInvalid.open()
+        try worker.performAndWait {}
+        #expect(log.entries == ["invalid", "joins default", "leaves default", "released"])
+        box.value = nil
+    }
+
     @Test func aSourceRemovedInItsCancelHandlerAndAddedAgainIsIn() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()

@@ -67,7 +67,9 @@ extension Loop {
 
         /// Records that the item leaves `mode`, where it is. Whether it is to hear of it: `hear(thatItLeft:of:)`.
         final func leave(_ mode: ModeState) -> Bool {
-            itemLock.withLock { memberships.leave(mode, hears: hears(of: mode)) }
+            let hears = hears(of: mode)
+            let thread = hears ? ThreadLoops.current.id : .ended
+            return itemLock.withLock { memberships.leave(mode, hears: hears, on: thread) }
         }
 
         final func isIn(_ mode: ModeState) -> Bool { itemLock.withLock { memberships.contains(mode) } }
@@ -78,8 +80,12 @@ extension Loop {
 
         /// To be called once for each mode that the item has joined.
         final func hear(thatItJoined mode: ModeState, of loop: Loop) {
-            guard hearsOfModes, itemLock.withLock({ memberships.beginHearing(of: mode) }) else { return }
+            guard hearsOfModes else { return }
+            let thread = ThreadLoops.current.id
+            guard itemLock.withLock({ memberships.beginHearing(of: mode, on: thread) }) else { return }
             didJoin(mode.mode, of: loop)
+            guard itemLock.withLock({ memberships.endHearing(of: mode, on: thread) }) else { return releaseIfOver() }
+            hear(thatItLeft: mode, of: loop)
         }
 
         /// To be called once for each mode for which `leave` was true; with nil by a loop that is going itself.
