@@ -15,12 +15,15 @@ let package = Package(
         // Compares with the bare system calls and with what the toolchain has: CFRunLoop, Dispatch, Swift concurrency.
         .executableTarget(
             name: "RunLoopBenchmarks", dependencies: ["RunLoopKit", "CLinux"], path: "Benchmarks/RunLoopBenchmarks"),
-        .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit", "CLinux"], exclude: ["Fixtures"]),
+        .testTarget(
+            name: "RunLoopKitTests", dependencies: ["RunLoopKit", "CLinux", "TestSupport"], exclude: ["Fixtures"]),
+        // What every suite has: a limit for tests that hang.
+        .target(name: "TestSupport", path: "Tests/TestSupport"),
         // Runs the demo as a program.
-        .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo"]),
+        .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo", "TestSupport"]),
         .target(name: "ProgramSupport", path: "Tests/ProgramSupport"),
         // Compares with the toolchain's own CFRunLoop.
-        .testTarget(name: "ConformanceTests", dependencies: ["ConformanceSupport", "RunLoopKit"]),
+        .testTarget(name: "ConformanceTests", dependencies: ["ConformanceSupport", "RunLoopKit", "TestSupport"]),
         .target(name: "ConformanceSupport", dependencies: ["RunLoopKit", "CLinux"], path: "Tests/ConformanceSupport"),
         // Main threads of their own, run by MainThreadTests.
         .testTarget(
@@ -30,7 +33,7 @@ let package = Package(
                 "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram",
                 "TopLevelProgram", "SyncMainProgram",
                 "RunLoopKit",
-                "SignalProgram",
+                "SignalProgram", "TestSupport",
             ]),
         .executableTarget(
             name: "MainQueueProgram", dependencies: ["ConformanceSupport", "RunLoopKit"],

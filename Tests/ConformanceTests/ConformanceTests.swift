@@ -1,8 +1,9 @@
 import ConformanceSupport
+import TestSupport
 import Testing
 
 /// Every scenario, on RunLoopKit and on the toolchain's CFRunLoop: the traces are the same.
-@Suite struct ConformanceTests {
+@Suite(.timeBound) struct ConformanceTests {
     @Test(arguments: Scenario.all)
     func sameTraceAsCFRunLoop(_ scenario: Scenario) {
         let actual = Stage.trace(of: scenario, moment: 0.02) { KitSubject() }

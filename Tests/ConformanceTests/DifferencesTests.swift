@@ -1,12 +1,13 @@
 import ConformanceSupport
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// The deliberate differences of `docs/differences.md` that show in a trace: what CFRunLoop does, and what RunLoopKit
 /// does instead.
 ///
 /// CFRunLoop plays in real time, so its side is given longer moments before it is believed to behave otherwise.
-@Suite struct DifferencesTests {
+@Suite(.timeBound) struct DifferencesTests {
     private func expect(
         cf: [String], kit: [String], _ location: SourceLocation = #_sourceLocation,
         _ play: @escaping @Sendable (Stage) -> Void

@@ -2,10 +2,11 @@ import CoreFoundation
 import Foundation
 import RunLoopKit
 import Synchronization
+import TestSupport
 import Testing
 
 /// Foundation's `RunLoop` on one thread and a `Loop` on another, in one process.
-@Suite struct FoundationNeighbourTests {
+@Suite(.timeBound) struct FoundationNeighbourTests {
     /// Foundation's run loop on a thread of its own.
     private final class FoundationThread: Sendable {
         private let loop: OnItsThread

@@ -1,13 +1,14 @@
 import ConformanceSupport
 import Foundation
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// Random programs, on RunLoopKit and on the toolchain's CFRunLoop: the traces are the same.
 ///
 /// A seed makes a program, always the same one. No program depends on time: a run either only polls, or a guard in every mode ends it
 /// instead of letting it sleep. What `docs/differences.md` lists is avoided by construction; see `Flavour`.
-@Suite struct RandomProgramTests {
+@Suite(.timeBound) struct RandomProgramTests {
     @Test(arguments: Flavour.allCases)
     func sameTraceAsCFRunLoop(_ flavour: Flavour) {
         let environment = ProcessInfo.processInfo.environment

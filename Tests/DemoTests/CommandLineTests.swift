@@ -1,9 +1,10 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
 /// The manners of the program.
-@Suite struct CommandLineTests {
+@Suite(.timeBound) struct CommandLineTests {
     @Test func helpListsTheCommands() throws {
         for arguments in ["--help", "-h", "help"] {
             let demo = try Demo.run(arguments)

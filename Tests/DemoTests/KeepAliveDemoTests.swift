@@ -1,8 +1,9 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
-@Suite struct KeepAliveDemoTests {
+@Suite(.timeBound) struct KeepAliveDemoTests {
     // MARK: The jobs
 
     @Test(arguments: [1, 200, 1000])

@@ -1,8 +1,9 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
-@Suite struct LinesDemoTests {
+@Suite(.timeBound) struct LinesDemoTests {
     // MARK: Files
 
     @Test func everyLineOfALargeFileIsReportedAlsoTheLastWithoutAnEnd() throws {

@@ -1,9 +1,10 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
 /// `throttle --live`, on a terminal of its own. What it gives back is looked at after its end.
-@Suite struct LiveDemoTests {
+@Suite(.timeBound) struct LiveDemoTests {
     /// Ctrl-D, and keys before `q`: an arrow, a letter of two bytes, one that is suspended and refuses, since nobody
     /// could continue the leader of a session.
     @Test(arguments: ["q", "Q", "\u{04}", "\u{1B}[Aq", "éq", "\u{1A}q"])

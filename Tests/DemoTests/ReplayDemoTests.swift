@@ -1,8 +1,9 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
-@Suite struct ReplayDemoTests {
+@Suite(.timeBound) struct ReplayDemoTests {
     private static let fixtures = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../RunLoopKitTests/Fixtures")
     private static let scenarios = fixtures.appending(path: "ratelimit-scenarios.jsonl")

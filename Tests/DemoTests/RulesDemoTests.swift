@@ -1,11 +1,12 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
 @testable import RunLoopDemo
 
 /// `RunLoopDemo rules`.
-@Suite struct RulesDemoTests {
+@Suite(.timeBound) struct RulesDemoTests {
     // MARK: The story
 
     @Test func theStoryIsToldInOrderAndBothRunsArePlayed() throws {

@@ -1,8 +1,9 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
-@Suite struct ThrottleDemoTests {
+@Suite(.timeBound) struct ThrottleDemoTests {
     private static let lanes = [
         "every call", "throttle leading", "throttle trailing", "throttle both", "debounce trailing",
         "debounce leading", "debounce maxWait",

@@ -1,8 +1,9 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
-@Suite struct TraceDemoTests {
+@Suite(.timeBound) struct TraceDemoTests {
     @Test func traceIsWhatRunsWithoutArguments() throws {
         let demo = try Demo.run()
         #expect(demo.status == 0 && demo.errors == "")

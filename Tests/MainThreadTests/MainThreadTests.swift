@@ -1,9 +1,10 @@
 import ProgramSupport
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// Programs with main threads of their own: the main loop, the main dispatch queue and the main actor.
-@Suite struct MainThreadTests {
+@Suite(.timeBound) struct MainThreadTests {
     /// Plays the scenarios of MainQueueProgram on one side. What CFRunLoop leaks is not ours to report.
     private func play(_ side: String, moment: String) throws -> Program {
         try Program.run(

@@ -1,8 +1,9 @@
 import ProgramSupport
+import TestSupport
 import Testing
 
 /// Signals and masks belong to a whole process: each scenario of SignalProgram has one of its own.
-@Suite struct SignalSourceTests {
+@Suite(.timeBound) struct SignalSourceTests {
     private func play(_ scenario: String) throws -> Program {
         var environment = ["SWIFT_BACKTRACE": "enable=no"]
         // What the initial thread holds when it is given away stays for ever.

@@ -1,8 +1,9 @@
 import ProgramSupport
+import TestSupport
 import Testing
 
 /// Threads that cannot be had as asked for: in programs of their own, which can give up permissions and descriptors.
-@Suite struct ThreadProgramTests {
+@Suite(.timeBound) struct ThreadProgramTests {
     @Test func withoutPermissionTheErrorNamesTheCallTheValueAndTheWayOut() throws {
         let program = try Program.run("ThreadProgram", ["options"])
         #expect(program.status == 0)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
@@ -10,7 +11,7 @@ extension AsyncLimiter {
 }
 
 /// Limiters whose action is asynchronous: who gets which answer. In virtual time; nobody waits on a pool thread.
-@Suite struct AsyncLimiterTests {
+@Suite(.timeBound) struct AsyncLimiterTests {
     /// An action whose runs end when the test says so.
     private final class Work: Sendable {
         let begun = Log<Int>()

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// What the loop does not do: needless passes, waits and system calls.
-@Suite struct CostTests {
+@Suite(.timeBound) struct CostTests {
     @Test func postingToALoopThatIsAwakeWritesNothing() throws {
         let loop = try LoopThread()
         try loop.performAndWait {

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// What is called when a loop ends.
-@Suite struct EndHandlerTests {
+@Suite(.timeBound) struct EndHandlerTests {
     @Test func handlersAreCalledOnceInTheOrderOfTheirRegistration() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()

@@ -1,9 +1,10 @@
 import Foundation
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// What happens to jobs that a loop's thread cannot run any more.
-@Suite struct EndedLoopJobTests {
+@Suite(.timeBound) struct EndedLoopJobTests {
     private actor Resident {
         nonisolated let thread: LoopThread
         nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }

@@ -1,5 +1,6 @@
 import RunLoopKit
 import Synchronization
+import TestSupport
 import Testing
 
 /// An actor that lives on a thread of its own, as the documentation shows it.
@@ -53,7 +54,7 @@ private final class Occupation: Sendable {
     func finish() { end.open() }
 }
 
-@Suite struct ExecutorTests {
+@Suite(.timeBound) struct ExecutorTests {
     // MARK: Where and in which order
 
     @Test func anActorOnALoopLivesOnItsThread() async throws {

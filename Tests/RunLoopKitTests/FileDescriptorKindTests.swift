@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Which descriptors can be watched, and what is said of the others.
-@Suite struct FileDescriptorKindTests {
+@Suite(.timeBound) struct FileDescriptorKindTests {
     private typealias Source = Loop.FileDescriptorSource
 
     @Test func whatIsAlwaysReadyIsRefusedWithTheWayOut() throws {

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// What happens between the kernel's report and the handler's call, and while a handler runs.
-@Suite struct FileDescriptorLastMomentTests {
+@Suite(.timeBound) struct FileDescriptorLastMomentTests {
     private typealias Source = Loop.FileDescriptorSource
 
     // MARK: Observers come between

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Whose descriptor it is, what its number stands for, and who closes it when.
-@Suite struct FileDescriptorLifetimeTests {
+@Suite(.timeBound) struct FileDescriptorLifetimeTests {
     private typealias Source = Loop.FileDescriptorSource
 
     @Test func aNumberReusedBehindTheSourcesBackWakesNobodyWrong() throws {

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// What a source reports, and when.
-@Suite struct FileDescriptorReadinessTests {
+@Suite(.timeBound) struct FileDescriptorReadinessTests {
     private typealias Source = Loop.FileDescriptorSource
 
     // MARK: Triggers

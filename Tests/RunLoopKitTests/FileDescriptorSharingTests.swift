@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// One source in several modes, several sources for one descriptor, and several loops.
-@Suite struct FileDescriptorSharingTests {
+@Suite(.timeBound) struct FileDescriptorSharingTests {
     private typealias Source = Loop.FileDescriptorSource
 
     /// The rest of what was fetched belongs to the mode; what another mode has served meanwhile is nothing any more.

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Descriptors among the other inputs of a loop, in a hosted one, and with many threads about.
-@Suite struct FileDescriptorSourceTests {
+@Suite(.timeBound) struct FileDescriptorSourceTests {
     private typealias Source = Loop.FileDescriptorSource
 
     @Test func virtualTimeWaitsForWhatIsReady() throws {

@@ -1,4 +1,5 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// A library that gets its events by a descriptor, and wants to be told before a thread sleeps on it and after that has
@@ -32,7 +33,7 @@ private final class ForeignLibrary {
     }
 }
 
-@Suite struct ForeignSourceTests {
+@Suite(.timeBound) struct ForeignSourceTests {
     @Test func aLibraryThatAnnouncesItsReadsIsHostedByItsDescriptor() throws {
         let (loop, _) = Loop.inVirtualTime()
         let library = LoopBound(ForeignLibrary(), on: loop)

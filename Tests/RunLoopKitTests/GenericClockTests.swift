@@ -1,4 +1,5 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// Code that knows nothing of loops, only that there is a clock: what one writes over `Clock`, or takes from a package.
@@ -40,7 +41,7 @@ private func retrying<C: Clock>(
     }
 }
 
-@Suite struct GenericClockTests {
+@Suite(.timeBound) struct GenericClockTests {
     /// Runs a task that prefers a loop in virtual time, and says what it returned and what time it was then.
     private func inVirtualTime<Value: Sendable>(
         _ body: @escaping @Sendable (LoopClock) async throws -> Value

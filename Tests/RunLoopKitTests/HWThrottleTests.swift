@@ -1,8 +1,9 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// What HWThrottle and HWDebounce do: two modes each, a task without input.
-@Suite struct HWThrottleTests {
+@Suite(.timeBound) struct HWThrottleTests {
     private typealias Scene = RateLimitScene
 
     /// When the task runs, in milliseconds, if the limiter is called at these times.

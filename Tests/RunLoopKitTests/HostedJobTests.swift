@@ -1,8 +1,9 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// Jobs of Swift concurrency on a loop that a foreign one hosts.
-@Suite struct HostedJobTests {
+@Suite(.timeBound) struct HostedJobTests {
     private actor Guest {
         nonisolated let loop: Loop
         nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }

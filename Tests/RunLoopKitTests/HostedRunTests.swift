@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
@@ -5,7 +6,7 @@ import Testing
 private let bothTriggers = Host.Trigger.allCases
 
 /// Runs of a hosted loop: in its handlers, with the host inside theirs, and between two passes.
-@Suite struct HostedRunTests {
+@Suite(.timeBound) struct HostedRunTests {
     // MARK: The host inside handlers of a nested run
 
     @Test(arguments: bothTriggers)

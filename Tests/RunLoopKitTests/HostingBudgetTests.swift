@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Hosted passes with a time limit.
-@Suite struct HostingBudgetTests {
+@Suite(.timeBound) struct HostingBudgetTests {
     @Test func aBudgetLeavesTheRestForTheNextPass() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         _ = try loop.beginHosting()

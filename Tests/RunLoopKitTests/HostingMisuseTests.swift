@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// What hosting refuses, and what becomes of a hosted loop whose thread ends.
-@Suite struct HostingMisuseTests {
+@Suite(.timeBound) struct HostingMisuseTests {
     @Test func hostingTwiceTraps() async {
         await #expect(processExitsWith: .failure) {
             let loop = Loop(clock: VirtualClock())

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// One random program, run by its loop and by hosts: the same callouts at the same times.
-@Suite struct HostingProgramTests {
+@Suite(.timeBound) struct HostingProgramTests {
     @Test(arguments: 0..<300 as Range<UInt64>)
     func aHostedProgramMakesTheSameCalloutsAsOneThatRuns(_ seed: UInt64) throws {
         let run = try RandomProgram(seed).play { loop in

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
@@ -7,7 +8,7 @@ private func elsewhere(_ body: @escaping @Sendable () -> Void) throws { try onTh
 
 private let bothTriggers = Host.Trigger.allCases
 
-@Suite struct HostingTests {
+@Suite(.timeBound) struct HostingTests {
     // MARK: What makes the descriptor readable, and that nothing else does
 
     @Test(arguments: bothTriggers)

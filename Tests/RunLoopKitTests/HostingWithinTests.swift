@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
@@ -5,7 +6,7 @@ import Testing
 private let bothTriggers = Host.Trigger.allCases
 
 /// Handlers that run the host, stop it, and end the hosting.
-@Suite struct HostingWithinTests {
+@Suite(.timeBound) struct HostingWithinTests {
     // MARK: The host inside handlers
 
     @Test(arguments: bothTriggers)

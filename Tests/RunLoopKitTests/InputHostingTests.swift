@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
@@ -5,7 +6,7 @@ import Testing
 private let bothTriggers = Host.Trigger.allCases
 
 /// Each kind of source in a loop that somebody else runs: told of everything, and quiet when there is nothing.
-@Suite struct InputHostingTests {
+@Suite(.timeBound) struct InputHostingTests {
     @Test(arguments: bothTriggers) private func aPartialReadIsComeBackTo(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()

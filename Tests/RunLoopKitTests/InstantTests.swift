@@ -1,7 +1,8 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
-@Suite struct InstantTests {
+@Suite(.timeBound) struct InstantTests {
     @Test func arithmeticRoundsUpSoThatNoWaitIsCutShort() {
         let start: Loop.Instant = 1000
         #expect(start.advanced(by: .nanoseconds(5)) == 1005)

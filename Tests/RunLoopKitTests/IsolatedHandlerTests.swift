@@ -1,4 +1,5 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// An actor that has everything in its loop that there is, and counts without a box.
@@ -20,7 +21,7 @@ private actor Guest {
     init(_ thread: LoopThread) { self.thread = thread }
 }
 
-@Suite struct IsolatedHandlerTests {
+@Suite(.timeBound) struct IsolatedHandlerTests {
     @Test func handlersTouchTheActorsState() async throws {
         let household = try Household()
         let loop = household.thread.loop

@@ -1,7 +1,8 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
-@Suite struct LoopClockTests {
+@Suite(.timeBound) struct LoopClockTests {
     /// A thread whose loop runs in virtual time, with what a test of sleepers wants to know.
     private struct Stage {
         let time: VirtualClock

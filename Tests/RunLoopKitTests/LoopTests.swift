@@ -1,8 +1,9 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// What ConformanceTests cannot compare: what is ours alone, and bad input.
-@Suite struct LoopTests {
+@Suite(.timeBound) struct LoopTests {
     // MARK: Whose loop
 
     @Test func everyThreadHasOneLoop() throws {

@@ -1,8 +1,9 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// What a LoopThread asks of the kernel, as the kernel tells it.
-@Suite struct LoopThreadOptionsTests {
+@Suite(.timeBound) struct LoopThreadOptionsTests {
     typealias Options = LoopThread.Options
 
     private func facts(_ thread: LoopThread) throws -> KernelThread {

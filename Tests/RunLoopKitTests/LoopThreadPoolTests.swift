@@ -1,7 +1,8 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
-@Suite struct LoopThreadPoolTests {
+@Suite(.timeBound) struct LoopThreadPoolTests {
     private struct Failure: Error, Equatable {}
 
     /// A piece of work that holds up its worker.

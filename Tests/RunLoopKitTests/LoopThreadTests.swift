@@ -1,7 +1,8 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
-@Suite struct LoopThreadTests {
+@Suite(.timeBound) struct LoopThreadTests {
     private struct Failure: Error, Equatable {}
 
     // MARK: Work

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Several loops on one virtual clock, one of them hosted by another or by a handler of it.
-@Suite struct LoopsHostingLoopsTests {
+@Suite(.timeBound) struct LoopsHostingLoopsTests {
     /// Which loop runs nested in a handler of which, all on one thread and one clock.
     @Test func loopsThatHostEachOtherOnOneThreadDoNotWaitForEachOther() throws {
         let clock = VirtualClock()

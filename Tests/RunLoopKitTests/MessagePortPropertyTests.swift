@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Whatever handlers do: all messages are handled, each once, in order, and the loop does not sleep on one.
-@Suite struct MessagePortPropertyTests {
+@Suite(.timeBound) struct MessagePortPropertyTests {
     private struct Random {
         var state: UInt64
 

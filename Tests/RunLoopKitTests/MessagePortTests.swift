@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
-@Suite struct MessagePortTests {
+@Suite(.timeBound) struct MessagePortTests {
     // MARK: Order
 
     @Test func messagesAreHandledOneByOneInTheOrderOfSending() throws {

@@ -1,8 +1,9 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// A port's messages as an asynchronous sequence.
-@Suite struct MessageSequenceTests {
+@Suite(.timeBound) struct MessageSequenceTests {
     private typealias Port = Loop.MessagePort<Int>
 
     // MARK: What comes

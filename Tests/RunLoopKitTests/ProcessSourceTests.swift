@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
-@Suite struct ProcessSourceTests {
+@Suite(.timeBound) struct ProcessSourceTests {
     private typealias Source = Loop.ProcessSource
 
     @Test func aChildsExitIsReportedOnceWithItsStatus() throws {

@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// The rules against recorded answers: 200 random scenarios, exact to the millisecond.
-@Suite struct RateLimitingFixtureTests {
+@Suite(.timeBound) struct RateLimitingFixtureTests {
     @Test func everyScenarioGivesExactlyTheRecordedInvocations() throws {
         let scenarios = try read(Scenario.self, "ratelimit-scenarios")
         let results = try read(Result.self, "ratelimit-results")

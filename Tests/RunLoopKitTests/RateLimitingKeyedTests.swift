@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// One limiter, many keys.
-@Suite struct RateLimitingKeyedTests {
+@Suite(.timeBound) struct RateLimitingKeyedTests {
     @Test func keysHaveNothingToDoWithEachOther() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<String>()

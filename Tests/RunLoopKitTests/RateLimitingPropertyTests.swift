@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// What must hold whatever the calls: checked on generated scenarios.
-@Suite struct RateLimitingPropertyTests {
+@Suite(.timeBound) struct RateLimitingPropertyTests {
     private static let seeds: Range<UInt64> = 0..<3000
 
     @Test func aThrottleNeverActsTwiceWithinAnIntervalButForAFlush() {

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// What actions, inputs, keys and captures may do while the limiter is at work: call it, end it, run or end its loop.
-@Suite struct RateLimitingReentrancyTests {
+@Suite(.timeBound) struct RateLimitingReentrancyTests {
     private typealias Scene = RateLimitScene
 
     /// Calls somebody as it goes.

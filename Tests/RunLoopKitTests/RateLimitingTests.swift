@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Throttle and debounce on a loop in virtual time.
-@Suite struct RateLimitingTests {
+@Suite(.timeBound) struct RateLimitingTests {
     private typealias Entry = RateLimitEntry
     private typealias Scene = RateLimitScene
 

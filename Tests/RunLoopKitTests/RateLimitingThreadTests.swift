@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Limiters called from other threads, and what becomes of them when they, or their loops, go.
-@Suite struct RateLimitingThreadTests {
+@Suite(.timeBound) struct RateLimitingThreadTests {
     // MARK: Other threads
 
     @Test func twoQuickCallsFromAnotherThreadMakeOneAction() throws {

@@ -1,8 +1,9 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// A descriptor's readiness as an asynchronous sequence.
-@Suite struct ReportSequenceTests {
+@Suite(.timeBound) struct ReportSequenceTests {
     private typealias Source = Loop.FileDescriptorSource
 
     // MARK: What comes

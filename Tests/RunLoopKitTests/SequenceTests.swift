@@ -1,7 +1,8 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
-@Suite struct SequenceTests {
+@Suite(.timeBound) struct SequenceTests {
     private typealias Tick = Loop.Ticks.Tick
 
     // MARK: Ticks

@@ -1,9 +1,10 @@
 import RunLoopKit
 import Synchronization
+import TestSupport
 import Testing
 
 /// Loops and many threads: posting, stopping, ending.
-@Suite struct ThreadTests {
+@Suite(.timeBound) struct ThreadTests {
     @Test func signalsOfManyThreadsAreAllFollowedByAPerform() throws {
         let thread = try LoopThread()
         let asked = Count()

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Applying, discarding and listing rules.
-@Suite struct RuleEngineTests {
+@Suite(.timeBound) struct RuleEngineTests {
     // MARK: Targets
 
     @Test func aRuleForAnInstanceLimitsThatInstanceOnly() throws {

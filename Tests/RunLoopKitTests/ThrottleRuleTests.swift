@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// The modes of rules and their settings: when a message runs.
-@Suite struct RuleTests {
+@Suite(.timeBound) struct RuleTests {
     // MARK: Modes
 
     @Test func withoutARuleEveryMessageRunsAtOnce() {

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Rules applied, changed and discarded while other threads send messages.
-@Suite struct RuleThreadTests {
+@Suite(.timeBound) struct RuleThreadTests {
     @Test func rulesComeAndGoWhileOtherThreadsSendMessages() throws {
         let thread = try LoopThread(clock: VirtualClock())
         let engine = ThrottleEngine()

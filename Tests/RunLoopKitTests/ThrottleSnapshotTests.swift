@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Persistent rules: what is saved, and what becomes of it at the next start, which is another engine here.
-@Suite struct RuleSnapshotTests {
+@Suite(.timeBound) struct RuleSnapshotTests {
     typealias Snapshot = ThrottleEngine.Snapshot
 
     @Test func persistentRulesAreAppliedAgainAtTheNextStart() throws {

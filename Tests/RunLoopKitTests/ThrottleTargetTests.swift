@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Rules and the objects they are for: who keeps whom, and what becomes of the rule when the object goes.
-@Suite struct RuleTargetTests {
+@Suite(.timeBound) struct RuleTargetTests {
     @Test func aRuleDoesNotRetainItsObjectAndDiscardsItselfWithIt() throws {
         let stage = RuleScene()
         let rule: MessageRule<RuleDocument, Int>

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Timers on the continuous clock, as far as they need no suspend; where the clocks differ, see TimeBaseProgram.
-@Suite struct TimeBaseTests {
+@Suite(.timeBound) struct TimeBaseTests {
     @Test func inVirtualTimeThereIsOneClock() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()

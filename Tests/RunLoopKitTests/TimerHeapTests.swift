@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
-@Suite struct TimerHeapTests {
+@Suite(.timeBound) struct TimerHeapTests {
     /// What the heap has to be: a list that is searched and sorted at every turn.
     private struct Model {
         var entries: [(deadline: Int64, latest: Int64, turn: Int, timer: Loop.Timer)] = []

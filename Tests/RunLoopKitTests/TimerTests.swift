@@ -1,8 +1,9 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// Timers, in virtual time: nothing here waits, and nothing can be late.
-@Suite struct TimerTests {
+@Suite(.timeBound) struct TimerTests {
     @Test func aRepeatingTimerDoesNotDrift() {
         let (loop, clock) = Loop.inVirtualTime()
         let times = Log<Loop.Instant>()

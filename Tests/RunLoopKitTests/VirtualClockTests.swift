@@ -1,7 +1,8 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
-@Suite struct VirtualClockTests {
+@Suite(.timeBound) struct VirtualClockTests {
     @Test func automaticTimeJumpsToTheNextDeadline() {
         let (loop, clock) = Loop.inVirtualTime()
         loop.add(

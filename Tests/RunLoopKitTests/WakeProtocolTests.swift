@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
@@ -131,7 +132,7 @@ private struct WakeModel: Hashable {
     }
 }
 
-@Suite struct WakeProtocolTests {
+@Suite(.timeBound) struct WakeProtocolTests {
     private static let senders: [[WakeModel.Sender]] = [[.wakes, .wakes], [.wakes, .nudges], [.nudges, .nudges]]
 
     /// Visits every reachable state; returns how many there are, whether any loses work, and the most writes in any.

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// The books of a pool, without threads.
-@Suite struct WorkloadTests {
+@Suite(.timeBound) struct WorkloadTests {
     @Test func aDrainWaitsForWhatWasAcceptedBeforeItAndForNothingElse() {
         let workload = Workload(workers: 2, policy: .roundRobin)
         let (first, second) = (workload.begin(), workload.begin())

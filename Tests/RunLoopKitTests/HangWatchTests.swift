@@ -1,0 +1,61 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The watchdog that ends tests that hang.
+@Suite(.timeBound) struct HangWatchTests {
+    @Test func aTestThatIsLeftAloneForItsLimitHangs() {
+        var watch = HangWatch()
+        #expect(watch.tick().isEmpty && watch.tick().isEmpty, "nothing runs")
+        let number = watch.begin("slow", limit: 3)
+        #expect(watch.tick().isEmpty && watch.tick().isEmpty)
+        #expect(watch.tick().map(\.name) == ["slow"])
+        watch.end(number)
+        #expect(watch.tick().isEmpty && watch.all.isEmpty)
+    }
+
+    @Test func noTestHangsAsLongAsOthersComeAndGo() {
+        var watch = HangWatch()
+        _ = watch.begin("hangs", limit: 3)
+        for _ in 0..<100 {
+            let other = watch.begin("other", limit: 3)
+            #expect(watch.tick().isEmpty && watch.tick().isEmpty)
+            watch.end(other)
+            #expect(watch.tick().isEmpty && watch.tick().isEmpty)
+        }
+        let hanging = watch.tick()
+        #expect(hanging.map(\.name) == ["hangs"] && hanging[0].age == 401)
+    }
+
+    @Test func eachTestHasItsOwnLimit() {
+        var watch = HangWatch()
+        _ = watch.begin("patient", limit: 5)
+        _ = watch.begin("hangs", limit: 2)
+        _ = watch.begin("hangs too", limit: 2)
+        #expect(watch.tick().isEmpty)
+        #expect(watch.tick().map(\.name) == ["hangs", "hangs too"])
+    }
+
+    @Test(arguments: [(nil, 120), ("300", 300), ("0", nil), ("-1", nil), ("soon", 120)] as [(String?, Int?)])
+    func theEnvironmentSetsTheLimit(_ asked: String?, _ limit: Int?) { #expect(TimeBound(asked).limit == limit) }
+
+    @Test func theTraitWatchesTheTestsOfItsSuite() {
+        guard TimeBound().limit != nil else { return }
+        #expect(Watchdog.shared.names.contains { $0.hasPrefix("theTraitWatchesTheTestsOfItsSuite()") })
+    }
+
+    @Test func aTestThatBlocksItsThreadIsNamedAndEndsTheProcess() async {
+        let result = await #expect(processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]) {
+            // It would keep the pipe of the standard error open, which the parent reads to its end.
+            _ = Child("/bin/sh", ["-c", "exec sleep 1000000"], input: 0)
+            let watchdog = Watchdog(tick: 0.001)
+            watchdog.end(watchdog.begin("isDone", limit: 5))
+            _ = watchdog.begin("waitsForEver", limit: 20)
+            _ = watchdog.begin("isPatient", limit: 1_000_000)
+            while true { pause() }
+        }
+        let output = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+        #expect(output.contains("hangs: waitsForEver, under way for"))
+        #expect(output.contains("runs besides: isPatient") && !output.contains("isDone"))
+    }
+}
