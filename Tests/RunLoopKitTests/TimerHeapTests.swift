@@ -38,10 +38,10 @@ import Testing
         let owner = Owner()
         heap.owner = ObjectIdentifier(owner)
         var model = Model()
-        let timers = (0..<60).map { _ in Loop.Timer(after: .zero) { _ in } }
+        let timers = (0..<30).map { _ in Loop.Timer(after: .zero) { _ in } }
         let hasTolerance = seed % 2 == 0
-        for _ in 0..<2000 {
-            let timer = timers[Int(random.next() % 60)]
+        for _ in 0..<600 {
+            let timer = timers[Int(random.next() % 30)]
             let deadline = Int64(random.next() % 50)
             let latest = deadline + (hasTolerance ? Int64(random.next() % 20) : 0)
             let isIn = model.entries.contains { $0.timer === timer }
