@@ -1,6 +1,7 @@
-import RunLoopKit
 import TestSupport
 import Testing
+
+@testable import RunLoopKit
 
 @Suite(.timeBound) struct VirtualClockTests {
     @Test func automaticTimeJumpsToTheNextDeadline() {
@@ -321,5 +322,47 @@ import Testing
         do { _ = Loop(clock: clock) }
         clock.advance(by: .seconds(1))
         #expect(clock.now == seconds(2))
+    }
+
+    @Test func theEndOfARunLetsTheTimeJumpForThoseThatSleep() throws {
+        let clock = VirtualClock()
+        let (busy, sleepy) = (Loop(clock: clock), Log<Loop>())
+        let thread = Log<CThread>()
+        busy.perform {
+            let started = try! System.startThread(stackSize: nil) {
+                let loop = Loop(clock: clock)
+                loop.add(Loop.Timer(after: .seconds(1)) { _ in })
+                sleepy.add(loop)
+                loop.run()
+            }
+            thread.add(started)
+            spin(until: sleepy.entries.count == 1)
+            // It counts a wait once the clock knows of it.
+            spin(until: sleepy.entries[0].counters.waits == 1)
+            #expect(clock.now == seconds(0), "this run keeps the time")
+        }
+        #expect(busy.run(mode: .default, for: .zero) == .timedOut)
+        let now = clock.now
+        #expect(now == seconds(1), "nothing keeps the time any more")
+        if now != seconds(1) { sleepy.entries[0].stop() }
+        System.join(thread.entries[0])
+    }
+
+    @Test func loopsThatHaveEndedLeaveNothingBehindInTheirClock() async {
+        await #expect(processExitsWith: .success) {
+            let clock = VirtualClock()
+            func comeAndGo(_ count: Int) {
+                for number in 0..<count {
+                    let loop = Loop(clock: clock)
+                    if number % 2 == 0 { loop.end() }
+                }
+            }
+            comeAndGo(1000)
+            let bytes = Kernel.residentBytes
+            comeAndGo(40_000)
+            // The clock would keep about a hundred bytes of each. Sanitizers keep books of their own in memory.
+            let growth = Kernel.residentBytes - bytes
+            precondition(Kernel.hasSanitizer || growth < 40_000 * 32, "\(growth) bytes more")
+        }
     }
 }
