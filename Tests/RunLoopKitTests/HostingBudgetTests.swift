@@ -87,4 +87,21 @@ import Testing
             #expect(log.entries.count == 2 * number)
         }
     }
+
+    @Test func theBudgetOfAPassInsideAHandlerEndsWithIt() throws {
+        let (loop, _) = Loop.inVirtualTime(.manual)
+        let log = Log<String>()
+        _ = try loop.beginHosting()
+        loop.perform {
+            #expect(loop.hostedPass(for: .zero) != .stopped)
+            // For the next pass, that of the budget of a second, which serves all blocks before the timer.
+            loop.perform {
+                for number in 1...3 { loop.perform { log.add("block \(number)") } }
+                loop.add(Loop.Timer(after: .zero) { _ in log.add("timer") })
+            }
+        }
+        loop.hostedPass(for: .seconds(1))
+        #expect(log.entries == ["block 1", "block 2", "block 3", "timer"])
+        loop.endHosting()
+    }
 }

@@ -77,6 +77,21 @@ private let bothTriggers = Host.Trigger.allCases
     }
 
     @Test(arguments: bothTriggers)
+    private func aBareWakeUpOfAHandlerGivesTheHostAnotherPass(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let host = try Host(loop, .default, trigger)
+        let passes = Count()
+        loop.add(Loop.Observer(.beforeTimers) { _, _ in passes.up() })
+        host.serve()
+        let before = (host.results.count, passes.value)
+        loop.add(Loop.Timer(after: .zero) { _ in loop.wakeUp() })
+        #expect(host.serve() == 2)
+        #expect(host.results.dropFirst(before.0) == [.more, .finished])
+        #expect(passes.value == before.1 + 2)
+        loop.endHosting()
+    }
+
+    @Test(arguments: bothTriggers)
     private func aSendToAPortIsServed(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
