@@ -1,0 +1,36 @@
+import RunLoopKit
+import TestSupport
+import Testing
+
+/// Wake-ups that a nested run takes although they are for the run that it is nested in.
+@Suite(.timeBound) struct NestedWakeUpTests {
+    private enum Moment: CaseIterable { case insideTheInnermostRun, beforeTheInnermostRun }
+
+    @Test(arguments: Moment.allCases)
+    private func aWakeUpReachesTheOutermostRunThroughTwoNestedOnes(_ moment: Moment) {
+        let (loop, clock) = Loop.inVirtualTime()
+        let served = Log<Loop.Instant>()
+        @Sendable func post() { loop.perform(in: .default) { served.add(clock.now) } }
+        @Sendable func runInnermost() {
+            loop.perform(in: "innermost") { if moment == .insideTheInnermostRun { post() } }
+            loop.run(mode: "innermost", for: .zero)
+        }
+        // It has looked at its blocks, and sleeps next.
+        let observer = Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+            loop.perform(in: "inner") {
+                switch moment {
+                case .insideTheInnermostRun: runInnermost()
+                case .beforeTheInnermostRun:
+                    post()
+                    // After the wait of this pass, which takes the wake-up.
+                    loop.perform(in: "inner") { runInnermost() }
+                }
+            }
+            loop.run(mode: "inner", for: .zero)
+        }
+        loop.add(observer)
+        loop.add(Loop.Timer(after: .seconds(3600)) { _ in })
+        #expect(loop.run(mode: .default, for: .seconds(7200)) == .finished)
+        #expect(served.entries == [seconds(0)], "and not when something else wakes the loop")
+    }
+}
