@@ -337,6 +337,29 @@ import Testing
         for task in blocked { await task.value }
     }
 
+    /// In a process of its own, so that no other test's jobs keep threads.
+    @Test func oneThreadOfLastResortStaysOnceItsJobsAreDone() async {
+        await #expect(processExitsWith: .success) {
+            let go = Gate()
+            let blocked = try (0..<5).map { _ in
+                let (thread, began) = (try LoopThread(), Gate())
+                thread.stop()
+                thread.join()
+                let task = Task(executorPreference: thread.loop.taskExecutor) {
+                    began.open()
+                    go.wait()
+                }
+                began.wait()
+                return task
+            }
+            precondition(Kernel.threads(named: "last resort") == 5)
+            go.open()
+            for task in blocked { await task.value }
+            // It waits for ever if they do not end.
+            await eventually(Kernel.threads(named: "last resort") == 1)
+        }
+    }
+
     /// Whichever of the threads of last resort it is: never two at a time.
     @Test func anEndedLoopsJobsRunOneAfterTheOtherAlsoIfThereAreSeveralLastResorts() async throws {
         let residents = try (0..<4).map { _ in Resident(try LoopThread()) }

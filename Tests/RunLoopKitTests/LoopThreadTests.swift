@@ -358,6 +358,24 @@ import Testing
         #expect(name.hasPrefix(try thread.performAndWait { Kernel.threadName }))
     }
 
+    @Test func threadsThatAreDroppedGiveTheirStacksBack() async {
+        await #expect(processExitsWith: .success) {
+            func comeAndGo(_ count: Int) throws {
+                for _ in 0..<count {
+                    let before = Kernel.threads
+                    do { _ = try LoopThread(stackSize: 8 << 20) }
+                    spin(until: Kernel.threads <= before)
+                }
+            }
+            try! comeAndGo(20)
+            let bytes = Kernel.mappedBytes
+            try! comeAndGo(200)
+            // The C library keeps a few stacks for the next threads. One that is neither joined nor detached keeps its own.
+            let growth = Kernel.mappedBytes - bytes
+            precondition(Kernel.hasSanitizer || growth < 100 * 8 << 20, "\(growth) bytes more")
+        }
+    }
+
     @Test func tenThousandThreadsComeAndGoWithoutATrace() async {
         await #expect(processExitsWith: .success) {
             func comeAndGo(_ count: Int) throws {

@@ -27,10 +27,24 @@ enum Kernel {
         ["__tsan_init", "__asan_init"].contains { (symbol: String) in dlsym(nil, symbol) != nil }
     }
 
+    /// How many threads of this process have a name.
+    static func threads(named name: String) -> Int {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        // One that has ended since has no name.
+        return threads.count {
+            (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)) == name + "\n"
+        }
+    }
+
     /// The memory that this process has in use, in bytes.
-    static var residentBytes: Int {
+    static var residentBytes: Int { pages(1) * 4096 }
+
+    /// The addresses that this process has in use, in bytes, whether or not memory is behind them.
+    static var mappedBytes: Int { pages(0) * 4096 }
+
+    private static func pages(_ field: Int) -> Int {
         let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
-        return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4096
+        return field < fields.count ? Int(fields[field]) ?? 0 : 0
     }
 
     private static func entries(of folder: String) -> Int {
