@@ -96,6 +96,12 @@ import Testing
         #expect(program.lines == ["port", "job ends", "next job", "job ends", "last job", "quiet"])
     }
 
+    @Test func anEdgeOfTheMainQueueThatAHostSeesInAModeThatIsNotCommonIsNotForgotten() throws {
+        let program = try Program.run("HostProgram", ["not-common"])
+        #expect(program.status == 0)
+        #expect(program.lines == ["not served", "job", "quiet"])
+    }
+
     // MARK: Time bases
 
     @Test func timersCountOnTheClockOfTheirTimeBase() throws {

@@ -1,7 +1,8 @@
 // A foreign loop on the main thread. With "loop": a plain poll(2) hosts Loop.main; with "edges": an edge-triggered epoll
-// set does. With "callback": a host in C's manner does, which knows a descriptor and a function. With "queue" or
-// "queue-edges": it hosts the main dispatch queue and nothing else. With "within": a job runs the host. With "given-away"
-// or "dropped": nobody hosts or runs Loop.main, and dispatchMain() ends its thread.
+// set does; with "not-common": in a mode that does not serve the main queue. With "callback": a host in C's manner does,
+// which knows a descriptor and a function. With "queue" or "queue-edges": it hosts the main dispatch queue and nothing
+// else. With "within": a job runs the host. With "given-away" or "dropped": nobody hosts or runs Loop.main, and
+// dispatchMain() ends its thread.
 import CLinux
 import Dispatch
 import RunLoopKit
@@ -136,6 +137,18 @@ case "within":
     }
     serve()
     print("quiet")
+case "not-common":
+    // A host in a mode that does not serve the main queue sees the queue's edge, which does not come again, and then the
+    // mode becomes one that does.
+    let descriptor = try Loop.main.beginHosting("other")
+    Loop.main.add(Loop.Source0 {}, in: "other")
+    Loop.main.add(Loop.Timer(after: .zero) { _ in DispatchQueue.main.async { print("job") } }, in: "other")
+    while isReadable(descriptor, waits: false) { Loop.main.hostedPass() }
+    Loop.main.endHosting()
+    print("not served")
+    Loop.main.addCommonMode("other")
+    Loop.main.run(mode: "other", for: .zero)
+    print("quiet")
 case "given-away":
     Loop.main.perform { print("never") }
     print("accepted: \(Loop.main.perform {})")
@@ -155,6 +168,6 @@ case "dropped":
     }
     dispatchMain()
 default:
-    print("usage: HostProgram loop|edges|callback|queue|queue-edges|within|given-away|dropped")
+    print("usage: HostProgram loop|edges|callback|queue|queue-edges|within|not-common|given-away|dropped")
     exit(64)
 }
