@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
@@ -11,7 +12,7 @@ import Testing
 // Bionic has no pthread_cancel.
 #if !canImport(Android)
     /// Threads that are cancelled (`pthread_cancel`): a call of the library is made whole or not at all.
-    @Suite struct CancelledThreadTests {
+    @Suite(.timeBound) struct CancelledThreadTests {
         /// Each of these wakes a loop that sleeps, by a `write`, which the C library makes a cancellation point.
         @Test func sendsOfACancelledThreadAreMadeWhole() throws {
             let worker = try LoopThread(name: "asleep")

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// An item leaves all of its modes whole, hears of each leaving once, and then releases its handlers, once.
-@Suite struct ItemLeavingTests {
+@Suite(.timeBound) struct ItemLeavingTests {
     /// Where a source of these tests is, told apart by name.
     private static let modes: [Loop.Mode] = [.default, "a", "b"]
 

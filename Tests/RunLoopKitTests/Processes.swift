@@ -11,6 +11,9 @@ import Foundation
 /// Gives another thread a chance to run.
 func yieldProcessor() { sched_yield() }
 
+/// The same, for longer: for other threads that are not ready yet.
+func leaveProcessor() { usleep(50) }
+
 /// The descriptors that this process has open, and the threads it has, from the kernel.
 enum Kernel {
     static var descriptors: Int { entries(of: "/proc/self/fd") - 1 }  // One is for looking.

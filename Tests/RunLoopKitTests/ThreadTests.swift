@@ -123,7 +123,7 @@ import Testing
 
     @Test func aStopRightAfterAWakeUpIsNotForgottenWithIt() throws {
         let runner = try LoopThread()
-        for round in 0..<3000 {
+        for round in 0..<1200 {
             let (entered, ended) = (Gate(), Gate())
             let keep = Loop.Source0 {}
             runner.loop.add(keep, in: "stopped")
@@ -150,7 +150,7 @@ import Testing
         let workers = try loops.map { loop in
             let worker = try LoopThread()
             worker.perform {
-                for _ in 0..<20_000 {
+                for _ in 0..<5000 {
                     loop.add(timer, in: .common)
                     loop.add(timer, in: "other")
                     timer.nextFireTime = seconds(5)
@@ -175,7 +175,7 @@ import Testing
         let (one, two) = (try LoopThread(), try LoopThread())
         let fired = Count()
         let timer = Loop.Timer(every: .microseconds(1)) { _ in fired.up() }
-        for _ in 0..<3000 {
+        for _ in 0..<1000 {
             for thread in [one, two] {
                 thread.loop.add(timer, in: .default)
                 timer.nextFireTime = .now
