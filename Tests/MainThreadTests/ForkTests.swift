@@ -1,8 +1,9 @@
 import ProgramSupport
+import TestSupport
 import Testing
 
 /// Processes that fork without exec: whatever the child does with its parent's loop, the parent notices nothing.
-@Suite struct ForkTests {
+@Suite(.timeBound) struct ForkTests {
     /// What the parent says when its loop works as before.
     private static let works: Set<String> = [
         "parent: block", "parent: source0", "parent: port 1", "parent: read 1", "parent: message 2", "parent: timer",

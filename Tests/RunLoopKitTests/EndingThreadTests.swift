@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
@@ -11,7 +12,7 @@ import Testing
 #endif
 
 /// What a thread leaves behind that ends in an unusual way.
-@Suite struct EndingThreadTests {
+@Suite(.timeBound) struct EndingThreadTests {
     /// The C library calls the destructors of thread-specific values in up to four rounds, in whichever order.
     @Test func destructorsThatAskForTheLoopInEachRoundFindOneThatHasEnded() throws {
         for roundOfLoop in [true, false] {

@@ -12,7 +12,15 @@ import Foundation
 func yieldProcessor() { sched_yield() }
 
 /// The same, for longer: for other threads that are not ready yet.
-func leaveProcessor() { usleep(50) }
+func leaveProcessor() {
+    // A sleep is a cancellation point, and threads that wait here may have been cancelled: see CancelledThreadTests.
+    #if !canImport(Android)
+        var state: Int32 = 0
+        pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
+        defer { pthread_setcancelstate(state, nil) }
+    #endif
+    usleep(50)
+}
 
 /// The descriptors that this process has open, and the threads it has, from the kernel.
 enum Kernel {
