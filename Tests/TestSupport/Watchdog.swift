@@ -59,7 +59,7 @@ package final class Watchdog: @unchecked Sendable {
         }
         let others = all.filter { !hanging.contains($0) }.map { "runs besides: \($0.name)\n" }
         return (lines + others).joined() + """
-            The test process ends here. SWIFT_BACKTRACE=enable=yes,threads=all shows what each thread does; \
+            The test process ends here. SWIFT_BACKTRACE=enable=yes,preset=full shows what each thread does; \
             \(TimeBound.variable)=SECONDS sets another limit, 0 none.
 
             """
