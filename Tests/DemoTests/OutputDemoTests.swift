@@ -1,9 +1,10 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
 /// Standard output and its companions, whatever they are.
-@Suite struct OutputDemoTests {
+@Suite(.timeBound) struct OutputDemoTests {
     private static let input = Program.Input.file(
         URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../RunLoopKitTests/Fixtures/ratelimit-scenarios.jsonl").path)

@@ -1,8 +1,9 @@
 import ProgramSupport
+import TestSupport
 import Testing
 
 /// What these tests run programs with.
-@Suite struct ProgramSupportTests {
+@Suite(.timeBound) struct ProgramSupportTests {
     /// Otherwise the end of one program's input or output would wait for the end of another one.
     @Test func programsDoNotInheritEachOthersPipes() throws {
         var other: TerminalProgram?

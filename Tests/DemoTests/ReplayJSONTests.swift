@@ -1,9 +1,10 @@
 import Foundation
 import ProgramSupport
+import TestSupport
 import Testing
 
 /// What `replay` takes for JSON, and what it does not.
-@Suite struct ReplayJSONTests {
+@Suite(.timeBound) struct ReplayJSONTests {
     // MARK: What is none
 
     @Test(arguments: [

@@ -1,5 +1,6 @@
 import Foundation
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// The examples of the documentation on messages and rules, which are to compile. Nothing calls them.
@@ -63,7 +64,7 @@ private enum Examples {
     }
 }
 
-@Suite struct DocumentedExampleTests {
+@Suite(.timeBound) struct DocumentedExampleTests {
     private static let rules = "Sources/RunLoopKit/RateLimiting/Rules/"
 
     /// What is documented is what compiles here.

@@ -1,8 +1,9 @@
 import RunLoopKit
+import TestSupport
 import Testing
 
 /// Where rules answer otherwise than MessageThrottle's, on purpose: the tests that `docs/differences.md` names.
-@Suite struct MessageThrottleTests {
+@Suite(.timeBound) struct MessageThrottleTests {
     /// There a message has to come later than that.
     @Test func aMessageExactlyAtTheEndOfFirstlysIntervalRuns() throws {
         let stage = RuleScene()

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// A handler of a `LoopThread` that runs the loop nested, and what it notices of a stop.
-@Suite struct NestedRunAfterStopTests {
+@Suite(.timeBound) struct NestedRunAfterStopTests {
     /// It looks at its answer, not at the result: it must neither spin nor be without its answer.
     @Test(arguments: [true, false])
     func aWaitThatGoesOnAfterTheStopSleepsAndGetsItsAnswer(_ isLimited: Bool) throws {

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Limiting a message in one call, and what a rule does itself.
-@Suite struct RuleLimitTests {
+@Suite(.timeBound) struct RuleLimitTests {
     @Test func anObjectIsLimitedInOneCall() throws {
         let stage = RuleScene()
         let document = RuleDocument()

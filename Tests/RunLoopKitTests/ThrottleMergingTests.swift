@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Rules that merge the inputs of a burst.
-@Suite struct RuleMergingTests {
+@Suite(.timeBound) struct RuleMergingTests {
     /// A message whose inputs are lists, and what ran of it.
     private struct Desk {
         struct Trade: Equatable {

@@ -1,11 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Snapshots that make no sense: refused as a whole, and the error says which rule, which field and what would be
 /// right.
-@Suite struct RuleSnapshotFaultTests {
+@Suite(.timeBound) struct RuleSnapshotFaultTests {
     typealias Fault = ThrottleEngine.Snapshot.Fault
 
     private let document = RuleEntry.name(of: RuleDocument.self)
