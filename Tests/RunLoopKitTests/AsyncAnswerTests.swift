@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// The answers of an asynchronous limiter's calls: who may wait for them, and when.
-@Suite(.timeLimit(.minutes(5))) struct AsyncAnswerTests {
+@Suite(.timeBound) struct AsyncAnswerTests {
     /// A debounce of a second, whose action multiplies by ten.
     private struct Scene {
         let clock = VirtualClock(.manual)

@@ -1,10 +1,11 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Calls of one actor to one thing are entered in the order in which they are made: each asynchronous function does what
 /// it has to do before its task suspends for the first time.
-@Suite(.timeLimit(.minutes(5))) struct CallOrderTests {
+@Suite(.timeBound) struct CallOrderTests {
     private typealias Call = nonisolated(nonsending) @Sendable () async throws -> Void
 
     /// Calls from tasks of its own, on a thread of its own.

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import RunLoopKit
 
 /// Many keys at once: others get their turn between portions, and a key that is cancelled is forgotten at once.
-@Suite(.timeLimit(.minutes(5))) struct RateLimitingPortionTests {
+@Suite(.timeBound) struct RateLimitingPortionTests {
     /// How many actions there had been when something else happened.
     private struct Turn: Hashable {
         let what: String
