@@ -20,17 +20,9 @@ struct MainQueue {
     /// It does not come again.
     var hasBeenPassedOver = false
 
-    /// Whether jobs may have arrived while a drain kept a host from draining: the host's wake-up has been taken.
-    private var hasBeenRefused = false
-
-    /// Takes the host's wake-up although the queue cannot be drained now, or the host would spin until it can.
-    mutating func refuse() { if takeReadiness() { hasBeenRefused = true } }
-
-    /// Gives it back.
-    mutating func makeUpForRefusal() {
-        if hasBeenRefused { System.signal(eventFD: descriptor) }
-        hasBeenRefused = false
-    }
+    /// Takes the host's wake-up although the queue cannot be drained now, or the host would spin until it can. Nothing is
+    /// lost: at the end of a drain libdispatch writes to the eventfd once more if jobs are left.
+    func refuse() { _ = takeReadiness() }
 
     /// For the pollers.
     var wakeUpDescriptor: Descriptor { descriptor }
@@ -99,7 +91,6 @@ extension Loop {
         mainQueue?.beginDraining()
         loopIsServicingTheMainDispatchQueue()
         mainQueue?.endDraining()
-        mainQueue?.makeUpForRefusal()
     }
 
     // MARK: For hosts that want nothing else
@@ -131,7 +122,7 @@ extension Loop {
         main.requireOwnThread("serveMainQueue()")
         guard let queue = main.mainQueue else { return }
         if queue.isDraining {
-            main.mainQueue?.refuse()
+            queue.refuse()
         } else if queue.takeReadiness() {
             main.drainMainQueue()
         }
