@@ -64,6 +64,13 @@ static inline void clinux_end_uncancellable(int state) {
 #endif
 }
 
+// Whether the calling thread is in the last steps of its end. No thread-specific value of pthread's, which the C library
+// clears before it calls the destructors of others. Each file that asks has a variable of its own: only one may.
+static inline int *clinux_thread_mark(void) {
+    static _Thread_local int mark;
+    return &mark;
+}
+
 // The calling thread's kernel id; equal to getpid() on the initial thread only.
 static inline int clinux_thread_id(void) { return (int)syscall(SYS_gettid); }
 

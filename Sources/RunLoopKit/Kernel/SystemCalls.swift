@@ -310,6 +310,13 @@ enum System {
 
     static func set(_ value: UnsafeMutableRawPointer?, for key: CThreadKey) { pthread_setspecific(key, value) }
 
+    /// A mark of the calling thread, false at first, that outlasts its thread-specific values. Never inlined: in another
+    /// file it would be another mark.
+    static var isThreadMarked: Bool {
+        @inline(never) get { clinux_thread_mark().pointee != 0 }
+        @inline(never) set { clinux_thread_mark().pointee = newValue ? 1 : 0 }
+    }
+
     // MARK: The main dispatch queue
 
     /// The eventfd of libdispatch's main queue, or -1 in a program without libdispatch. First called on the initial

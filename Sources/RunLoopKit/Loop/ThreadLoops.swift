@@ -16,9 +16,10 @@ final class ThreadLoops {
 
     /// The calling thread's.
     static var current: ThreadLoops {
-        if let known = System.value(of: key) {
-            return known == hasEnded ? ThreadLoops(.ended) : Unmanaged.fromOpaque(known).takeUnretainedValue()
-        }
+        if let known = System.value(of: key) { return Unmanaged.fromOpaque(known).takeUnretainedValue() }
+        // The destructors of other thread-specific values may ask for Loop.current, in several rounds, when the thread's
+        // loop has ended: they get one that has ended, and nothing is left behind after the last round.
+        if System.isThreadMarked { return ThreadLoops(.ended) }
         let made = ThreadLoops(ThreadID.make())
         System.set(Unmanaged.passRetained(made).toOpaque(), for: key)
         return made
@@ -56,10 +57,6 @@ final class ThreadLoops {
 
     // MARK: The end of a thread
 
-    /// Stands for the object of a thread whose loop has ended. The destructors of other thread-specific values may ask for
-    /// `Loop.current` then, in several rounds: they get a loop that has ended, and nothing is left behind after the last.
-    private static var hasEnded: UnsafeMutableRawPointer { UnsafeMutableRawPointer(bitPattern: 1)! }
-
     private static let key: CThreadKey = {
         // The calling thread of a forked child is another one than its parent's, whose loops it must not end.
         System.afterForkInChild { System.set(nil, for: ThreadLoops.key) }
@@ -67,10 +64,10 @@ final class ThreadLoops {
             guard let pointer else { return }
             // Cancel handlers that run now ask for Loop.current and find the ending loop, not a new one.
             System.set(pointer, for: ThreadLoops.key)
-            guard pointer != ThreadLoops.hasEnded else { return }
             let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
             loops.end()
-            System.set(ThreadLoops.hasEnded, for: ThreadLoops.key)
+            System.set(nil, for: ThreadLoops.key)
+            System.isThreadMarked = true
         }
     }()
 
