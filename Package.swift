@@ -17,7 +17,7 @@ let package = Package(
             name: "RunLoopBenchmarks", dependencies: ["RunLoopKit", "CLinux"], path: "Benchmarks/RunLoopBenchmarks"),
         .testTarget(
             name: "RunLoopKitTests", dependencies: ["RunLoopKit", "CLinux", "TestSupport"], exclude: ["Fixtures"]),
-        // What every suite has: a limit for tests that hang.
+        // What test targets share: a limit for tests that hang, random numbers, what an epoll set watches.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
         // Runs the demo as a program.
         .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo", "TestSupport"]),

@@ -62,7 +62,7 @@ private final class RandomProgram: @unchecked Sendable {
             loop.add(messagePorts[number], in: mode)
             loop.add(sources[number], in: mode)
         }
-        var random = Generator(state: seed)
+        var random = SplitMix(seed)
         func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
         for _ in 0..<40 {
             script.append(
@@ -136,18 +136,5 @@ private final class RandomProgram: @unchecked Sendable {
         case .stop: if depth > 0 { loop.stop() }
         case .wakeUp: loop.wakeUp()
         }
-    }
-}
-
-/// SplitMix64: the same programs everywhere.
-private struct Generator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }
