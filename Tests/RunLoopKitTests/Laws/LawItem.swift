@@ -1,0 +1,409 @@
+import TestSupport
+
+@testable import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// An item in a program, and what the laws expect of it: a model that is changed together with the item.
+final class LawItem: @unchecked Sendable {
+    let index: Int
+    let plan: LawProgram.Item
+    unowned let player: LawPlayer
+
+    /// The program's own reference; nil once it has dropped it.
+    private(set) var reference: Loop.Item?
+    private(set) weak var remains: Loop.Item?
+
+    // MARK: The model
+
+    /// Where it is. What it has been added to `common` of is in `commons`.
+    var places: Set<LawProgram.Place> = []
+    var commons: Set<Int> = []
+    var isValid = true
+
+    /// Operations on it that have not returned: while there are any, notifications are due, and an item that is being
+    /// invalidated may be watched or not.
+    var operationsGoingOn = 0
+    var leaving: Set<LawProgram.Place> = []
+    var callsGoingOn = 0
+
+    /// Of a kind that can be disarmed.
+    var isArmed = true
+    private(set) var calls = 0
+
+    /// Schedule less cancel notifications.
+    private(set) var notified: [LawProgram.Place: Int] = [:]
+    private var notifications = (schedule: 0, cancel: 0)
+
+    /// Closures that it was given, and those not released.
+    private(set) var closures = 0
+    fileprivate(set) var closuresAlive = 0
+
+    // What was given to it, and what became of that.
+    var accepted = 0
+    var handled = 0
+    var withdrawn = 0
+    /// Of a message port: its loop has ended, so it refuses messages.
+    var hasLostItsLoop = false
+
+    private(set) var ends: Ends?
+    private(set) var child: Child?
+    private var hasChildEnded = false
+    private(set) var signal: Int32 = 0
+
+    init(_ index: Int, _ player: LawPlayer) {
+        self.index = index
+        self.player = player
+        plan = player.program.items[index]
+        let item = make()
+        reference = item
+        remains = item
+    }
+
+    /// As long as there is one. The program may have dropped its reference while a loop has the item.
+    var item: Loop.Item? { reference ?? remains }
+    var kind: LawProgram.Kind { plan.kind }
+    func drop() { reference = nil }
+
+    var loops: Set<Int> { commons.union(places.map(\.loop)) }
+
+    private func bit(_ number: Int) -> Bool { plan.variant >> number & 1 == 1 }
+
+    // MARK: Variants
+
+    var repeats: Bool { !(kind.isTimer || kind == .observer) || bit(0) }
+    private var order: Int { plan.variant & 3 }
+    private var isOneShot: Bool { bit(0) && bit(1) }
+    private var trigger: Loop.FileDescriptorSource.Trigger { bit(2) ? .edge : .level }
+    private var usesSockets: Bool { bit(3) }
+    /// Whether it reads before its script plays, or after it.
+    private var readsFirst: Bool { bit(4) }
+
+    private func make() -> Loop.Item {
+        switch kind {
+        case .source0:
+            let (schedule, cancel, perform) = (Closure(self), Closure(self), Closure(self))
+            return Loop.Source0(
+                order: order, schedule: { schedule.item.hasJoined($1, of: $0) },
+                cancel: { cancel.item.hasLeft($1, of: $0) },
+                perform: { perform.item.call { $0.handled += 1 } })
+        case .portSource:
+            let closure = Closure(self)
+            return try! Loop.PortSource { count in closure.item.call { $0.handled += count } }
+        case .messagePort:
+            let closure = Closure(self)
+            return Loop.MessagePort<Message>(isOneShot: isOneShot) { message in
+                closure.item.call {
+                    $0.player.expect(message.number == $0.handled + $0.withdrawn, "\($0): not the next message")
+                    $0.handled += 1
+                }
+            }
+        case .borrowedDescriptor, .ownedDescriptor: return makeDescriptorSource()
+        case .signal:
+            signal = player.nextSignal()
+            let closure = Closure(self)
+            return try! Loop.SignalSource(signal, checkingThreads: false) { _, arrivals in
+                closure.item.call { $0.handled += arrivals.count }
+            }
+        case .process:
+            child = Child.waiting(toExitWith: 7)
+            let closure = Closure(self)
+            return try! Loop.ProcessSource(child!.number, reaping: bit(0)) { _, exit in
+                let item = closure.item
+                item.player.expect(exit == .exited(7), "\(item): \(exit)")
+                item.handled += 1
+                // It is invalid before its handler is called.
+                item.becomeInvalid()
+                item.call(isValid: false) { _ in }
+            }
+        case .timer, .continuousTimer:
+            let closure = Closure(self)
+            return Loop.Timer(
+                after: plan.isDue ? .zero : farAway, repeating: repeats ? farAway : nil,
+                timeBase: kind == .timer ? .suspending : .continuous
+            ) { firing in
+                let item = closure.item
+                let now = item.player.innermost?.loop?.now(firing.timer.timeBase)
+                item.player.expect(now.map { firing.scheduledTime <= $0 } ?? false, "\(item): fires early")
+                item.call { $0.handled += 1 }
+                // The library invalidates a timer that fires once when its handler has returned.
+                if !item.repeats { item.becomeInvalid() }
+            }
+        case .observer:
+            let closure = Closure(self)
+            let activities: [Loop.Activity] = [
+                .all, .beforeSources, [.beforeWaiting, .afterWaiting], [.entry, .beforeTimers],
+                [.beforeSources, .exit],
+            ]
+            // All of them see each run begin, which is what programs count on.
+            return Loop.Observer(
+                activities[(plan.variant >> 1) % activities.count].union(.beforeSources), repeats: repeats, order: order
+            ) { _, _ in
+                let item = closure.item
+                item.call { $0.handled += 1 }
+                if !item.repeats { item.becomeInvalid() }
+            }
+        }
+    }
+
+    private func makeDescriptorSource() -> Loop.Item {
+        let ends = usesSockets ? Ends.sockets() : Ends.pipe()
+        self.ends = ends
+        let closure = Closure(self)
+        let handler: Loop.FileDescriptorSource.Handler = { source, ready in
+            closure.item.call { item in
+                if item.readsFirst { item.readAll() }
+                // Or it would keep the loop busy: there is always room.
+                if ready.contains(.writable), item.player.isGoingQuiet || item.calls > 4 { source.interest = .read }
+            }
+            closure.item.readAll()
+        }
+        if kind == .borrowedDescriptor {
+            return try! Loop.FileDescriptorSource(
+                ends.reader, trigger: trigger, isOneShot: isOneShot, handler: handler)
+        }
+        ends.isReaderGone = true
+        return try! Loop.FileDescriptorSource(
+            owning: ends.reader, trigger: trigger, isOneShot: isOneShot, handler: handler)
+    }
+
+    // MARK: Calls
+
+    private func call(isValid expected: Bool = true, _ body: (LawItem) -> Void) {
+        player.enter(.callout(of: self))
+        callsGoingOn += 1
+        calls += 1
+        player.expect(isValid == expected, "\(self) is called although it is invalid")
+        player.expect(isArmed, "\(self) is called although it is disarmed")
+        if kind.canBeArmed, isOneShot { isArmed = false }
+        let isInPlace = player.innermost.map { loop in
+            // Observers and version-0 sources of a step, and timers, are collected before they are called.
+            places.contains { $0.loop == loop.number && (kind.isTimer || $0.mode == loop.loop?.currentMode?.name) }
+        }
+        if expected, kind != .observer, kind != .source0 {
+            player.expect(isInPlace ?? false, "\(self) is called in a mode that it is not in")
+        }
+        body(self)
+        if calls <= plan.scripts.count {
+            player.play(script: plan.scripts[calls - 1])
+        } else {
+            player.checkLaws("at a call of \(self)")
+        }
+        callsGoingOn -= 1
+        player.leave()
+    }
+
+    private func hasJoined(_ mode: Loop.Mode, of loop: Loop) {
+        notify(mode, of: loop, by: 1, .schedule(of: self), plan.scheduleScripts, \.schedule)
+    }
+
+    private func hasLeft(_ mode: Loop.Mode, of loop: Loop) {
+        notify(mode, of: loop, by: -1, .cancel(of: self), plan.cancelScripts, \.cancel)
+    }
+
+    private func notify(
+        _ mode: Loop.Mode, of loop: Loop, by step: Int, _ frame: LawPlayer.Frame, _ scripts: [Int],
+        _ counter: WritableKeyPath<(schedule: Int, cancel: Int), Int>
+    ) {
+        player.enter(frame)
+        callsGoingOn += 1
+        player.note("\(self): \(step > 0 ? "schedule" : "cancel") in \(mode)")
+        if let number = player.number(of: loop) {
+            notified[.init(loop: number, mode: mode.name), default: 0] += step
+        } else {
+            player.expect(false, "\(self): notified of a loop that is none")
+        }
+        let count = notifications[keyPath: counter]
+        notifications[keyPath: counter] += 1
+        if count < scripts.count { player.play(script: scripts[count]) }
+        callsGoingOn -= 1
+        player.leave()
+    }
+
+    // MARK: Changes of the model
+
+    func becomeInvalid() {
+        isValid = false
+        places = []
+        commons = []
+    }
+
+    // MARK: Giving it something
+
+    func send() {
+        // Several now and then: what is left when a handler takes the item away, or disarms it, has to wait.
+        for _ in 0...(bit(7) && kind == .messagePort ? 2 : 0) { sendOne() }
+    }
+
+    private func sendOne() {
+        guard let item else { return }
+        switch kind {
+        case .source0:
+            (item as! Loop.Source0).signal(wake: bit(5))
+            if isValid { accepted += 1 }
+        case .portSource:
+            (item as! Loop.PortSource).send()
+            if isValid { accepted += 1 }
+        case .messagePort:
+            let expected = isValid && !hasLostItsLoop
+            let isAccepted = (item as! Loop.MessagePort<Message>).send(Message(accepted, player))
+            // A message was made, and will go, in any case.
+            if player.isSettled(self) {
+                player.expect(isAccepted == expected, "\(self): a message is accepted: \(isAccepted)")
+            }
+            if isAccepted { accepted += 1 }
+        case .borrowedDescriptor, .ownedDescriptor:
+            let bytes: [UInt8] = [1]
+            if write(ends!.writer, bytes, 1) == 1 { accepted += 1 }
+        case .signal:
+            pthread_kill(pthread_self(), signal)
+            if isValid { accepted += 1 }
+        case .process:
+            guard !hasChildEnded else { return }
+            hasChildEnded = true
+            child!.goOn()
+            waitForEnd(of: child!.number)
+            accepted += 1
+        case .timer, .continuousTimer, .observer: break
+        }
+    }
+
+    func takeWaiting() {
+        guard let port = item as? Loop.MessagePort<Message> else { return }
+        for message in port.takeWaiting() {
+            player.expect(message.number == handled + withdrawn, "\(self): not the next message that waits")
+            withdrawn += 1
+        }
+    }
+
+    private func readAll() {
+        guard isOpenForUs else { return }
+        while let text = ends!.take(), !text.isEmpty { handled += text.utf8.count }
+    }
+
+    /// Whether the reading end may be touched: an owned one is closed with its source.
+    private var isOpenForUs: Bool {
+        guard kind.isDescriptor else { return false }
+        return kind == .borrowedDescriptor || (item.map { ($0 as! Loop.FileDescriptorSource).descriptor >= 0 } ?? false)
+    }
+
+    // MARK: Laws
+
+    /// Whether nothing that it was given is left to be handled, for an item that reports.
+    var isQuiet: Bool {
+        guard isValid, let item else { return true }
+        switch item {
+        case let source as Loop.Source0: return !source.isSignalled
+        case let port as Loop.MessagePort<Message>: return port.waitingCount == 0 && accepted == handled + withdrawn
+        case let timer as Loop.Timer:
+            guard let loop = player.loops.first(where: { places.first?.loop == $0.number })?.loop else { return true }
+            return timer.nextFireTime.map { $0 > loop.now(timer.timeBase) } ?? true
+        case is Loop.Observer: return true
+        default: return handled == accepted
+        }
+    }
+
+    func checkItself() {
+        if kind == .source0 || kind == .process {
+            player.expect(handled <= accepted, "\(self): \(handled) calls for \(accepted) signals")
+        }
+        guard player.isSettled(self) else { return }
+        if kind == .source0 {
+            let expected = Dictionary(uniqueKeysWithValues: places.map { ($0, 1) })
+            let found = notified.filter { $0.value != 0 }
+            player.expect(found == expected, "\(self): schedule less cancel notifications: \(found), not \(expected)")
+        }
+        if isValid, item != nil {
+            player.expect(closuresAlive == closures, "\(self): released while it is valid")
+        } else if callsGoingOn == 0, !isValid || player.isOutside {
+            player.expect(closuresAlive == 0, "\(self): \(closuresAlive) handlers not released")
+        }
+        guard let item else { return }
+        player.expect(item.isValid == isValid, "\(self): valid: \(item.isValid)")
+        let armed = (item as? Loop.FileDescriptorSource)?.isArmed ?? (item as? Loop.MessagePort<Message>)?.isArmed
+        player.expect(armed == nil || armed == isArmed, "\(self): armed: \(armed ?? false)")
+        // Whether the other end sees a hang-up.
+        if kind == .ownedDescriptor {
+            player.expect(isHungUp == (!isValid && callsGoingOn == 0), "\(self): closed: \(isHungUp)")
+        }
+    }
+
+    /// A closure of the item has been released.
+    fileprivate func closureIsReleased() {
+        closuresAlive -= 1
+        player.expect(closuresAlive >= 0, "\(self): released twice")
+        guard kind == .source0, operationsGoingOn < 2 else { return }
+        let due = notified.filter { $0.value != 0 }
+        player.expect(due.isEmpty, "\(self): released before its last notification: \(due)")
+    }
+
+    private var isHungUp: Bool {
+        var request = pollfd(fd: ends!.writer, events: 0, revents: 0)
+        return poll(&request, 1, 0) == 1
+    }
+
+    /// At the end, when it has gone.
+    func checkDescriptorsAreClosed() {
+        guard let ends else { return }
+        if kind == .borrowedDescriptor { ends.stopReading() }
+        player.expect(isHungUp, "\(self): its descriptor, or a duplicate, is still open")
+    }
+
+    func endChild() {
+        guard let child else { return }
+        if !hasChildEnded { child.goOn() }
+        reap(child.number)
+    }
+
+    /// What a handler captures: shows when it is released.
+    private final class Closure: @unchecked Sendable {
+        unowned let item: LawItem
+
+        init(_ item: LawItem) {
+            self.item = item
+            item.closures += 1
+            item.closuresAlive += 1
+        }
+
+        deinit { item.closureIsReleased() }
+    }
+
+    /// What is sent to a message port.
+    final class Message: @unchecked Sendable {
+        let number: Int
+        private unowned let player: LawPlayer
+
+        init(_ number: Int, _ player: LawPlayer) {
+            (self.number, self.player) = (number, player)
+            player.messagesAlive += 1
+        }
+
+        deinit { player.messagesAlive -= 1 }
+    }
+}
+
+extension LawItem: CustomStringConvertible {
+    var description: String { "item \(index) (\(kind))" }
+}
+
+/// So far that nothing is due then while a program plays.
+let farAway = Duration.seconds(100_000)
+
+extension Child {
+    /// A shell that waits for `goOn()`, and has begun: a new process has all descriptors of its parent until its
+    /// program begins, and what the parent closes meanwhile stays open.
+    fileprivate static func waiting(toExitWith code: Int) -> Child {
+        let (hold, beginning) = (Ends.blockingPipe(), Ends.blockingPipe())
+        let child = Child(
+            "/bin/sh", ["-c", "echo; read line <&3; exit \(code)"], input: hold.reader, output: beginning.writer,
+            hold: hold)
+        _ = beginning.take(1)
+        return child
+    }
+}

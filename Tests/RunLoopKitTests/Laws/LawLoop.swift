@@ -1,0 +1,56 @@
+@testable import RunLoopKit
+
+/// A loop in a program, and what the laws expect of it.
+final class LawLoop: @unchecked Sendable {
+    /// Given to each loop that a program makes, and never again.
+    let number: Int
+    private(set) var loop: Loop?
+    private(set) weak var remains: Loop?
+    let isReal: Bool
+
+    var commonModes = ["default"]
+    var isEnding = false
+    var hasEnded = false
+
+    /// Observers that end each run after some passes: nothing here may run for ever.
+    private var guards: [Loop.Observer] = []
+    private var passesLeft = 0
+
+    init(number: Int, _ loop: Loop, isReal: Bool) {
+        (self.number, self.loop, self.isReal) = (number, loop, isReal)
+        remains = loop
+        for mode in LawProgram.modes {
+            let observer = Loop.Observer(.beforeTimers, order: .min) { [unowned self] _, _ in
+                passesLeft -= 1
+                if passesLeft <= 0 { self.loop?.stop() }
+            }
+            guards.append(observer)
+            loop.add(observer, in: Loop.Mode(mode))
+        }
+    }
+
+    func run(_ mode: String, for duration: Duration, returnAfterSourceHandled: Bool = false) -> Loop.RunResult {
+        let outer = passesLeft
+        passesLeft = 6
+        defer { passesLeft = outer }
+        return loop!.run(
+            mode: Loop.Mode(mode), for: duration, returnAfterSourceHandled: returnAfterSourceHandled)
+    }
+
+    /// Lets the runs that are going on end.
+    func endRuns() { passesLeft = 0 }
+
+    func place(_ mode: String) -> LawProgram.Place { .init(loop: number, mode: mode) }
+
+    func end() {
+        if !isReal { loop!.end() }
+        release()
+    }
+
+    /// Of a thread's own loop: its thread has ended it.
+    func release() {
+        hasEnded = true
+        guards = []
+        loop = nil
+    }
+}

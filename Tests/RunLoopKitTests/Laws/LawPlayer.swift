@@ -1,0 +1,471 @@
+import TestSupport
+
+@testable import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// Plays a program on a thread of its own, and checks the laws at the beginning of each script and after each step.
+final class LawPlayer: @unchecked Sendable {
+    /// What is going on, innermost last.
+    enum Frame {
+        case callout(of: LawItem)
+        case schedule(of: LawItem), cancel(of: LawItem)
+        case block, endHandler
+    }
+
+    let program: LawProgram
+    private(set) var coverage = LawCoverage()
+
+    /// The first law that was broken; nothing is played any more then.
+    private(set) var violation: String?
+    /// What happened, for a program that is known to fail.
+    private var story: [String] = []
+    private let tells: Bool
+
+    private var itemsByIndex: [LawItem?]
+    private(set) var loops: [LawLoop] = []
+    private(set) var endedLoops: [LawLoop] = []
+    private let clock = VirtualClock()
+    private var frames: [Frame] = []
+    private var runs: [LawLoop] = []
+    private var stepsLeft = 500
+    private var blocks: [LawBlock] = []
+    private var endHandlers: [LawBlock] = []
+    private var signals = 0
+
+    /// Messages that exist, waiting or not.
+    var messagesAlive = 0
+
+    /// Set at the end: callouts do nothing any more.
+    private(set) var isGoingQuiet = false
+
+    private init(_ program: LawProgram, tells: Bool) {
+        self.program = program
+        self.tells = tells
+        itemsByIndex = program.items.map { _ in nil }
+    }
+
+    /// The violation is nil when all laws held.
+    static func play(_ program: LawProgram, tells: Bool = false) -> (violation: String?, coverage: LawCoverage) {
+        let player = LawPlayer(program, tells: tells)
+        let descriptors = descriptorKinds
+        let thread = try! System.startThread(stackSize: nil) { player.play() }
+        System.join(thread)
+        player.checkTheEnd()
+        player.itemsByIndex = []
+        let after = descriptorKinds
+        let (more, less) = (
+            after.filter { descriptors[$0.key] != $0.value }, descriptors.filter { after[$0.key] != $0.value }
+        )
+        player.expect(after == descriptors, "descriptors are left behind: \(more), gone: \(less)")
+        return (player.violation.map { ([$0] + player.story).joined(separator: "\n") }, player.coverage)
+    }
+
+    /// Files may be renamed or deleted meanwhile: this process has inherited some of tests in its parent.
+    private static var descriptorKinds: [Int32: String] {
+        openDescriptors().mapValues { $0.hasPrefix("/") ? "file" : $0 }
+    }
+
+    // MARK: On the thread
+
+    private func play() {
+        blockSignals()
+        for slot in 0..<LawProgram.loops { loops.append(makeLoop(slot)) }
+        play(script: 0)
+        if violation == nil, !program.endsAbruptly { goQuiet() }
+        isGoingQuiet = true
+        for index in itemsByIndex.indices where index % 2 == 0 { itemsByIndex[index]?.drop() }
+        // Those that some loop has are invalidated by nobody: the loop's end is the end of them.
+        for item in items where item.index % 3 == 0 { invalidate(item) }
+        for loop in loops where !loop.isReal { end(loop) }
+        // The thread's own ends with it.
+        for loop in loops where loop.isReal { loop.isEnding = true }
+    }
+
+    /// Signals are sent to this thread alone: its sources find it blocking them, and no other has to.
+    private func blockSignals() {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for number in 0..<LawPlayer.signalCount { sigaddset(&set, LawPlayer.firstSignal + Int32(number)) }
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    private static let firstSignal: Int32 = 36
+    private static let signalCount = 28
+
+    /// One that no other source of the program has.
+    func nextSignal() -> Int32 {
+        defer { signals += 1 }
+        precondition(signals < LawPlayer.signalCount)
+        return LawPlayer.firstSignal + Int32(signals)
+    }
+
+    private func makeLoop(_ slot: Int) -> LawLoop {
+        let isReal = slot == 0 && program.hasRealLoop
+        let number = slot + LawProgram.loops * endedLoops.count
+        return LawLoop(
+            number: number, isReal ? ThreadLoops.current.loopOfItsOwn : Loop(clock: clock), isReal: isReal)
+    }
+
+    // MARK: Looking
+
+    var items: [LawItem] { itemsByIndex.compactMap { $0 } }
+
+    /// The loop of the innermost run.
+    var innermost: LawLoop? { runs.last }
+
+    var isOutside: Bool { frames.isEmpty && runs.isEmpty }
+
+    func number(of loop: Loop) -> Int? { (loops + endedLoops).first { $0.remains === loop }?.number }
+
+    /// Whether no operation on it has yet to return.
+    func isSettled(_ item: LawItem) -> Bool { item.operationsGoingOn == 0 }
+
+    private func item(_ index: Int) -> LawItem {
+        if let item = itemsByIndex[index] { return item }
+        let made = LawItem(index, self)
+        itemsByIndex[index] = made
+        return made
+    }
+
+    func expect(_ condition: Bool, _ message: @autoclosure () -> String) {
+        guard !condition, violation == nil else { return }
+        violation = message()
+        note("BROKEN: \(violation!)")
+        for loop in loops { loop.endRuns() }
+    }
+
+    func note(_ line: @autoclosure () -> String) {
+        if tells { story.append(String(repeating: "  ", count: frames.count) + line()) }
+    }
+
+    func enter(_ frame: Frame) {
+        note("\(frame)")
+        frames.append(frame)
+    }
+
+    func leave() { frames.removeLast() }
+
+    private func context(for item: LawItem) -> LawProgram.Context {
+        switch frames.last {
+        case nil: .main
+        case .block: .block
+        case .endHandler: .endHandler
+        case .callout(let other) where other === item: .own
+        case .schedule(let other) where other === item: .own
+        case .cancel(let other) where other === item: .own
+        case .schedule: .schedule
+        case .cancel: .cancel
+        case .callout(let other):
+            other.kind == .observer ? .observer : other.kind.isTimer ? .timer : .source
+        }
+    }
+
+    // MARK: Playing
+
+    func play(script: Int) {
+        guard !isGoingQuiet else { return }
+        checkLaws("when script \(script) begins")
+        for step in program.scripts[script] {
+            stepsLeft -= 1
+            guard stepsLeft > 0, violation == nil else { return }
+            note(LawProgram.describe(step))
+            play(step)
+            checkLaws("after \(LawProgram.describe(step))")
+        }
+    }
+
+    private func play(_ step: LawProgram.Step) {
+        switch step {
+        case .place(let item, let modes, let loop): place(self.item(item), modes, loops[loop])
+        case .operate(let operation, let item, let place):
+            operate(operation, self.item(item), loops[place.loop], place.mode)
+        case .post(let place, let script): post(loops[place.loop], place.mode, script)
+        case .withdraw: blocks.first { $0.waits }?.withdraw(self)
+        case .onEnd(let loop, let script, let isCancelled): onEnd(loops[loop], script, isCancelled)
+        }
+    }
+
+    /// Through `common` now and then, so that it is in some modes because of that.
+    private func place(_ item: LawItem, _ count: Int, _ loop: LawLoop) {
+        for other in item.loops where other != loop.number && !item.kind.isShared {
+            loops.first { $0.number == other }.map { leave($0, item) }
+        }
+        let own = loop.isEnding ? [] : LawProgram.modes.map(loop.place)
+        var others: [LawProgram.Place] = []
+        if item.kind.isShared {
+            others = loops.filter { $0 !== loop && !$0.isEnding }.flatMap { [$0.place("default"), $0.place("b")] }
+        }
+        // By turns.
+        let wanted = LawProgram.modes.indices.flatMap { index in
+            [own, others].compactMap { index < $0.count ? $0[index] : nil }
+        }.prefix(count)
+        if item.plan.variant >> 6 & 1 == 1 { add(item, to: loop, "common") }
+        for place in item.places.subtracting(wanted).sorted(by: { $0.description < $1.description }) {
+            loops.first { $0.number == place.loop }.map { remove(item, from: $0, place.mode) }
+        }
+        for place in wanted where !item.places.contains(place) {
+            loops.first { $0.number == place.loop }.map { _ = add(item, to: $0, place.mode) }
+        }
+    }
+
+    private func leave(_ loop: LawLoop, _ item: LawItem) {
+        remove(item, from: loop, "common")
+        for mode in LawProgram.modes { remove(item, from: loop, mode) }
+    }
+
+    private func operate(_ operation: LawProgram.Operation, _ item: LawItem, _ loop: LawLoop, _ mode: String) {
+        let concerned = operation.concernsLoop ? items.filter { $0.loops.contains(loop.number) } : [item]
+        let cells = concerned.map { ($0.kind, $0.places.count, context(for: $0)) }
+        if carryOut(operation, item, loop, mode) {
+            for (kind, modes, context) in cells { coverage.count(operation, kind, modes: modes, from: context) }
+        }
+    }
+
+    /// False when there was nothing to be done.
+    private func carryOut(
+        _ operation: LawProgram.Operation, _ item: LawItem, _ loop: LawLoop, _ mode: String
+    ) -> Bool {
+        switch operation {
+        case .add: return add(item, to: loop, mode)
+        case .remove: remove(item, from: loop, mode)
+        case .readd:
+            let place = item.places.first ?? loop.place(mode)
+            guard let home = loops.first(where: { $0.number == place.loop }) else { return false }
+            remove(item, from: home, place.mode)
+            return add(item, to: home, place.mode)
+        case .move:
+            for other in loops where item.loops.contains(other.number) { leave(other, item) }
+            return add(item, to: loop, mode)
+        case .invalidate: invalidate(item)
+        case .drop: item.drop()
+        case .trigger: item.send()
+        case .rearm: arm(item, true)
+        case .disarm: arm(item, false)
+        case .changeInterest:
+            let interests: [Loop.FileDescriptorSource.Interest] = [.read, [], [.read, .write], .write]
+            (item.item as? Loop.FileDescriptorSource)?.interest = interests[(stepsLeft + item.index) % 4]
+        case .takeWaiting: item.takeWaiting()
+        case .retime:
+            guard let timer = item.item as? Loop.Timer, let loop = loop.loop else { return false }
+            let now = loop.now(timer.timeBase)
+            timer.nextFireTime = stepsLeft % 3 == 0 ? nil : stepsLeft % 3 == 1 ? now : now.advanced(by: farAway)
+        case .addCommonMode: addCommonMode(mode, to: loop)
+        case .run: return run(loop, mode)
+        case .stop: loop.loop?.stop()
+        case .endLoop: return end(loop)
+        }
+        return true
+    }
+
+    private func arm(_ item: LawItem, _ armed: Bool) {
+        if item.kind.canBeArmed { item.isArmed = armed }
+        switch item.item {
+        case let source as Loop.FileDescriptorSource: armed ? source.rearm() : source.disarm()
+        case let port as Loop.MessagePort<LawItem.Message>: armed ? port.rearm() : port.disarm()
+        default: break
+        }
+    }
+
+    // MARK: Operations that change who is where
+
+    /// False when the item was not even asked: it has gone, or its loop has.
+    @discardableResult
+    private func add(_ item: LawItem, to loop: LawLoop, _ mode: String) -> Bool {
+        guard let actual = item.item, let target = loop.loop else { return false }
+        let isAccepted =
+            item.isValid && !loop.isEnding && (item.kind.isShared || item.loops.isSubset(of: [loop.number]))
+        var joined: [String] = []
+        if isAccepted {
+            joined = mode == "common" ? loop.commonModes : [mode]
+            if mode == "common" { item.commons.insert(loop.number) }
+            joined = joined.filter { item.places.insert(loop.place($0)).inserted }
+            if !joined.isEmpty { item.hasLostItsLoop = false }
+        }
+        let answer = during([item]) { target.add(actual, in: Loop.Mode(mode)) }
+        expect(answer == isAccepted, "\(item) added to \(mode): \(answer)")
+        return true
+    }
+
+    private func remove(_ item: LawItem, from loop: LawLoop, _ mode: String) {
+        guard let actual = item.item, let target = loop.loop else { return }
+        if mode != "common" {
+            item.places.remove(loop.place(mode))
+        } else if item.commons.remove(loop.number) != nil {
+            item.places.subtract(loop.commonModes.map(loop.place))
+        }
+        during([item]) { target.remove(actual, in: Loop.Mode(mode)) }
+    }
+
+    private func invalidate(_ item: LawItem) {
+        guard let actual = item.item else { return }
+        item.leaving.formUnion(item.places)
+        item.becomeInvalid()
+        during([item]) { actual.invalidate() }
+        if item.operationsGoingOn == 0 { item.leaving = [] }
+    }
+
+    private func addCommonMode(_ mode: String, to loop: LawLoop) {
+        guard mode != "common", !loop.commonModes.contains(mode), !loop.isEnding, let target = loop.loop else { return }
+        loop.commonModes.append(mode)
+        let concerned = items.filter { $0.commons.contains(loop.number) }
+        for item in concerned { item.places.insert(loop.place(mode)) }
+        during(concerned) { target.addCommonMode(Loop.Mode(mode)) }
+    }
+
+    @discardableResult
+    private func end(_ loop: LawLoop) -> Bool {
+        guard !loop.isReal, !loop.isEnding, loop.loop?.currentMode == nil else { return false }
+        loop.isEnding = true
+        let slot = loops.firstIndex { $0 === loop }!
+        let concerned = items.filter { $0.loops.contains(loop.number) }
+        for item in concerned {
+            let isInMode = item.places.contains { $0.loop == loop.number }
+            item.places = item.places.filter { $0.loop != loop.number }
+            item.commons.remove(loop.number)
+            // Unless it is added again meanwhile.
+            if item.kind == .messagePort, isInMode { item.hasLostItsLoop = true }
+        }
+        during(concerned) { loop.loop!.end() }
+        loop.release()
+        endedLoops.append(loop)
+        if !isGoingQuiet { loops[slot] = makeLoop(slot) }
+        return true
+    }
+
+    @discardableResult
+    private func during<Result>(_ concerned: [LawItem], _ body: () -> Result) -> Result {
+        for item in concerned { item.operationsGoingOn += 1 }
+        defer { for item in concerned { item.operationsGoingOn -= 1 } }
+        return body()
+    }
+
+    // MARK: Running and posting
+
+    private func run(_ loop: LawLoop, _ mode: String) -> Bool {
+        guard runs.count < 4, !loop.isEnding, mode != "common" else { return false }
+        let polls = loop.isReal ? stepsLeft % 4 > 0 : stepsLeft % 2 > 0
+        runs.append(loop)
+        _ = loop.run(mode, for: polls ? .zero : .milliseconds(1), returnAfterSourceHandled: stepsLeft % 5 == 0)
+        runs.removeLast()
+        return true
+    }
+
+    private func post(_ loop: LawLoop, _ mode: String, _ script: Int) {
+        let block = LawBlock(mode: mode, loop: loop)
+        let closure = LawBlock.Closure(block)
+        let handle = loop.loop?.performCancellable(in: Loop.Mode(mode)) { [unowned self] in
+            closure.block.ran += 1
+            enter(.block)
+            play(script: script)
+            leave()
+        }
+        block.isAccepted = handle != nil
+        block.handle = handle
+        expect(block.isAccepted == !loop.isEnding, "a block is accepted: \(block.isAccepted)")
+        blocks.append(block)
+    }
+
+    private func onEnd(_ loop: LawLoop, _ script: Int, _ isCancelled: Bool) {
+        let block = LawBlock(mode: "", loop: loop)
+        let closure = LawBlock.Closure(block)
+        let handler = loop.loop?.onEnd { [unowned self] in
+            closure.block.ran += 1
+            enter(.endHandler)
+            play(script: script)
+            leave()
+        }
+        block.isAccepted = handler != nil
+        expect(block.isAccepted == !loop.isEnding, "an end handler is accepted: \(block.isAccepted)")
+        if isCancelled, let handler {
+            handler.cancel()
+            block.isWithdrawn = true
+        }
+        endHandlers.append(block)
+    }
+
+    // MARK: The end
+
+    /// Everything that was accepted is handled, and then nothing happens any more.
+    private func goQuiet() {
+        isGoingQuiet = true
+        for item in items {
+            (item.item as? Loop.FileDescriptorSource)?.interest = .read
+            arm(item, true)
+        }
+        for loop in loops {
+            for mode in LawProgram.modes {
+                runs.append(loop)
+                var passes = 0
+                while passes < 300, violation == nil, let rest = unfinished(loop, mode) {
+                    // A one-shot one needs it for each report.
+                    for item in items where !item.isQuiet && !item.isArmed { arm(item, true) }
+                    _ = loop.run(mode, for: .zero)
+                    passes += 1
+                    expect(passes < 300, "\(rest) is never served in \(mode) of \(loop.number)")
+                }
+                checkLaws("when quiet")
+                if violation == nil { checkThatAnIdleRunDoesNothing(loop, mode) }
+                runs.removeLast()
+            }
+        }
+        checkLaws("when all is quiet")
+    }
+
+    private func unfinished(_ loop: LawLoop, _ mode: String) -> String? {
+        if let item = items.first(where: { $0.places.contains(loop.place(mode)) && !$0.isQuiet }) { return "\(item)" }
+        let isCommon = loop.commonModes.contains(mode)
+        let block = blocks.first {
+            $0.loop === loop && $0.waits && ($0.mode == mode || isCommon && $0.mode == "common")
+        }
+        return block.map { "a block for \($0.mode)" }
+    }
+
+    /// One wait, or none when virtual time has jumped, and one pass.
+    private func checkThatAnIdleRunDoesNothing(_ loop: LawLoop, _ mode: String) {
+        let actual = loop.loop!
+        // Something that a nested or earlier run has left may make one pass; after that there is nothing.
+        _ = loop.run(mode, for: .zero)
+        let next = actual.nextTimerFireTime(in: Loop.Mode(mode)).map { actual.now.duration(to: $0) }
+        let before = actual.counters
+        let result = loop.run(mode, for: min(.milliseconds(1), (next ?? .seconds(1)) / 2))
+        let after = actual.counters
+        let passes = result == .finished && after.passes == before.passes ? 0 : 1
+        expect(
+            after.passes == before.passes + passes
+                && after.waits + after.polls <= before.waits + before.polls + 1,
+            "an idle run in \(mode) of \(loop.number) (\(result)): \(after), before \(before)")
+    }
+
+    /// After the thread has ended, and with it its loop.
+    private func checkTheEnd() {
+        for loop in loops where loop.isReal {
+            for item in items where item.loops.contains(loop.number) {
+                item.places = []
+                item.commons = []
+            }
+            loop.release()
+        }
+        for item in items { item.checkItself() }
+        for item in items { item.drop() }
+        for item in items {
+            item.endChild()
+            guard violation == nil else { continue }
+            expect(item.item == nil, "\(item): not deallocated")
+            expect(item.closuresAlive == 0, "\(item): \(item.closuresAlive) handlers not released at the end")
+            item.checkDescriptorsAreClosed()
+        }
+        expect(messagesAlive == 0, "\(messagesAlive) messages not released")
+        for block in blocks + endHandlers { block.checkTheEnd(self) }
+        for block in endHandlers where block.isAccepted && !block.isWithdrawn {
+            expect(block.ran == 1, "an end handler was called \(block.ran) times")
+        }
+        for loop in loops + endedLoops { expect(loop.remains == nil, "loop \(loop.number) was not deallocated") }
+    }
+}

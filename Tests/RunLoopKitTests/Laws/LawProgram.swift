@@ -1,0 +1,137 @@
+/// A random program over every kind of item, as data: what happens in the main script and in each callout.
+///
+/// The same seed makes the same program. A program never depends on real time.
+struct LawProgram: CustomStringConvertible {
+    enum Kind: String, CaseIterable {
+        case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, timer,
+            continuousTimer, observer
+
+        var isTimer: Bool { self == .timer || self == .continuousTimer }
+        var isDescriptor: Bool { self == .borrowedDescriptor || self == .ownedDescriptor }
+
+        /// Whether several loops may have one at the same time.
+        var isShared: Bool { self == .source0 || self == .portSource }
+    }
+
+    enum Operation: String, CaseIterable {
+        // Of an item.
+        case add, remove, readd, move, invalidate, drop, trigger, rearm, disarm, changeInterest, takeWaiting, retime
+        // Of a loop, and so of every item in it.
+        case addCommonMode, run, stop, endLoop
+
+        var concernsLoop: Bool {
+            switch self {
+            case .addCommonMode, .run, .stop, .endLoop: true
+            default: false
+            }
+        }
+    }
+
+    /// Where an operation is called from.
+    enum Context: String, CaseIterable {
+        case main
+        /// The item's own callout.
+        case own
+        // Another item's callout, or what its name says.
+        case source, observer, timer, block, schedule, cancel, endHandler
+    }
+
+    struct Place: Hashable, CustomStringConvertible {
+        var loop: Int
+        var mode: String
+        var description: String { "\(mode) of \(loop)" }
+    }
+
+    struct Item {
+        let kind: Kind
+        /// Bits that choose among the kind's variants: see `LawItem`.
+        var variant: Int
+        /// Of a timer: whether it is due as soon as it is added, or never.
+        var isDue = true
+        /// What its first, second … callout does.
+        var scripts: [Int] = []
+        /// The same for the notifications of a `Source0`.
+        var scheduleScripts: [Int] = []
+        var cancelScripts: [Int] = []
+    }
+
+    enum Step {
+        /// Adds and removes until the item is in so many modes: of this loop, or if it can be shared of others too.
+        case place(item: Int, modes: Int, loop: Int)
+        case operate(Operation, item: Int, Place)
+        case post(Place, script: Int)
+        /// The oldest block that waits: perhaps one that a pass has taken out already.
+        case withdraw
+        case onEnd(loop: Int, script: Int, isCancelled: Bool)
+    }
+
+    static let modes = ["default", "a", "b", "c"]
+    static let loops = 3
+
+    let seed: UInt64
+    var items: [Item] = []
+    /// Script 0 is the program itself.
+    var scripts: [[Step]] = [[]]
+
+    /// Whether loop 0 is the thread's own, in real time; the others are in virtual time.
+    var hasRealLoop = false
+
+    /// Whether everything is dropped at the end as it is, without going quiet first.
+    var endsAbruptly = false
+
+    var description: String {
+        var lines = ["loop 0 in \(hasRealLoop ? "real" : "virtual") time" + (endsAbruptly ? ", an abrupt end" : "")]
+        let used = usedItems
+        for index in items.indices where used.contains(index) {
+            let item = items[index]
+            let time = item.kind.isTimer && !item.isDue ? ", far" : ""
+            lines.append(
+                "item \(index): \(item.kind), variant \(item.variant)\(time), callouts \(item.scripts), "
+                    + "schedule \(item.scheduleScripts), cancel \(item.cancelScripts)")
+        }
+        for index in scripts.indices where !scripts[index].isEmpty {
+            lines.append("script \(index):")
+            lines += scripts[index].map { "    \(LawProgram.describe($0))" }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private var usedItems: Set<Int> {
+        scripts.joined().reduce(into: []) { used, step in
+            switch step {
+            case .place(let item, _, _), .operate(_, let item, _): used.insert(item)
+            default: break
+            }
+        }
+    }
+
+    static func describe(_ step: Step) -> String {
+        switch step {
+        case .place(let item, let modes, let loop): "place \(item) in \(modes) modes of \(loop)"
+        case .operate(let operation, let item, let place): "\(operation) \(item), \(place)"
+        case .post(let place, let script): "post \(script) for \(place)"
+        case .withdraw: "withdraw"
+        case .onEnd(let loop, let script, let isCancelled):
+            "at the end of \(loop): \(script)" + (isCancelled ? ", cancelled" : "")
+        }
+    }
+
+    /// The program with every step left out that the failure does not need.
+    func shrunk(while fails: (LawProgram) -> Bool) -> LawProgram {
+        var best = self
+        var isSmaller = true
+        while isSmaller {
+            isSmaller = false
+            for script in best.scripts.indices {
+                for index in best.scripts[script].indices.reversed() {
+                    var next = best
+                    next.scripts[script].remove(at: index)
+                    guard fails(next) else { continue }
+                    best = next
+                    isSmaller = true
+                }
+            }
+        }
+        return best
+    }
+}

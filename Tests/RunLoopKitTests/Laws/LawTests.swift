@@ -1,0 +1,80 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// Random programs over every kind of item, in any number of modes and loops, and the laws that hold after each step.
+///
+/// In a process of its own, in which no other test opens descriptors, and whose end by a trap ends no other test.
+/// `LAW_SEED` and `LAW_PROGRAMS` choose other programs, `LAW_FAILURES` how many may fail before it ends.
+@Suite(.timeBound) struct LawTests {
+    @Test func theLawsHoldAfterEveryRandomProgram() async {
+        // What a process says when it fails is not to be had otherwise.
+        let report = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: report) }
+        await #expect(processExitsWith: .success) { [report = report as String] in
+            LawTests.playAll(reportingTo: report)
+        }
+        if let text = try? String(contentsOfFile: report, encoding: .utf8), !text.isEmpty { print(text) }
+    }
+
+    private struct Report {
+        let handle: FileHandle
+
+        init(_ path: String) {
+            _ = FileManager.default.createFile(atPath: path, contents: nil)
+            handle = FileHandle(forWritingAtPath: path)!
+        }
+
+        func say(_ line: String) { handle.write(Data("\(line)\n".utf8)) }
+
+        /// Which program is being played, until the next one is. One that hangs is ended by SIGALRM: it takes some
+        /// milliseconds.
+        func begin(_ seed: UInt64) {
+            alarm(120)
+            try! handle.truncate(atOffset: 0)
+            say("The program of seed \(seed) trapped or hung. LAW_SEED=\(seed) LAW_VERBOSE=1 prints it.")
+        }
+    }
+
+    private static func playAll(reportingTo path: String) {
+        let environment = ProcessInfo.processInfo.environment
+        let count = environment["LAW_PROGRAMS"].flatMap { Int($0) } ?? LawGenerator.round
+        let first = environment["LAW_SEED"].flatMap { UInt64($0) } ?? 1
+        let mostFailures = environment["LAW_FAILURES"].flatMap { Int($0) } ?? 1
+        let report = Report(path)
+        signal(SIGPIPE, SIG_IGN)
+        _ = LawPlayer.play(LawGenerator.program(first))  // What the process makes once is made.
+        var coverage = LawCoverage()
+        var failures: [String] = []
+        var programs = 0
+        while failures.count < mostFailures {
+            let seed = first + UInt64(programs)
+            // What the programs around it kept from coming up is aimed at once more.
+            let rest = programs < count || count < LawGenerator.round ? nil : coverage.missing
+            if programs >= count, rest?.isEmpty ?? true || programs > count + 20 { break }
+            programs += 1
+            report.begin(seed)
+            let program = LawGenerator.program(seed, aimingAt: rest)
+            if environment["LAW_VERBOSE"] != nil { report.say("\(program)") }
+            let (violation, covered) = LawPlayer.play(program)
+            coverage.add(covered)
+            guard let violation else { continue }
+            alarm(0)
+            let small = program.shrunk(while: { LawPlayer.play($0).violation != nil })
+            let story = LawPlayer.play(small, tells: true).violation ?? "It did not fail once more."
+            failures.append("seed \(seed): \(violation)\n\(small)\n\(story)")
+        }
+        alarm(0)
+        try! report.handle.truncate(atOffset: 0)
+        for failure in failures { report.say(failure) }
+        if environment["LAW_TABLE"] != nil { report.say(coverage.table) }
+        let missing = count < LawGenerator.round || !failures.isEmpty ? [] : coverage.missing
+        if !missing.isEmpty {
+            report.say("\(missing.count) of \(LawCoverage.cells.count) combinations never came up:")
+            for cell in missing { report.say("\(cell)") }
+        }
+        if !failures.isEmpty || !missing.isEmpty { exit(1) }
+    }
+}

@@ -1,0 +1,71 @@
+import TestSupport
+
+@testable import RunLoopKit
+
+extension LawPlayer {
+    /// What holds at any moment, however deep in whichever callouts.
+    func checkLaws(_ moment: @autoclosure () -> String) {
+        guard violation == nil else { return }
+        for loop in loops where !loop.isEnding { checkEpollSets(of: loop, moment) }
+        for item in items { item.checkItself() }
+        if isOutside { checkWhoIsWhere() }
+    }
+
+    private func checkWhoIsWhere() {
+        for item in items {
+            guard let actual = item.item else { continue }
+            for loop in loops where !loop.isEnding {
+                for mode in LawProgram.modes {
+                    let expected = item.places.contains(loop.place(mode))
+                    let found = loop.loop!.contains(actual, in: Loop.Mode(mode))
+                    expect(expected == found, "\(item) is in \(mode) of \(loop.number): \(found)")
+                }
+            }
+        }
+    }
+
+    /// Each epoll set watches exactly what is in its mode, and the loop's own descriptors.
+    private func checkEpollSets(of loop: LawLoop, _ moment: () -> String) {
+        guard let actual = loop.loop else { return }
+        for state in actual.modeStates {
+            guard let poller = state.poller else { continue }
+            let watched = Set(EpollSet.entries(of: poller.descriptor))
+            let (expected, optional) = expectedEntries(of: actual, loop, state)
+            let tooMany = watched.subtracting(expected).subtracting(optional)
+            let tooFew = expected.subtracting(watched)
+            expect(
+                tooMany.isEmpty && tooFew.isEmpty,
+                "\(moment()): the epoll set of \(state.mode) of \(loop.number) watches \(Array(tooMany)) too many, "
+                    + "\(Array(tooFew)) too few")
+        }
+    }
+
+    /// What is to be watched, and what may be: an item that is being invalidated leaves one mode after the other.
+    private func expectedEntries(
+        of actual: Loop, _ loop: LawLoop, _ state: ModeState
+    ) -> (expected: Set<EpollSet.Entry>, optional: Set<EpollSet.Entry>) {
+        let own: [(Descriptor?, UInt64)] = [
+            (actual.waker.descriptor, ReadyList.wakeUp), (actual.timerFD?.descriptor, ReadyList.timers),
+            (actual.continuousTimerFD?.descriptor, ReadyList.continuousTimers),
+        ]
+        let edge = PollEvents.read.union(.edge).rawValue
+        var expected = Set(
+            own.compactMap { descriptor, token in
+                descriptor.map { EpollSet.Entry(descriptor: $0, events: edge, token: token) }
+            })
+        var optional: Set<EpollSet.Entry> = []
+        let place = loop.place(state.mode.name)
+        for item in items {
+            let (isHere, isLeaving) = (item.places.contains(place), item.leaving.contains(place))
+            guard isHere || isLeaving, let port = item.item as? any PortBacked,
+                let token = state.ports.token(of: port)
+            else { continue }
+            for watch in port.watches {
+                guard let events = watch.events else { continue }
+                let entry = EpollSet.Entry(descriptor: watch.descriptor, events: events.rawValue, token: token)
+                if isHere { expected.insert(entry) } else { optional.insert(entry) }
+            }
+        }
+        return (expected, optional)
+    }
+}
