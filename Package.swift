@@ -31,7 +31,7 @@ let package = Package(
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram",
-                "TopLevelProgram", "SyncMainProgram",
+                "TopLevelProgram", "SyncMainProgram", "StressProgram",
                 "RunLoopKit",
                 "SignalProgram", "TestSupport",
             ]),
@@ -51,6 +51,9 @@ let package = Package(
             name: "MemoryProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MemoryProgram"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
+        .executableTarget(
+            name: "StressProgram", dependencies: ["RunLoopKit", "CLinux", "TestSupport"],
+            path: "Tests/Programs/StressProgram"),
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),

@@ -1,0 +1,15 @@
+import Foundation
+import ProgramSupport
+import TestSupport
+import Testing
+
+/// Threads that do anything to items of every kind, on loops that come and go, for a moment; CI does it for longer.
+/// `STRESS_SECONDS` and `STRESS_SEED` say otherwise.
+@Suite(.timeBound) struct StressTests {
+    @Test func nothingIsLostOrLeftBehindWhateverThreadsDo() throws {
+        let environment = ProcessInfo.processInfo.environment
+        let program = try Program.run(
+            "StressProgram", [environment["STRESS_SECONDS"] ?? "2", environment["STRESS_SEED"] ?? "1"])
+        #expect(program.status == 0, "\(program.errors)")
+    }
+}

@@ -1,0 +1,317 @@
+import CLinux
+import RunLoopKit
+import Synchronization
+import TestSupport
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// What the handlers of one item share, and what the laws look at. It does not retain the item: dropping an item
+/// deallocates it.
+final class Account: Sendable {
+    let kind: StressItem.Kind
+    unowned let world: World
+
+    let (sent, handled, withdrawn) = (Sum(), Sum(), Sum())
+    /// Closures that have not been released.
+    let closures = Sum()
+    /// Schedule less cancel notifications of each mode and loop.
+    private let notified = Mutex<[Place: Int]>([:])
+
+    private struct Place: Hashable {
+        let loop: ObjectIdentifier
+        let mode: Loop.Mode
+    }
+
+    init(_ kind: StressItem.Kind, _ world: World) { (self.kind, self.world) = (kind, world) }
+
+    func notify(_ mode: Loop.Mode, of loop: Loop, by step: Int) {
+        notified.withLock { $0[Place(loop: ObjectIdentifier(loop), mode: mode), default: 0] += step }
+        world.happens(one: 8)
+    }
+
+    func call(_ count: Int = 1) {
+        handled.add(count)
+        world.happens(one: 3)
+    }
+
+    var unpairedNotifications: Int { notified.withLock { $0.values.reduce(0) { $0 + abs($1) } } }
+
+    /// What a handler captures.
+    final class Closure: Sendable {
+        let account: Account
+
+        init(_ account: Account) {
+            self.account = account
+            account.closures.add(1)
+            account.world.closures.add(1)
+        }
+
+        deinit {
+            account.closures.add(-1)
+            account.world.closures.add(-1)
+        }
+    }
+}
+
+/// What is sent to a message port.
+final class Message: Sendable {
+    private let world: World
+    private let wasHandled = Atomic<Bool>(false)
+
+    init(_ world: World) {
+        self.world = world
+        world.messages.add(1)
+    }
+
+    deinit { world.messages.add(-1) }
+
+    func handle() {
+        expect(!wasHandled.exchange(true, ordering: .relaxed), "a message was handed over twice")
+    }
+}
+
+/// Both ends of a pipe or a pair of sockets. The reading end may belong to a source.
+final class Ends: Sendable {
+    let reader: Int32
+    let writer: Int32
+    private let ownsReader: Bool
+
+    init(ownsReader: Bool, sockets: Bool) {
+        var ends: [Int32] = [-1, -1]
+        let stream: Int32 = 1
+        let flags = Int32(O_CLOEXEC) | Int32(O_NONBLOCK)
+        precondition((sockets ? socketpair(AF_UNIX, stream | flags, 0, &ends) : pipe2(&ends, flags)) == 0)
+        (reader, writer, self.ownsReader) = (ends[0], ends[1], ownsReader)
+    }
+
+    deinit {
+        if ownsReader { close(reader) }
+        close(writer)
+    }
+}
+
+/// Reads what there is, and says how much it was.
+func readAll(_ descriptor: Int32) -> Int {
+    var total = 0
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 256) { bytes in
+        while descriptor >= 0 {
+            let count = read(descriptor, bytes.baseAddress!, bytes.count)
+            guard count > 0 else { return }
+            total += count
+        }
+    }
+    return total
+}
+
+/// An item that all threads use.
+final class StressItem: Sendable {
+    enum Kind: CaseIterable {
+        case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, timer,
+            continuousTimer, observer
+    }
+
+    let item: Loop.Item
+    let account: Account
+    private let ends: Ends?
+    private let child: Child?
+    private let signal: Int32
+    private let wasInvalidated = Atomic<Bool>(false)
+
+    var kind: Kind { account.kind }
+
+    init(_ kind: Kind, signal: Int32, _ world: World, _ random: inout SplitMix) {
+        let account = Account(kind, world)
+        let closure = Account.Closure(account)
+        let isOneShot = random.once(in: 3)
+        var ends: Ends?
+        var child: Child?
+        switch kind {
+        case .source0:
+            let (schedule, cancel) = (Account.Closure(account), Account.Closure(account))
+            item = Loop.Source0(
+                order: random.below(3), schedule: { schedule.account.notify($1, of: $0, by: 1) },
+                cancel: { cancel.account.notify($1, of: $0, by: -1) }, perform: { closure.account.call() })
+        case .portSource: item = try! Loop.PortSource { closure.account.call($0) }
+        case .messagePort:
+            item = Loop.MessagePort<Message>(isOneShot: isOneShot) { message in
+                message.handle()
+                closure.account.call()
+            }
+        case .borrowedDescriptor, .ownedDescriptor:
+            let isBorrowed = kind == .borrowedDescriptor
+            let made = Ends(ownsReader: isBorrowed, sockets: random.once(in: 2))
+            ends = made
+            let handler: Loop.FileDescriptorSource.Handler = { source, ready in
+                // There is always room: it would be called again and again.
+                if ready.contains(.writable) { source.interest = .read }
+                closure.account.call(readAll(source.descriptor))
+                // The other end went with the program's reference to the source.
+                if ready.contains(.hangUp) { source.invalidate() }
+                // The reading end of a borrowed one is the program's, and stays open for as long as it has handlers.
+                withExtendedLifetime(isBorrowed ? made : nil) {}
+            }
+            let trigger: Loop.FileDescriptorSource.Trigger = random.once(in: 2) ? .edge : .level
+            item =
+                isBorrowed
+                ? try! Loop.FileDescriptorSource(made.reader, trigger: trigger, isOneShot: isOneShot, handler: handler)
+                : try! Loop.FileDescriptorSource(
+                    owning: made.reader, trigger: trigger, isOneShot: isOneShot, handler: handler)
+        case .signal:
+            item = try! Loop.SignalSource(signal, checkingThreads: false) { closure.account.call($1.count) }
+        case .process:
+            let made = Child()
+            child = made
+            item = try! Loop.ProcessSource(made.number, reaping: false) { _, _ in
+                closure.account.call()
+                withExtendedLifetime(made) {}
+            }
+        case .timer, .continuousTimer:
+            item = Loop.Timer(
+                after: .microseconds(random.below(2000)),
+                repeating: isOneShot ? nil : .microseconds(200 + random.below(3000)),
+                tolerance: .microseconds(random.below(300)), timeBase: kind == .timer ? .suspending : .continuous
+            ) { firing in
+                expect(
+                    firing.scheduledTime <= Loop.current.now(firing.timer.timeBase), "a timer fires early")
+                closure.account.call()
+            }
+        case .observer:
+            let activities: [Loop.Activity] = [.all, .beforeWaiting, [.afterWaiting, .exit], .beforeSources]
+            item = Loop.Observer(random.pick(activities), repeats: !isOneShot, order: random.below(3)) { _, _ in
+                closure.account.call()
+            }
+        }
+        self.account = account
+        self.ends = ends
+        self.child = child
+        self.signal = signal
+    }
+
+    func invalidate() {
+        wasInvalidated.store(true, ordering: .relaxed)
+        item.invalidate()
+    }
+
+    func trigger() {
+        switch item {
+        case let source as Loop.Source0: source.signal(wake: true)
+        case let port as Loop.PortSource:
+            account.sent.add(1)
+            port.send()
+        case let port as Loop.MessagePort<Message>: if port.send(Message(account.world)) { account.sent.add(1) }
+        case is Loop.FileDescriptorSource: if write(ends!.writer, [1], 1) == 1 { account.sent.add(1) }
+        case is Loop.SignalSource:
+            account.sent.add(1)
+            kill(getpid(), signal)
+        case is Loop.ProcessSource: child!.end()
+        default: break
+        }
+    }
+
+    /// Whatever else may be done to its kind.
+    func change(_ random: inout SplitMix) {
+        switch item {
+        case let port as Loop.MessagePort<Message>:
+            switch random.below(3) {
+            case 0: port.disarm()
+            case 1: port.rearm()
+            default: account.withdrawn.add(port.takeWaiting().count)
+            }
+        case let source as Loop.FileDescriptorSource:
+            switch random.below(4) {
+            case 0: source.disarm()
+            case 1: source.rearm()
+            default: source.interest = random.pick([.read, .read, [], [.read, .write]])
+            }
+        case let timer as Loop.Timer:
+            let now = Loop.current.now(timer.timeBase)
+            timer.nextFireTime = random.once(in: 5) ? nil : now.advanced(by: .microseconds(random.below(3000)))
+            if random.once(in: 3) { timer.tolerance = .microseconds(random.below(500)) }
+        default: trigger()
+        }
+    }
+
+    // MARK: When all threads rest
+
+    /// Makes it report again.
+    func rearm() {
+        (item as? Loop.MessagePort<Message>)?.rearm()
+        if let source = item as? Loop.FileDescriptorSource {
+            source.interest = .read
+            source.rearm()
+        }
+    }
+
+    /// Whether all that it was given has been handled; to be asked again until it is, for an item in a mode that runs.
+    var hasHandledAll: Bool {
+        guard item.isValid else { return true }
+        switch item {
+        case let source as Loop.Source0: return !source.isSignalled
+        case is Loop.MessagePort<Message>:
+            return account.sent.value == account.handled.value + account.withdrawn.value
+        case is Loop.PortSource, is Loop.FileDescriptorSource: return account.sent.value == account.handled.value
+        // Signals sent to an earlier source for the same number may be among them.
+        case is Loop.SignalSource, is Loop.ProcessSource: return account.handled.value > 0
+        default: return true
+        }
+    }
+
+    /// After it has been invalidated.
+    func checkTheEnd() {
+        expect(!item.isValid, "\(kind) is valid")
+        expect(account.closures.value == 0, "\(kind): \(account.closures.value) handlers are not released")
+        expect(account.unpairedNotifications == 0, "\(kind): schedule and cancel notifications do not pair up")
+        if kind == .portSource || kind == .messagePort {
+            let (sent, done) = (account.sent.value, account.handled.value + account.withdrawn.value)
+            expect(done <= sent, "\(kind): \(done) were handled, \(sent) sent")
+        }
+        if let ends, kind == .ownedDescriptor {
+            // A child that is about to begin may still have it for a moment.
+            wait(for: "the descriptor of an invalid source to be closed") {
+                var request = pollfd(fd: ends.writer, events: 0, revents: 0)
+                return poll(&request, 1, 0) == 1
+            }
+        }
+        child?.end()
+    }
+}
+
+/// A process that does nothing until it is ended, or the program has.
+final class Child: Sendable {
+    let number: Int32
+    private let input: Int32
+    private let hasEnded = Atomic<Bool>(false)
+
+    init() {
+        // It ends with its input: no child stays behind when the program is ended.
+        var ends: [Int32] = [-1, -1]
+        precondition(pipe2(&ends, Int32(O_CLOEXEC)) == 0)
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        var number: pid_t = 0
+        var words: [UnsafeMutablePointer<CChar>?] = [strdup("cat"), nil]
+        defer { free(words[0]) }
+        precondition(posix_spawnp(&number, "cat", &actions, nil, &words, environ) == 0)
+        close(ends[0])
+        (self.number, input) = (number, ends[1])
+    }
+
+    /// Its number is its own until it is reaped, which is done here alone.
+    func end() { if !hasEnded.exchange(true, ordering: .relaxed) { kill(number, SIGKILL) } }
+
+    deinit {
+        end()
+        close(input)
+        while waitpid(number, nil, 0) < 0, errno == EINTR {}
+    }
+}

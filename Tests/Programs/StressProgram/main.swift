@@ -1,0 +1,70 @@
+// Every kind of item, on several threads and loops that come and go, for a time: StressProgram [seconds [seed]].
+//
+// Anything happens to any item at any moment, also inside callouts: adding, removing, moving, re-timing, dropping,
+// invalidating, sending, running nested, stopping, ending. After each round the laws in World.swift hold.
+import RunLoopKit
+import Synchronization
+import TestSupport
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+let arguments = CommandLine.arguments.dropFirst()
+guard let seconds = Double(arguments.first ?? "5"), let firstSeed = UInt64(arguments.dropFirst().first ?? "1") else {
+    say("usage: StressProgram [seconds [seed]]")
+    exit(64)
+}
+
+// Every thread blocks the signals that sources wait for, as this one does.
+var signals = sigset_t()
+sigemptyset(&signals)
+for number in 0..<28 { sigaddset(&signals, World.firstSignal + Int32(number)) }
+pthread_sigmask(SIG_BLOCK, &signals, nil)
+signal(SIGPIPE, SIG_IGN)
+Watchdog.start()
+Watchdog.nameTheRoundWhenTrapped()
+
+/// A round: threads of their own do what they like, then everything is taken apart.
+func play(_ seed: UInt64) {
+    currentSeed.store(seed, ordering: .relaxed)
+    let world = World(seed: seed)
+    let actors = (0..<3).map { _ in try! LoopThread(name: "actor") }
+    for (index, actor) in actors.enumerated() {
+        Watchdog.watch(actor.loop, "an actor")
+        actor.perform {
+            var random = SplitMix(seed &* 1000 &+ UInt64(index))
+            for _ in 0..<400 { world.act(&random) }
+        }
+    }
+    step("acts")
+    for actor in actors { try! actor.performAndWait {} }
+    world.goQuiet()
+    world.handleAll()
+    world.invalidateAll(on: actors)
+    world.checkThatLoopsAreIdle()
+    world.end()
+    for actor in actors {
+        actor.stop()
+        actor.join()
+    }
+}
+
+play(firstSeed)  // What the process makes once is made.
+let (descriptors, threads) = (openDescriptors().keys, threadCount())
+let end = Loop.Instant.now.advanced(by: .seconds(seconds))
+var seed = firstSeed
+while Loop.Instant.now < end {
+    seed += 1
+    play(seed)
+    let after = openDescriptors()
+    expect(after.keys == descriptors, "descriptors are left behind: \(after), before \(descriptors)")
+    expect(Watchdog.loopsAlive == 0, "\(Watchdog.loopsAlive) loops are not deallocated")
+    // The kernel takes a thread out of its list a moment after it has been joined.
+    wait(for: "threads to be gone") { threadCount() <= threads }
+}
+print("\(seed - firstSeed + 1) rounds, \(heartbeat.load(ordering: .relaxed)) operations and callouts")
