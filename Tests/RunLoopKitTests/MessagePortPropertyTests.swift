@@ -83,6 +83,165 @@ import Testing
         }
     }
 
+    // MARK: With a bound
+
+    private enum Answer { case accepted, withdrawn, closed }
+
+    /// A port with a capacity, to which handlers do everything at every moment; and beside it what should be so: the
+    /// numbers in the queue, those that wait for room, and the answers of those that did.
+    private final class BoundedWorld: @unchecked Sendable {
+        let loop = Loop(clock: VirtualClock())
+        var port: Loop.MessagePort<Int>!
+        var random: Random
+        let capacity: Int
+        var (sent, depth, isValid) = (0, 0, true)
+        var (queue, waiting) = ([Int](), [Int]())
+        var calls: [Int: WaitingSender<Int>] = [:]
+        var answers: [Int: Answer] = [:]
+        var faults: [String] = []
+
+        init(_ seed: UInt64) {
+            random = Random(state: seed)
+            capacity = Int(random.below(4)) + 1
+        }
+
+        func expect(_ condition: Bool, _ fault: String) { if !condition { faults.append(fault) } }
+
+        func send(waits: Bool) {
+            defer { sent += 1 }
+            let isFull = queue.count == capacity
+            switch port.offer(sent, waiting: waits) {
+            case .accepted:
+                expect(isValid && !isFull && waiting.isEmpty, "\(sent) accepted")
+                queue.append(sent)
+            case .full: expect(isValid && isFull && !waits, "\(sent) refused")
+            case .closed: expect(!isValid, "\(sent) closed")
+            case .waits(let call):
+                expect(isValid && isFull && waits, "\(sent) waits")
+                waiting.append(sent)
+                calls[sent] = call
+            }
+        }
+
+        private func admit() {
+            while queue.count < capacity, !waiting.isEmpty {
+                let number = waiting.removeFirst()
+                answers[number] = .accepted
+                queue.append(number)
+            }
+        }
+
+        func handle(_ number: Int) {
+            expect(queue.first == number, "\(number) handled, not \(queue)")
+            queue.removeAll { $0 == number }
+            admit()
+            act()
+        }
+
+        func act() {
+            switch random.below(20) {
+            case 0...3: for _ in 0...random.below(5) where sent < 300 { send(waits: true) }
+            case 4, 5: for _ in 0...random.below(3) where sent < 300 { send(waits: false) }
+            case 6, 7: withdrawOne()
+            case 8:
+                let expected = queue
+                queue = []
+                admit()
+                let taken = port.takeWaiting()
+                expect(taken == expected, "took \(taken), not \(expected)")
+            case 9, 10: nest { self.loop.run(mode: .default, for: .zero) }
+            case 11: loop.stop()
+            case 12: loop.remove(port)
+            case 13...15: loop.add(port)
+            case 16: port.disarm()
+            case 17, 18: port.rearm()
+            default: if random.below(40) == 0 { close { self.port.invalidate() } }
+            }
+            expect(
+                port.waitingCount == queue.count && port.waitingSenderCount == waiting.count,
+                "\(port.waitingCount) wait, not \(queue); \(port.waitingSenderCount) senders, not \(waiting)")
+        }
+
+        private func withdrawOne() {
+            guard !waiting.isEmpty else { return }
+            let number = waiting.remove(at: Int(random.below(UInt64(waiting.count))))
+            answers[number] = .withdrawn
+            for _ in 0..<2 { port.withdraw(calls[number]!) }
+        }
+
+        func close(_ body: () -> Void) {
+            for number in waiting { answers[number] = .closed }
+            (queue, waiting, isValid) = ([], [], false)
+            body()
+        }
+
+        private func nest(_ body: () -> Void) {
+            guard depth < 3 else { return }
+            depth += 1
+            body()
+            depth -= 1
+        }
+
+        func play() {
+            port = Loop.MessagePort<Int>(capacity: capacity) { self.handle($0) }
+            loop.add(Loop.Observer([.beforeWaiting, .afterWaiting]) { _, _ in self.act() })
+            loop.add(port)
+            for _ in 0..<40 {
+                act()
+                loop.run(mode: .default, for: .seconds(1))
+            }
+            guard isValid else { return loop.end() }
+            // A loop that has nothing more to do has left nothing that could be handled.
+            loop.add(port)
+            port.rearm()
+            for _ in 0..<2000 where port.waitingCount > 0 {
+                loop.run(mode: .default, for: .seconds(1))
+                loop.add(port)
+                port.rearm()
+            }
+            expect(queue.isEmpty && waiting.isEmpty, "\(queue) and \(waiting) were left")
+            // The end by the loop's end, with somebody waiting.
+            port.disarm()
+            for _ in 0..<(capacity + 2) { send(waits: true) }
+            let queued = queue
+            close { self.loop.end() }
+            expect(port.takeWaiting() == queued, "what was accepted has gone")
+            port.invalidate()
+        }
+    }
+
+    /// Nobody overtakes anybody, the bound is one, and each call that waited for room has the answer to what became of its
+    /// message.
+    @Test func whateverHandlersDoABoundedPortKeepsOrderBoundAndAnswers() async throws {
+        var seen: [Answer: Int] = [:]
+        for seed in 1...150 as ClosedRange<UInt64> {
+            let made = Box<BoundedWorld>()
+            try onThreadOfItsOwn {
+                let world = BoundedWorld(seed)
+                world.play()
+                made.value = world
+            }
+            let world = try #require(made.value)
+            #expect(world.faults == [], "seed \(seed)")
+            for (number, call) in world.calls {
+                let answer = await answer(to: call)
+                #expect(answer == world.answers[number], "seed \(seed), message \(number)")
+                seen[answer, default: 0] += 1
+            }
+            world.port = nil
+        }
+        #expect(seen.count == 3, "the programs come to everything: \(seen)")
+    }
+
+    private func answer(to call: WaitingSender<Int>) async -> Answer {
+        do {
+            try await call.answer.value {}
+            return .accepted
+        } catch {
+            return error is CancellationError ? .withdrawn : .closed
+        }
+    }
+
     // MARK: Messages with an end of their own
 
     /// Sends to its port as it goes.

@@ -71,15 +71,16 @@ extension Loop.MessagePort {
     /// port with what else waits. From then on `send(_:)` is false.
     ///
     /// - Parameters:
+    ///   - capacity: How many messages may wait, at least 1: less counts as 1. Nil for no bound.
     ///   - isOneShot: Whether to handle one message only, until `rearm()`.
     ///   - actor: Its executor is the loop that the port is added to, or another one of the same thread.
     ///   - handler: Called on the loop's thread, once for each message.
     public convenience init<A: Actor>(
-        isOneShot: Bool = false, isolation actor: A,
+        capacity: Int? = nil, isOneShot: Bool = false, isolation actor: A,
         handler: @escaping @Sendable (_ actor: isolated A, _ message: Message) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(isOneShot: isOneShot) { isolated.call($0) }
+        self.init(capacity: capacity, isOneShot: isOneShot) { isolated.call($0) }
         isolated.item = self
     }
 }

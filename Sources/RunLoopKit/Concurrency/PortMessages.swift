@@ -14,20 +14,24 @@ extension Loop.MessagePort {
     /// iterates is cancelled, and when the port is invalidated, which ends the sequence; in these cases what waits is dropped,
     /// since nobody asks for it any more. If the loop has ended already, the sequence is empty, and the port invalid.
     ///
-    /// *Buffering:* the port's own queue, which has no limit. The port is one-shot and rearmed when the task asks for an
-    /// element: so no message is taken out before somebody waits for it, and `waitingCount` tells senders how far the task
-    /// is behind. The price is a pass of the loop for each message; who needs more uses a handler.
+    /// *Buffering:* the port's own queue. The port is one-shot and rearmed when the task asks for an element: so no message
+    /// is taken out before somebody waits for it, `waitingCount` tells senders how far the task is behind, and a `capacity`
+    /// holds them up: with one of 10, no sender is more than 10 messages ahead of the task. Without one there is no limit.
+    /// The price is a pass of the loop for each message; who needs more uses a handler.
+    ///
+    /// A call of `send(whenRoom:)` that waits when the sequence ends throws `Loop.PortClosed`; its message is no element.
     ///
     /// - Parameters:
     ///   - loop: The loop that waits for the port.
     ///   - mode: In which mode the loop has to run.
+    ///   - capacity: How many messages may wait, at least 1: less counts as 1. Nil for no bound.
     public static func makeMessages(
-        on loop: Loop, in mode: Loop.Mode = .common
+        on loop: Loop, in mode: Loop.Mode = .common, capacity: Int? = nil
     ) -> (port: Loop.MessagePort<Message>, messages: Messages) {
         // One at a time, but for what is left over at the end.
         let inbox = Inbox<Message>(capacity: .max) { _, _ in }
         let feed = Feed(inbox)
-        let port = Loop.MessagePort<Message>(isOneShot: true) { feed.put($0) }
+        let port = Loop.MessagePort<Message>(capacity: capacity, isOneShot: true) { feed.put($0) }
         port.disarm()
         let subscription = Subscription(adding: port, to: loop, in: mode, feeds: inbox) { [weak port] in
             port?.rearm()
@@ -37,7 +41,7 @@ extension Loop.MessagePort {
         return (port, Messages(subscription: subscription))
     }
 
-    /// A sequence of a port's messages. Made by `makeMessages(on:in:)`. All its iterators share the elements: one task
+    /// A sequence of a port's messages. Made by `makeMessages(on:in:capacity:)`. All its iterators share the elements: one task
     /// iterates.
     public struct Messages: AsyncSequence, Sendable {
         fileprivate let subscription: Subscription<Message>

@@ -25,6 +25,14 @@ extension Loop {
     /// **A consumer that cannot keep up** disarms the port: what is sent waits, `waitingCount` tells senders how much, and
     /// the loop goes on with other things. A one-shot port disarms itself before each message.
     ///
+    /// **Senders that are too fast** are held up by a `capacity`: no more messages wait than that. On a full port
+    /// `send(_:)` and `trySend(_:)` refuse, and `send(whenRoom:)` suspends its task until there is room; no call keeps a
+    /// thread waiting. Without a capacity, as by default, no send is refused for lack of room, and what waits grows for as
+    /// long as messages come faster than they are handled, until memory ends and with it the process: have no capacity
+    /// only where something else bounds the senders. A message that waits takes its own size and what it refers to; the
+    /// queue doubles when it grows, so it may be twice as large as what it holds, and is given back when it has been
+    /// emptied.
+    ///
     /// **Threads.** A port can be in several modes, but only in one loop at a time. Everything may be called from any
     /// thread, but not from a Unix signal handler: see `PortSource`. To move a port without two threads ever handling
     /// messages at the same time, take it out on the thread of the loop it is in. Having it in its mode keeps a loop
@@ -38,12 +46,18 @@ extension Loop {
         /// How many messages one pass handles at most: 64.
         public static var messagesPerPass: Int { 64 }
 
+        /// How many messages wait at most; nil for as many as memory holds.
+        public let capacity: Int?
+
         /// Whether each message disarms the port, before the handler is called: it handles one for each `rearm()`.
         public let isOneShot: Bool
 
         // Guarded by the item's lock.
 
         private var queue = FirstInFirstOut<Message>()
+
+        /// Those who wait for room: none unless the queue is full, so nobody can overtake them.
+        private var senders = WaitingSenders<Message>()
 
         private var armed = true
 
@@ -59,45 +73,94 @@ extension Loop {
         /// Makes a port.
         ///
         /// - Parameters:
+        ///   - capacity: How many messages may wait, at least 1: less counts as 1. Nil for no bound.
         ///   - isOneShot: Whether to handle one message only, until `rearm()`.
         ///   - handler: Called on the loop's thread, once for each message.
-        public init(isOneShot: Bool = false, handler: @escaping @Sendable (_ message: Message) -> Void) {
+        public init(
+            capacity: Int? = nil, isOneShot: Bool = false, handler: @escaping @Sendable (_ message: Message) -> Void
+        ) {
+            self.capacity = capacity.map { max(1, $0) }
             self.isOneShot = isOneShot
             self.handler = handler
         }
 
-        /// Puts a message into the queue, and wakes the loop if it sleeps.
-        ///
-        /// It costs a system call only if the loop sleeps, the queue was empty and the port is armed: otherwise the loop is
-        /// on its way to it, or need not come.
-        ///
-        /// - Returns: Whether the message was accepted. False when the port is invalid, or the loop that it was in has
-        ///   ended and it has not been added to another one: nobody would handle it. Messages that were accepted before
-        ///   their loop ended wait in the port for another loop.
-        @discardableResult
-        public func send(_ message: Message) -> Bool {
-            let (isAccepted, modes) = itemLock.withLock { () -> (Bool, [ModeState]) in
-                guard handler != nil, isValid, !hasLostItsLoop else { return (false, []) }
+        // MARK: Sending. The public calls are in MessagePortSending.swift.
+
+        enum Outcome {
+            case accepted, full, closed
+            /// It stands in the line of those who wait for room.
+            case waits(WaitingSender<Message>)
+        }
+
+        /// Puts a message into the queue if there is room. If there is none and `waiting`, it lines up, here and now.
+        func offer(_ message: Message, waiting: Bool) -> Outcome {
+            let (outcome, modes) = itemLock.withLock { () -> (Outcome, [ModeState]) in
+                guard handler != nil, isValid, !hasLostItsLoop else { return (.closed, []) }
+                if let capacity, queue.count >= capacity {
+                    guard waiting else { return (.full, []) }
+                    let sender = WaitingSender(message)
+                    senders.append(sender)
+                    return (.waits(sender), [])
+                }
                 let becomesReady = queue.isEmpty && armed
                 queue.append(message)
-                return (true, becomesReady ? becomeReady() : [])
+                return (.accepted, becomesReady ? becomeReady() : [])
             }
             for mode in modes { mode.announceMessages() }
-            return isAccepted
+            return outcome
         }
+
+        /// Takes back a message that still waits for room: the sender's task has been cancelled.
+        func withdraw(_ sender: WaitingSender<Message>) {
+            let message = itemLock.withLock { senders.withdraw(sender) }
+            // Released here, and not with the lock held: its deinit may call us.
+            if message != nil { sender.answer.fulfil(.failure(CancellationError())) }
+        }
+
+        /// Moves messages that wait for room into the queue. The lock is held; the answers are to be given without it.
+        private func admitSenders() -> [WaitingSender<Message>] {
+            var admitted: [WaitingSender<Message>] = []
+            while !senders.isEmpty, queue.count < capacity ?? .max, let (sender, message) = senders.takeFirst() {
+                queue.append(message)
+                admitted.append(sender)
+            }
+            return admitted
+        }
+
+        /// Nothing makes room any more for those who wait for it.
+        private func refuseSenders() {
+            let refused = itemLock.withLock { () -> [(sender: WaitingSender<Message>, message: Message)] in
+                var refused: [(sender: WaitingSender<Message>, message: Message)] = []
+                while let next = senders.takeFirst() { refused.append(next) }
+                return refused
+            }
+            for (sender, _) in refused { sender.answer.fulfil(.failure(Loop.PortClosed())) }
+        }
+
+        deinit { refuseSenders() }
 
         /// How many messages wait. From any thread.
         public var waitingCount: Int { itemLock.withLock { queue.count } }
 
         /// Takes out what waits, in order, without calling the handler: for what a port is left with when its loop has
         /// ended. From any thread. Empty when nothing waits, and for an invalid port.
+        ///
+        /// Calls of `send(whenRoom:)` that wait are not asked: their messages move into the queue now that there is room.
         public func takeWaiting() -> [Message] {
-            itemLock.withLock {
+            let (taken, admitted, modes) = itemLock.withLock {
+                () -> ([Message], [WaitingSender<Message>], [ModeState]) in
                 var taken: [Message] = []
                 while let message = queue.takeFirst() { taken.append(message) }
-                return taken
+                let admitted = admitSenders()
+                return (taken, admitted, isReadyWhileLocked ? becomeReady() : [])
             }
+            for sender in admitted { sender.answer.fulfil(.success(())) }
+            for mode in modes { mode.announceMessages() }
+            return taken
         }
+
+        /// How many calls of `send(whenRoom:)` wait.
+        var waitingSenderCount: Int { itemLock.withLock { senders.count } }
 
         // MARK: Arming
 
@@ -134,8 +197,9 @@ extension Loop {
         var readyTurn: UInt64? { itemLock.withLock { isReadyWhileLocked ? turn : 0 } }
 
         var summary: String {
-            let (count, isArmed) = itemLock.withLock { (queue.count, armed) }
-            return "message port of \(Message.self): \(count) waiting" + (isOneShot ? ", one-shot" : "")
+            let (count, suspended, isArmed) = itemLock.withLock { (queue.count, senders.count, armed) }
+            return "message port of \(Message.self): \(count) waiting" + (capacity.map { " of \($0)" } ?? "")
+                + (suspended == 0 ? "" : ", \(suspended) senders suspended") + (isOneShot ? ", one-shot" : "")
                 + (isArmed ? "" : ", disarmed")
         }
 
@@ -150,6 +214,7 @@ extension Loop {
                 guard index == 0 || !loop.isStopped, let next = takeFirst(in: mode) else {
                     return index > 0
                 }
+                for sender in next.admitted { sender.answer.fulfil(.success(())) }
                 // A run looks at ports again before it sleeps. But the handler may run a host, which has to hear of the rest.
                 if next.leavesOthers { mode.announceMessages() }
                 next.handler(next.message)
@@ -157,7 +222,13 @@ extension Loop {
             return count > 0
         }
 
-        private typealias Next = (handler: @Sendable (Message) -> Void, message: Message, leavesOthers: Bool)
+        private struct Next {
+            let handler: @Sendable (Message) -> Void
+            let message: Message
+            /// Whose messages have come into the queue for it.
+            let admitted: [WaitingSender<Message>]
+            let leavesOthers: Bool
+        }
 
         /// Nil when nothing waits any more, the port has been disarmed, or it has left the mode meanwhile: the rest is for
         /// another.
@@ -166,7 +237,9 @@ extension Loop {
                 guard armed, let handler, modesWhileLocked.contains(where: { $0 === mode }) else { return nil }
                 guard let message = queue.takeFirst() else { return nil }
                 if isOneShot { armed = false }
-                return (handler, message, isReadyWhileLocked)
+                let admitted = admitSenders()
+                return Next(
+                    handler: handler, message: message, admitted: admitted, leavesOthers: isReadyWhileLocked)
             }
         }
 
@@ -182,8 +255,15 @@ extension Loop {
             if isReady { mode.announceMessages() }
         }
         override func remove(from mode: ModeState) { mode.remove(self) }
-        override func loopHasEnded() { itemLock.withLock { hasLostItsLoop = modesWhileLocked.isEmpty } }
+        override func loopHasEnded() {
+            let isLost = itemLock.withLock {
+                hasLostItsLoop = modesWhileLocked.isEmpty
+                return hasLostItsLoop
+            }
+            if isLost { refuseSenders() }
+        }
         override func releaseHandlers() {
+            refuseSenders()
             letGo {
                 defer { queue = FirstInFirstOut() }
                 return (handler.take(), queue)

@@ -1,0 +1,53 @@
+/// A message that waits for room in a port's queue, and the call that waits with it.
+///
+/// Guarded by the port's lock, but for the answer.
+final class WaitingSender<Message: Sendable>: @unchecked Sendable {
+    let answer = Promise<Void>()
+
+    /// Nil once it has been moved to the queue, withdrawn, or refused.
+    fileprivate var message: Message?
+
+    init(_ message: Message) { self.message = message }
+}
+
+/// The senders that wait for room in a port, in the order of their calls. Guarded by the port's lock.
+struct WaitingSenders<Message: Sendable> {
+    private var line = FirstInFirstOut<WaitingSender<Message>>()
+
+    /// How many wait. The others in the line have been withdrawn.
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    mutating func append(_ sender: WaitingSender<Message>) {
+        line.append(sender)
+        count += 1
+    }
+
+    /// The first one that waits, and its message; both leave the line.
+    mutating func takeFirst() -> (sender: WaitingSender<Message>, message: Message)? {
+        while let sender = line.takeFirst() {
+            guard let message = sender.message.take() else { continue }
+            count -= 1
+            return (sender, message)
+        }
+        return nil
+    }
+
+    /// Takes a sender out, wherever it stands. Returns its message, to be released without the lock; nil when it does
+    /// not wait any more.
+    mutating func withdraw(_ sender: WaitingSender<Message>) -> Message? {
+        guard let message = sender.message.take() else { return nil }
+        count -= 1
+        // Withdrawn ones stay in the line until its head comes to them, but never more than those that wait: calls that
+        // come and give up while nothing is handled must not fill the memory.
+        if line.count > 2 * count + 16 { closeRanks() }
+        return message
+    }
+
+    private mutating func closeRanks() {
+        var rest = FirstInFirstOut<WaitingSender<Message>>()
+        while let sender = line.takeFirst() { if sender.message != nil { rest.append(sender) } }
+        line = rest
+    }
+}

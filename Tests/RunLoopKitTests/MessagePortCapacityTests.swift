@@ -1,0 +1,380 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Ports with a bound: who is refused, who waits, and that everybody who waits gets an answer.
+@Suite(.timeBound) struct MessagePortCapacityTests {
+    private typealias Port = Loop.MessagePort<Int>
+
+    /// A call of `send(whenRoom:)` in a task of its own, which waits by now.
+    private func waitingSend(_ number: Int, to port: Port) async -> Task<Void, any Error> {
+        let waiting = port.waitingSenderCount
+        let task = Task { try await port.send(whenRoom: number) }
+        await eventually(port.waitingSenderCount == waiting + 1)
+        return task
+    }
+
+    // MARK: A full port
+
+    @Test func aFullPortRefusesAndSaysSo() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<Int>()
+        let port = Port(capacity: 3) { log.add($0) }
+        loop.add(port)
+        #expect((1...3).map(port.trySend) == [.accepted, .accepted, .accepted])
+        #expect(port.trySend(4) == .full && !port.send(5) && port.waitingCount == 3)
+        #expect("\(loop)".hasSuffix("message port of Int: 3 waiting of 3"))
+        loop.run(mode: .default, for: .zero)
+        #expect(port.trySend(6) == .accepted)
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [1, 2, 3, 6])
+        port.invalidate()
+        #expect(port.trySend(7) == .closed)
+    }
+
+    @Test func aPortWithoutACapacityIsNeverFull() async throws {
+        let port = Port { _ in }
+        #expect(port.capacity == nil)
+        for number in 0..<10_000 { try await port.send(whenRoom: number) }
+        #expect(port.waitingCount == 10_000 && port.trySend(10_000) == .accepted)
+    }
+
+    @Test(arguments: [0, -1, Int.min]) func aCapacityBelowOneCountsAsOne(_ capacity: Int) throws {
+        let port = Port(capacity: capacity) { _ in }
+        #expect(port.capacity == 1 && port.trySend(1) == .accepted && port.trySend(2) == .full)
+    }
+
+    /// The message that is being handled has left the queue.
+    @Test func thereIsRoomForOneInTheHandlerOfAFullPort() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let answers = Log<Loop.SendAnswer>()
+        let itself = LoopBound<Port?>(nil, on: loop)
+        let port = Port(capacity: 1) { number in
+            guard number == 1, let port = itself.value else { return }
+            answers.add(port.trySend(2))
+            answers.add(port.trySend(3))
+        }
+        itself.value = port
+        loop.add(port)
+        port.send(1)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(answers.entries == [.accepted, .full] && port.waitingCount == 0)
+        itself.value = nil
+    }
+
+    // MARK: Waiting for room
+
+    @Test func aSenderWaitsUntilThereIsRoomAndNothingOvertakesIt() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let log = Log<Int>()
+        let port = Port(capacity: 2, isOneShot: true) { log.add($0) }
+        port.disarm()
+        thread.loop.add(port)
+        #expect(port.send(1) && port.send(2))
+        var senders: [Task<Void, any Error>] = []
+        for number in 3...5 { senders.append(await waitingSend(number, to: port)) }
+        #expect(port.trySend(9) == .full && port.waitingCount == 2)
+        #expect("\(thread.loop)".contains("message port of Int: 2 waiting of 2, 3 senders suspended"))
+        for handled in 1...5 {
+            port.rearm()
+            clock.advance(by: .seconds(1))
+            #expect(log.entries == Array(1...handled))
+            #expect(port.waitingSenderCount == max(0, 3 - handled) && port.waitingCount == min(2, 5 - handled))
+        }
+        for sender in senders { try await sender.value }
+    }
+
+    /// The messages of a pass's share wait for another pass if they came while it went on, also when a sender waited.
+    @Test func messagesOfWaitingSendersComeInLaterPasses() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let log = Log<String>()
+        let port = Port(capacity: 2) { log.add("\($0)") }
+        port.send(1)
+        port.send(2)
+        let third = await waitingSend(3, to: port)
+        let fourth = await waitingSend(4, to: port)
+        try thread.performAndWait {
+            Loop.current.add(Loop.Observer(.beforeTimers) { _, _ in log.add("pass") })
+            Loop.current.add(port)
+        }
+        clock.advance(by: .seconds(1))
+        try await third.value
+        try await fourth.value
+        let order = log.entries.drop { $0 != "1" }
+        #expect(order.starts(with: ["1", "2", "pass", "3", "4"]))
+    }
+
+    private actor Caller {
+        let thread: LoopThread
+        nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+
+        init(_ thread: LoopThread) { self.thread = thread }
+
+        func call(_ port: Port, _ numbers: Range<Int>) -> [Task<Void, any Error>] {
+            numbers.map { number in Task { try await port.send(whenRoom: number) } }
+        }
+    }
+
+    /// Tasks of one actor begin in the order in which they were made, and so enter their calls.
+    @Test func callsOfOneActorAreAcceptedInTheirOrder() async throws {
+        let (callers, thread) = (try LoopThread(name: "callers"), try LoopThread())
+        let caller = Caller(callers)
+        for _ in 0..<20 {
+            let log = Log<Int>()
+            let port = Port(capacity: 1) { log.add($0) }
+            let tasks = await caller.call(port, 0..<100)
+            thread.loop.add(port)
+            for task in tasks { try await task.value }
+            await eventually(log.entries.count == 100)
+            #expect(log.entries == Array(0..<100))
+            port.invalidate()
+        }
+    }
+
+    @Test func eachTasksOrderIsKeptAndTheBoundIsABound() async throws {
+        let thread = try LoopThread()
+        let seen = LoopBound([Int](repeating: -1, count: 4), on: thread.loop)
+        let (wrong, tooMany) = (Count(), Count())
+        let itself = LoopBound<Loop.MessagePort<(sender: Int, number: Int)>?>(nil, on: thread.loop)
+        let port = Loop.MessagePort<(sender: Int, number: Int)>(capacity: 5) { message in
+            if seen.value[message.sender] != message.number - 1 { wrong.up() }
+            seen.value[message.sender] = message.number
+            if let port = itself.value, port.waitingCount > 5 { tooMany.up() }
+        }
+        try await thread.run {
+            itself.value = port
+            Loop.current.add(port)
+        }
+        try await withThrowingTaskGroup { group in
+            for sender in 0..<4 {
+                group.addTask { for number in 0..<1000 { try await port.send(whenRoom: (sender, number)) } }
+            }
+            try await group.waitForAll()
+        }
+        await eventually(port.waitingCount == 0)
+        let last = try await thread.run { () -> [Int] in
+            itself.value = nil
+            return seen.value
+        }
+        #expect(last == [999, 999, 999, 999] && wrong.value == 0 && tooMany.value == 0)
+    }
+
+    // MARK: Giving up
+
+    @Test func aCancelledSenderLeavesTheLineAndItsMessageIsNotSent() async throws {
+        let (log, port, thread) = try filled()
+        var senders: [Task<Void, any Error>] = []
+        for number in 2...4 { senders.append(await waitingSend(number, to: port)) }
+        senders[1].cancel()
+        await #expect(throws: CancellationError.self) { try await senders[1].value }
+        #expect(port.waitingSenderCount == 2)
+        thread.loop.add(port)
+        try await senders[0].value
+        try await senders[2].value
+        await eventually(log.entries.count == 3)
+        #expect(log.entries == [1, 2, 4])
+        senders[0].cancel()  // Too late: nothing happens.
+    }
+
+    @Test func aTaskThatIsCancelledAlreadySendsNothing() async throws {
+        let port = Port(capacity: 1) { _ in }
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await port.send(whenRoom: 1)
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(port.waitingCount == 0)
+    }
+
+    /// Each call is either in the queue or has thrown, whatever comes first.
+    @Test func cancellationAtAnyMomentAgreesWithWhatIsHandled() async throws {
+        let thread = try LoopThread()
+        let (handled, accepted) = (Log<Int>(), Log<Int>())
+        let port = Port(capacity: 1) { handled.add($0) }
+        thread.loop.add(port)
+        for round in 0..<100 {
+            let tasks = (0..<5).map { number in
+                Task {
+                    try await port.send(whenRoom: 5 * round + number)
+                    accepted.add(5 * round + number)
+                }
+            }
+            for task in tasks.shuffled().prefix(3) { task.cancel() }
+            for task in tasks { _ = await task.result }
+        }
+        await eventually(port.waitingCount == 0 && handled.entries.count == accepted.entries.count)
+        #expect(handled.entries.sorted() == accepted.entries.sorted())
+        #expect(port.waitingSenderCount == 0)
+    }
+
+    @Test func sendersThatGiveUpDoNotStayInMemory() throws {
+        var line = WaitingSenders<Count>()
+        let first = WaitingSender(Count())
+        line.append(first)
+        final class Weak { weak var sender: WaitingSender<Count>? }
+        var withdrawn: [Weak] = []
+        for _ in 0..<1000 {
+            let sender = WaitingSender(Count())
+            line.append(sender)
+            #expect(line.withdraw(sender) != nil && line.withdraw(sender) == nil)
+            withdrawn.append(Weak())
+            withdrawn[withdrawn.count - 1].sender = sender
+        }
+        #expect(withdrawn.count { $0.sender != nil } < 20 && line.count == 1)
+        #expect(line.takeFirst()?.sender === first && line.takeFirst() == nil && line.isEmpty)
+        #expect(line.withdraw(first) == nil && line.count == 0)
+    }
+
+    // MARK: The end
+
+    private func filled() throws -> (Log<Int>, Port, LoopThread) {
+        let log = Log<Int>()
+        let port = Port(capacity: 1) { log.add($0) }
+        port.send(1)
+        return (log, port, try LoopThread())
+    }
+
+    @Test func invalidationAnswersThoseWhoWait() async throws {
+        let (log, port, _) = try filled()
+        let senders = [await waitingSend(2, to: port), await waitingSend(3, to: port)]
+        port.invalidate()
+        for sender in senders { await #expect(throws: Loop.PortClosed()) { try await sender.value } }
+        await #expect(throws: Loop.PortClosed()) { try await port.send(whenRoom: 4) }
+        #expect(log.entries.isEmpty)
+    }
+
+    @Test(arguments: [Loop.Mode.default, .common, "never run"]) func theLoopsEndAnswersThoseWhoWait(
+        _ mode: Loop.Mode
+    ) async throws {
+        let (log, port, thread) = try filled()
+        port.disarm()
+        thread.loop.add(port, in: mode)
+        let sender = await waitingSend(2, to: port)
+        thread.stop()
+        thread.join()
+        await #expect(throws: Loop.PortClosed()) { try await sender.value }
+        await #expect(throws: Loop.PortClosed()) { try await port.send(whenRoom: 3) }
+        // Another loop handles what was accepted, and the port accepts again.
+        let other = try LoopThread()
+        other.loop.add(port)
+        port.rearm()
+        try await port.send(whenRoom: 4)
+        await eventually(log.entries.count == 2)
+        #expect(log.entries == [1, 4])
+    }
+
+    @Test func takingThePortOutOfItsLoopIsNoEnd() async throws {
+        let (log, port, thread) = try filled()
+        port.disarm()
+        thread.loop.add(port)
+        let sender = await waitingSend(2, to: port)
+        thread.loop.remove(port)
+        thread.stop()
+        thread.join()
+        #expect(port.waitingSenderCount == 1)
+        let other = try LoopThread()
+        other.loop.add(port)
+        port.rearm()
+        try await sender.value
+        await eventually(log.entries.count == 2)
+        #expect(log.entries == [1, 2])
+    }
+
+    /// A task that waits holds the port; so nobody waits for one that has gone. If a call does without it, it is answered.
+    @Test func aPortThatGoesAnswersThoseWhoWait() async throws {
+        var port: Port? = Port(capacity: 1) { _ in }
+        port?.send(1)
+        guard case .waits(let sender)? = port?.offer(2, waiting: true) else { return #expect(Bool(false)) }
+        port = nil
+        await #expect(throws: Loop.PortClosed()) { try await sender.answer.value {} }
+    }
+
+    @Test func takingOutWhatWaitsMakesRoom() async throws {
+        let (log, port, thread) = try filled()
+        let sender = await waitingSend(2, to: port)
+        #expect(port.takeWaiting() == [1])
+        try await sender.value
+        #expect(port.waitingCount == 1)
+        thread.loop.add(port)
+        await eventually(log.entries == [2])
+    }
+
+    /// The loop sleeps, and the port it knows was empty for a moment.
+    @Test func aMessageThatComesIntoAnEmptiedQueueWakesTheLoop() async throws {
+        let (log, port, thread) = try filled()
+        port.disarm()
+        thread.loop.add(port)
+        let sender = await waitingSend(2, to: port)
+        #expect(port.takeWaiting() == [1])
+        try await sender.value
+        port.rearm()
+        await eventually(log.entries == [2])
+    }
+
+    // MARK: Sequences
+
+    @Test func aSequencesTaskHoldsItsSendersUp() async throws {
+        let thread = try LoopThread()
+        let (port, messages) = Port.makeMessages(on: thread.loop, capacity: 3)
+        let accepted = Count()
+        let producer = Task {
+            for number in 0..<200 {
+                try await port.send(whenRoom: number)
+                accepted.up()
+            }
+        }
+        var taken = 0
+        for await number in messages {
+            #expect(number == taken)
+            taken += 1
+            // Those it took, those that wait, and none besides.
+            #expect(accepted.value <= taken + 3)
+            if taken == 200 { break }
+        }
+        try await producer.value
+    }
+
+    @Test func theEndOfASequenceAnswersItsSendersAndLosesNothingThatWasAccepted() async throws {
+        for _ in 0..<20 {
+            let thread = try LoopThread()
+            let (port, messages) = Port.makeMessages(on: thread.loop, capacity: 2)
+            let began = Gate()
+            let producer = Task {
+                var number = 0
+                do {
+                    while true {
+                        try await port.send(whenRoom: number)
+                        number += 1
+                        if number == 5 { began.open() }
+                    }
+                } catch {
+                    #expect(error is Loop.PortClosed)
+                }
+                return number
+            }
+            let consumer = Task {
+                var taken: [Int] = []
+                for await number in messages { taken.append(number) }
+                return taken
+            }
+            await eventually(began.isOpenNow)
+            thread.stop()
+            let count = await producer.value
+            #expect(await consumer.value == Array(0..<count))
+        }
+    }
+
+    @Test func droppingTheSequenceAnswersItsSenders() async throws {
+        let thread = try LoopThread()
+        var (port, messages): (Port, Port.Messages?) = Port.makeMessages(on: thread.loop, capacity: 1)
+        port.send(1)
+        let sender = await waitingSend(2, to: port)
+        _ = consume messages
+        messages = nil
+        await #expect(throws: Loop.PortClosed()) { try await sender.value }
+    }
+}
