@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -94,6 +95,12 @@ static inline int clinux_get_affinity(unsigned long *mask, unsigned long bytes) 
 
 static inline int clinux_set_timer_slack(unsigned long nanoseconds) {
     return prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
+}
+
+// Here because the type of the first argument is an enumeration in one C library and a number in others.
+static inline unsigned long long clinux_pending_signal_limit(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_SIGPENDING, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
 // A descriptor for a process: no C library of that age has a function for it.

@@ -27,7 +27,14 @@ import Testing
     @Test func realTimeSignalsAreReportedEachAndOnce() throws { try expect("realTime", ["[1, 2, 3] -1", "[4] -1"]) }
 
     @Test func allSourcesForASignalHearItOnWhicheverThread() throws {
-        try expect("two", ["the other thread heard all", "second: 200", "in no loop yet: 200"])
+        try expect("two", ["the other thread heard all", "second: 1", "in no loop yet: 1"])
+    }
+
+    /// As much as the kernel would, and the first ones.
+    @Test func aSourceInAModeThatDoesNotRunRemembersNoMoreThanTheKernelWould() throws {
+        try expect(
+            "bounded",
+            ["reader: 250"] + Array(repeating: "ordinary: 1", count: 3) + ["other: true, 100", "other ordinary: 1"])
     }
 
     @Test func masksArePutBackWithTheLastSource() throws {

@@ -12,15 +12,32 @@ final class SignalHub: @unchecked Sendable {
 
         /// Written when the first arrival comes, and never read.
         let eventFD: EventFD
-        fileprivate var arrivals: [Loop.SignalSource.Arrival] = []
+        private(set) var arrivals: [Loop.SignalSource.Arrival] = []
 
-        init(_ signal: Int32) throws(LoopError) {
+        /// How many arrivals it holds at most. What comes after that is forgotten, as the kernel forgets what it cannot
+        /// keep: a source that nobody looks at must not fill the memory with what others read.
+        private let capacity: Int
+
+        /// - Parameter pendingLimit: How many real-time signals it holds at most.
+        init(_ signal: Int32, pendingLimit: Int = System.pendingSignalLimit) throws(LoopError) {
             self.signal = signal
+            capacity = System.isRealTime(signal) ? max(1, pendingLimit) : 1
             eventFD = try EventFD()
             signalFD = try System.makeSignalFD(signal)
         }
 
         deinit { System.close(signalFD) }
+
+        fileprivate func put(_ arrival: Loop.SignalSource.Arrival) {
+            guard arrivals.count < capacity else { return }
+            arrivals.append(arrival)
+            if arrivals.count == 1 { eventFD.signal() }
+        }
+
+        fileprivate func takeAll() -> [Loop.SignalSource.Arrival] {
+            defer { arrivals = [] }
+            return arrivals
+        }
     }
 
     /// A signal that a thread blocks because of sources made there.
@@ -44,7 +61,7 @@ final class SignalHub: @unchecked Sendable {
     func remove(_ inbox: Inbox) {
         lock.withLock {
             inboxes.removeAll { $0 === inbox }
-            inbox.arrivals = []
+            _ = inbox.takeAll()
         }
     }
 
@@ -53,20 +70,14 @@ final class SignalHub: @unchecked Sendable {
         lock.withLock {
             while let info = System.takeSignal(from: inbox.signalFD) {
                 let arrival = Loop.SignalSource.Arrival(info)
-                for listener in inboxes where listener.signal == inbox.signal {
-                    listener.arrivals.append(arrival)
-                    if listener.arrivals.count == 1 { listener.eventFD.signal() }
-                }
+                for listener in inboxes where listener.signal == inbox.signal { listener.put(arrival) }
             }
             return !inbox.arrivals.isEmpty
         }
     }
 
     func takeArrivals(of inbox: Inbox) -> [Loop.SignalSource.Arrival] {
-        lock.withLock {
-            defer { inbox.arrivals = [] }
-            return inbox.arrivals
-        }
+        lock.withLock { inbox.takeAll() }
     }
 
     // MARK: Masks

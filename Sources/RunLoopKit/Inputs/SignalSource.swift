@@ -21,10 +21,12 @@ extension Loop {
     /// already, and not yet told its handler, is dropped. Programs that are started inherit blocked signals too: unblock
     /// them there (`POSIX_SPAWN_SETSIGMASK`).
     ///
-    /// **Two sources for one signal** both hear it: each source reports every arrival, whichever of them read it.
-    /// Signals that come while no loop runs with a source in its mode wait in the kernel, which remembers an ordinary
-    /// signal only once however often it is sent. While a source waits, `sigaction` handlers for its signal are not
-    /// called, and a signal that is ignored is reported all the same.
+    /// **Two sources for one signal** both hear it, whichever of them has read it. Signals that come while no loop runs with
+    /// a source in its mode wait in the kernel. What a source hears while its own loop does not get to it, because another
+    /// source reads it, is remembered as the kernel does: an ordinary signal once, however often it is sent, and of a
+    /// real-time signal as many as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost for that source
+    /// only, so one that nobody looks at takes no more memory than that. While a source waits, `sigaction` handlers for its
+    /// signal are not called, and a signal that is ignored is reported all the same.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS come here only when
     /// somebody sent them; an actual fault ends the process, blocked or not. A signal sent to one thread (`pthread_kill`)
@@ -84,7 +86,7 @@ extension Loop {
         ///     `false` when they are going to block it, or are known to end.
         ///   - handler: Called on the loop's thread with all that has arrived since its last call, in order; at least one.
         ///     Real-time signals are reported each, with their values; of an ordinary one that was sent several times before
-        ///     anybody could look, the kernel remembers the first.
+        ///     the source's loop came to it, the first.
         /// - Throws: `LoopError`: `EINVAL` when the number is no signal that can be caught (SIGKILL, SIGSTOP, or one that the
         ///   C library keeps for itself); `EBUSY` when another thread would take it; `EMFILE` when the process has no
         ///   descriptor left. Masks are as before then.

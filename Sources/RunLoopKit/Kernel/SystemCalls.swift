@@ -459,6 +459,12 @@ extension System {
         }
     }
 
+    /// Whether each signal of that number is remembered, and not only the first: so it is from 32 on, for the kernel.
+    static func isRealTime(_ signal: Int32) -> Bool { signal >= 32 }
+
+    /// How many signals the kernel keeps for the user of this process, `RLIMIT_SIGPENDING`; `.max` for no limit.
+    static var pendingSignalLimit: Int { Int(clamping: clinux_pending_signal_limit()) }
+
     /// Blocks a signal on the calling thread. Says whether it was blocked before.
     static func block(_ signal: Int32) throws(LoopError) -> Bool {
         var (set, old) = (try set(of: signal, "pthread_sigmask"), sigset_t())

@@ -107,6 +107,35 @@ func twoSources() throws {
     look()
 }
 
+/// What a source remembers that is in a mode that does not run.
+func bounded() throws {
+    var limit = rlimit(rlim_cur: 100, rlim_max: 100)
+    let pendingSignals = 11  // RLIMIT_SIGPENDING
+    #if canImport(Glibc)
+        precondition(setrlimit(__rlimit_resource_t(UInt32(pendingSignals)), &limit) == 0)
+    #else
+        precondition(setrlimit(Int32(pendingSignals), &limit) == 0)
+    #endif
+    let heard = Atomic<Int>(0)
+    let reader = try Source(realTime) { _, arrivals in heard.add(arrivals.count, ordering: .relaxed) }
+    let other = try Source(realTime) { _, arrivals in
+        print("other: \(arrivals.map(\.value) == Array(1...100)), \(arrivals.count)")
+    }
+    let (ordinary, otherOrdinary) = (try makeSource("ordinary"), try makeSource("other ordinary"))
+    for source in [reader, ordinary] { loop.add(source) }
+    for source in [other, otherOrdinary] { loop.add(source, in: "other") }
+    for number: Int32 in 1...250 {
+        sigqueue(getpid(), realTime, sigval(sival_int: number))
+        look()
+    }
+    print("reader: \(heard.load(ordering: .relaxed))")
+    for _ in 0..<3 {
+        send(SIGUSR1)
+        look()
+    }
+    for _ in 0..<3 { loop.run(mode: "other", for: .zero) }
+}
+
 func masks() throws {
     print("before: \(isBlocked(SIGUSR1))")
     var (first, second): (Source?, Source?) = (try makeSource("first"), try makeSource("second"))
@@ -417,6 +446,7 @@ case "tracer":
     tracer(of: numbers[0], says: numbers[1], heeds: numbers[2])
 case "realTime": try realTimeSignals()
 case "two": try twoSources()
+case "bounded": try bounded()
 case "masks": try masks()
 case "threads": try threads()
 case "numbers": numbers()
