@@ -68,7 +68,7 @@ public struct LoopClock: Clock {
         until deadline: Loop.Instant, _ tolerance: Duration
     ) -> (promise: Promise<Void>, takeBack: @Sendable () -> Void) {
         let promise = Promise<Void>()
-        let reply = Reply({}, Loop.Ended(), promise.fulfil)
+        let reply = Reply({}, .init(dropped: Loop.Ended(), exited: Loop.Ended()), promise.fulfil)
         let wake = reply.makeBlock()
         // Only the timer retains the reply, and only the loop the timer: a loop that drops it ends the sleep.
         let timer = Loop.Timer(at: deadline, tolerance: tolerance, timeBase: timeBase) { _ in wake() }

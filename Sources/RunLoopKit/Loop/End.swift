@@ -63,7 +63,11 @@ extension Loop {
         guard !hasEnded else { return nil }
         hasEnded = true
         refusesWork = true
-        var estate = Estate(blocks: blocks.takeAll(), endHandlers: endHandlers.values.sorted { $0.turn < $1.turn })
+        // Some are taken out already if the thread has exited inside a block.
+        var estate = Estate(
+            blocks: takenBlocks.flatMap { $0 } + blocks.takeAll(),
+            endHandlers: endHandlers.values.sorted { $0.turn < $1.turn })
+        takenBlocks = []
         hasBlocks.store(false, ordering: .relaxed)
         endHandlers = [:]
         for item in commonItems { _ = item.leave(commonMembership!) }

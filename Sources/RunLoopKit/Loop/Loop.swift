@@ -98,6 +98,11 @@ public final class Loop: @unchecked Sendable {
     /// While a foreign loop hosts this one. Touched by the loop's thread only.
     var hosting: Hosting?
 
+    /// What the block steps under way have taken out of the queue and not run, those of the innermost run last. Touched by
+    /// the loop's thread only. Here, and not in variables of those steps: a thread that exits inside a block leaves them
+    /// without releasing what they hold, and those who wait for these blocks are to be answered.
+    var takenBlocks: [[BlockQueue.Block?]] = []
+
     /// Whether the loop's thread tells a virtual clock by itself that the loop is busy, also between runs. Set before
     /// the first run.
     var keepsClockInformed = false

@@ -70,25 +70,31 @@ extension Loop {
     /// those for which there is no time.
     func performBlocks(for mode: ModeState, until budgetEnd: Int64? = nil) {
         guard hasBlocks.load(ordering: .relaxed) else { return }
-        var taken = lock.withLock { () -> [BlockQueue.Block?] in
+        let taken = lock.withLock { () -> [BlockQueue.Block?] in
             hasBlocks.store(false, ordering: .relaxed)
             return blocks.takeAll()
         }
-        for index in taken.indices {
+        let (level, indices) = (takenBlocks.count, taken.indices)
+        takenBlocks.append(taken)
+        _ = consume taken
+        for index in indices {
             // The common modes of this very moment: the block before may have added one.
-            guard let block = taken[index], block.modes.admits(mode.mode, common: lock.withLock { commonModes }) else {
+            guard let block = takenBlocks[level][index],
+                block.modes.admits(mode.mode, common: lock.withLock { commonModes })
+            else {
                 continue
             }
             // What the block captured goes before the next one runs.
-            taken[index] = nil
+            takenBlocks[level][index] = nil
             let isWanted = block.handle?.take() ?? true
             guard isWanted, !discardsBlocks.load(ordering: .relaxed) else { continue }
             loopIsCallingOutToABlock(block.body)
             if isSpent(budgetEnd) { break }
         }
+        var rest = takenBlocks.removeLast()
         let withdrawn = lock.withLock { () -> [BlockQueue.Block] in
             defer { if !blocks.isEmpty { hasBlocks.store(true, ordering: .relaxed) } }
-            return blocks.giveBack(&taken)
+            return blocks.giveBack(&rest)
         }
         _ = consume withdrawn  // What they captured may call us: not with the lock held.
     }

@@ -12,7 +12,22 @@ final class ThreadLoops {
     /// The clocks for which runs on this thread count.
     private var virtualClocks: [VirtualClock] = []
 
+    /// The work that runs on this thread and has callers who wait for its answer, innermost last. Touched by the thread
+    /// itself only.
+    ///
+    /// A thread that exits inside such work (`pthread_exit`) leaves its frames without running a `defer` or a `deinit`: what
+    /// only they know is forgotten. What is noted here, the thread's end finds.
+    private var workUnderWay: [any AnsweredWork] = []
+
     private init(_ id: ThreadID) { self.id = id }
+
+    /// Runs work, with a note of it for the time in which it runs.
+    func run<Result>(_ work: any AnsweredWork, _ body: () -> Result) -> Result {
+        workUnderWay.append(work)
+        let result = body()
+        workUnderWay.removeLast()
+        return result
+    }
 
     /// The calling thread's.
     static var current: ThreadLoops {
@@ -72,6 +87,9 @@ final class ThreadLoops {
     }()
 
     private func end() {
+        // Before the loop's end, whose handlers may take their time.
+        for work in workUnderWay.reversed() { work.threadHasExited() }
+        workUnderWay = []
         // A thread that exits inside a run never comes to the run's end.
         if let runningLoop, runningLoop.clock.isVirtual { runningLoop.end(tellingSources: true) }
         // The initial thread ends before its process when it has been given away.
@@ -79,4 +97,10 @@ final class ThreadLoops {
         for clock in virtualClocks { clock.endRun(on: id) }
         (runningLoop, standsInFor) = (nil, nil)
     }
+}
+
+/// Work whose caller waits for an answer.
+protocol AnsweredWork: AnyObject {
+    /// The thread has exited inside the work, which will not return: whoever waits is to be answered all the same.
+    func threadHasExited()
 }

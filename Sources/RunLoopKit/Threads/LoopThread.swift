@@ -15,6 +15,10 @@ import Synchronization
 /// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its
 /// `LoopThread` alive. Blocks are kept until they have run, with what they capture.
 ///
+/// **A thread that exits** inside a block or a handler (`pthread_exit`) has ended as if it had been stopped with
+/// `stop(discardingPending: true)`: its loop ends, cancel handlers run, and all who wait for work of theirs get an
+/// answer. But Swift does not unwind: what the functions left that way hold is never released.
+///
 /// Everything here may be called from any thread. Cocoa: an `NSThread` whose main method runs its run loop with a port
 /// in it, and `performSelector:onThread:`.
 public final class LoopThread: Sendable {
@@ -28,6 +32,22 @@ public final class LoopThread: Sendable {
 
         /// Which thread, and what that means for the work.
         public var description: String { "the LoopThread \"\(thread)\" has been stopped: the work was not run" }
+    }
+
+    /// What is thrown to a caller whose work never returned, because its thread exited inside it (`pthread_exit`) or was
+    /// cancelled there (`pthread_cancel`).
+    public struct Exited: Error, Equatable, Sendable, CustomStringConvertible {
+        /// The thread's name.
+        public let thread: String
+
+        /// For tests of what callers do about it.
+        public init(thread: String) { self.thread = thread }
+
+        /// Which thread, and what that means for the work.
+        public var description: String {
+            "the LoopThread \"\(thread)\" exited inside the work (pthread_exit, or pthread_cancel): it has begun, and there is "
+                + "no result"
+        }
     }
 
     /// The name, as given. The kernel and debuggers show its first 15 bytes.
@@ -113,20 +133,17 @@ public final class LoopThread: Sendable {
     /// Runs a block on the thread and waits for its result. On the thread itself the block just runs.
     ///
     /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because
-    ///   the thread has been stopped.
+    ///   the thread has been stopped; `Exited` when the thread exits inside the block.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
     public func performAndWait<Value: Sendable>(
-        in mode: Loop.Mode = .common, _ block: @Sendable () throws -> Value
+        in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isCurrent { return try block() }
-        // The closure does not escape, in fact: this frame waits until it has run or can never run.
-        return try withoutActuallyEscaping(block) { block in
-            let waiter = Waiter<Value>()
-            loop.perform(in: mode, Reply(block, Stopped(thread: name), waiter.fulfil).makeBlock())
-            return try waiter.wait()
-        }
+        let waiter = Waiter<Value>()
+        loop.perform(in: mode, Reply(block, .ofThread(name), waiter.fulfil).makeBlock())
+        return try waiter.wait()
     }
 
     /// Runs a block on the thread and suspends until it is done.
@@ -136,13 +153,13 @@ public final class LoopThread: Sendable {
     ///
     /// Cancelling the task before the block has begun takes it back. A task that is cancelled already hands nothing over.
     ///
-    /// - Throws: What the block throws; `Stopped` as `performAndWait(in:_:)` does; `CancellationError`.
+    /// - Throws: What the block throws; `Stopped` and `Exited` as `performAndWait(in:_:)` does; `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        let (promise, takeBack) = Reply.enter(block, orThrowing: Stopped(thread: name)) { loop.perform(in: mode, $0) }
+        let (promise, takeBack) = Reply.enter(block, orThrowing: .ofThread(name)) { loop.perform(in: mode, $0) }
         return try await promise.value(orTakingBack: takeBack)
     }
 
@@ -174,6 +191,13 @@ public final class LoopThread: Sendable {
                 "RunLoopKit: LoopThread.join() was called on the thread \"\(name)\" itself, which would wait for ever.")
         }
         worker.join()
+    }
+}
+
+extension Reply.Errors {
+    /// What callers are told of work for a `LoopThread`, or for a pool.
+    static func ofThread(_ name: String) -> Self {
+        Self(dropped: LoopThread.Stopped(thread: name), exited: LoopThread.Exited(thread: name))
     }
 }
 

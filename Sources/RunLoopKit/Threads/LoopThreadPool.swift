@@ -124,7 +124,8 @@ public final class LoopThreadPool: Sendable {
     /// Cancelling the task before the block has begun takes it back. A task that is cancelled already hands nothing over.
     ///
     /// - Throws: What the block throws; `LoopThread.Stopped` with the pool's name when the block was refused, or
-    ///   accepted and then discarded, because the pool has been stopped; `CancellationError`.
+    ///   accepted and then discarded, because the pool has been stopped; `LoopThread.Exited` with the pool's
+    ///   name when the worker's thread exits inside the block; `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         _ block: @escaping @Sendable () throws -> Value
@@ -155,7 +156,7 @@ public final class LoopThreadPool: Sendable {
 
     private func perform(_ piece: Workload.Piece, _ block: @escaping @Sendable () -> Void) -> Bool {
         // A reply is given in every case, also when the block is refused: so the piece is finished in every case too.
-        let reply = Reply(block, stopped) { [workload] (_: Result<Void, any Error>) in workload.finish(piece) }
+        let reply = Reply(block, .ofThread(name)) { [workload] (_: Result<Void, any Error>) in workload.finish(piece) }
         return threads[piece.worker].perform(reply.makeBlock())
     }
 
@@ -163,12 +164,10 @@ public final class LoopThreadPool: Sendable {
         _ piece: Workload.Piece, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         let (promise, takeBack) = Reply.enter(
-            block, orThrowing: stopped, whenAnswered: { [workload] in workload.finish(piece) },
+            block, orThrowing: .ofThread(name), whenAnswered: { [workload] in workload.finish(piece) },
             post: { threads[piece.worker].perform($0) })
         return try await promise.value(orTakingBack: takeBack)
     }
-
-    private var stopped: LoopThread.Stopped { LoopThread.Stopped(thread: name) }
 
     /// How many pieces each worker has that were accepted and are not finished, in the order of the threads' numbers: a
     /// look at who is stuck.

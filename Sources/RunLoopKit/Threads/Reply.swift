@@ -1,30 +1,39 @@
 import Synchronization
 
 /// Work whose caller waits for an answer, and gets one in every case: the result if it runs, an error if it is
-/// cancelled before, and another if it is dropped by whoever held it, at the latest when this object goes.
-final class Reply<Value>: @unchecked Sendable {
+/// cancelled before, another if it is dropped by its holder, at the latest when this object goes, and a third if the
+/// thread that runs it exits before it returns.
+final class Reply<Value>: AnsweredWork, @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable { case waiting, answered }
 
     private let state = Atomic<State>(.waiting)
     /// Nil once it has run or never will: let go before the answer is given, since what it captures may belong to the
     /// one who waits.
     private var work: (() throws -> Value)?
-    private let dropped: any Error
+    private let errors: Errors
     private let answer: (Result<Value, any Error>) -> Void
 
+    /// The answers of work that has no result.
+    struct Errors {
+        /// It was refused, or dropped before it began.
+        let dropped: any Error
+        /// Its thread exited before it returned.
+        let exited: any Error
+    }
+
     init(
-        _ work: @escaping () throws -> Value, _ dropped: any Error,
+        _ work: @escaping () throws -> Value, _ errors: Errors,
         _ answer: @escaping (Result<Value, any Error>) -> Void
     ) {
         self.work = work
-        self.dropped = dropped
+        self.errors = errors
         self.answer = answer
     }
 
     deinit {
         guard claim() else { return }
         work = nil
-        answer(.failure(dropped))
+        answer(.failure(errors.dropped))
     }
 
     /// The block to post. It alone keeps this object alive.
@@ -34,11 +43,11 @@ final class Reply<Value>: @unchecked Sendable {
     ///
     /// - Parameter whenAnswered: Called once, before the promise is fulfilled.
     static func enter(
-        _ work: @escaping @Sendable () throws -> Value, orThrowing dropped: any Error,
+        _ work: @escaping @Sendable () throws -> Value, orThrowing errors: Errors,
         whenAnswered: @escaping @Sendable () -> Void = {}, post: (@escaping @Sendable () -> Void) -> Void
     ) -> (promise: Promise<Value>, takeBack: @Sendable () -> Void) where Value: Sendable {
         let promise = Promise<Value>()
-        let reply = Reply(work, dropped) { (result: Result<Value, any Error>) in
+        let reply = Reply(work, errors) { (result: Result<Value, any Error>) in
             whenAnswered()
             promise.fulfil(result)
         }
@@ -54,7 +63,16 @@ final class Reply<Value>: @unchecked Sendable {
         answer(.failure(CancellationError()))
     }
 
-    private func run() { if claim() { answer(doWork()) } }
+    private func run() {
+        guard claim() else { return }
+        let result = ThreadLoops.current.run(self) { doWork() }
+        answer(result)
+    }
+
+    func threadHasExited() {
+        work = nil
+        answer(.failure(errors.exited))
+    }
 
     @inline(never)
     private func doWork() -> Result<Value, any Error> {

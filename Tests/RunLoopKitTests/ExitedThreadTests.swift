@@ -1,0 +1,132 @@
+import Testing
+
+@testable import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+private func exitThread() -> Never { pthread_exit(nil) }
+
+extension Loop {
+    /// How many blocks wait, those not counted that a pass has taken out.
+    fileprivate var blockCount: Int { lock.withLock { blocks.blocks.count } }
+}
+
+/// Threads that exit (`pthread_exit`) inside a block or a handler: everybody who waits for them gets an answer.
+@Suite(.timeBound) struct ExitedThreadTests {
+    // MARK: Those who wait
+
+    @Test func performAndWaitIsAnsweredWhenTheThreadExitsInsideTheBlock() throws {
+        let thread = try LoopThread(name: "leaving")
+        let error = #expect(throws: LoopThread.Exited.self) {
+            try thread.performAndWait { () -> Int in exitThread() }
+        }
+        #expect(error == LoopThread.Exited(thread: "leaving"))
+        #expect(
+            error?.description
+                == "the LoopThread \"leaving\" exited inside the work (pthread_exit, or pthread_cancel): it has begun, and there is "
+                + "no result")
+        thread.join()
+        #expect(throws: LoopThread.Stopped(thread: "leaving")) { try thread.performAndWait {} }
+        #expect(!thread.perform {})
+    }
+
+    @Test func runIsAnsweredWhenTheThreadExitsInsideTheBlock() async throws {
+        let thread = try LoopThread(name: "leaving")
+        await #expect(throws: LoopThread.Exited(thread: "leaving")) {
+            try await thread.run { () -> Int in exitThread() }
+        }
+        thread.join()
+    }
+
+    /// Blocks that the thread had already taken out of the queue, and those in it, in this mode and in others.
+    @Test func thoseWhoWaitForABlockBehindItAreAnsweredToo() async throws {
+        let thread = try LoopThread(name: "leaving")
+        let (began, go) = (Gate(), Gate())
+        let leaving = Task {
+            try await thread.run {
+                began.open()
+                go.wait()
+                // The next step takes what has been posted meanwhile; this block is still under way then.
+                Loop.current.run(mode: .default, for: .zero)
+            }
+        }
+        await eventually(began.isOpenNow)
+        let exiting = Task { try await thread.run { () -> Void in exitThread() } }
+        await eventually(thread.loop.blockCount == 1)
+        let behind = (0..<3).map { number in Task { try await thread.run { number } } }
+        await eventually(thread.loop.blockCount == 4)
+        let elsewhere = Task { try await thread.run(in: "never run") {} }
+        await eventually(thread.loop.blockCount == 5)
+        go.open()
+        await #expect(throws: LoopThread.Exited.self) { try await exiting.value }
+        await #expect(throws: LoopThread.Exited.self, "the one that it was nested in") { try await leaving.value }
+        for task in behind { await #expect(throws: LoopThread.Stopped.self) { try await task.value } }
+        await #expect(throws: LoopThread.Stopped.self) { try await elsewhere.value }
+        thread.join()
+    }
+
+    @Test func aPoolAnswersAndItsBooksAreRight() async throws {
+        let pool = try LoopThreadPool(count: 2, options: .init(name: "pool"))
+        await #expect(throws: LoopThread.Exited(thread: "pool")) {
+            try await pool.run(for: "key") { () -> Int in exitThread() }
+        }
+        #expect(pool.perform { exitThread() } || pool.perform { exitThread() })
+        try await pool.drain()
+        #expect(pool.unfinished == [0, 0])
+        pool.join()
+    }
+
+    @Test func aTaskThatSleepsOnTheLoopIsWoken() async throws {
+        let thread = try LoopThread()
+        let sleeper = Task { try await LoopClock(thread.loop).sleep(for: .seconds(1_000_000)) }
+        await eventually(thread.loop.nextTimerFireTime(in: .default) != nil)
+        thread.perform { exitThread() }
+        await #expect(throws: Loop.Ended.self) { try await sleeper.value }
+    }
+
+    // MARK: The thread and its loop
+
+    /// In every kind of handler the thread's end is that of its loop, and as orderly.
+    @Test(arguments: ["block", "timer", "source", "port", "messages", "observer"])
+    func exitingInAHandlerEndsTheLoop(_ kind: String) throws {
+        let thread = try LoopThread(name: "leaving")
+        let loop = thread.loop
+        let log = Log<String>()
+        let cancelled = Loop.Source0(cancel: { _, mode in log.add("cancelled in \(mode)") }, perform: {})
+        loop.add(cancelled, in: .default)
+        loop.add(cancelled, in: "other")
+        loop.onEnd { log.add("end") }
+        let messages = Loop.MessagePort<Int> { _ in exitThread() }
+        loop.add(messages)
+        let exiting: Loop.Item? =
+            switch kind {
+            case "timer": Loop.Timer(after: .zero) { _ in exitThread() }
+            case "source": Loop.Source0 { exitThread() }
+            case "port": try Loop.PortSource { _ in exitThread() }
+            case "observer": Loop.Observer(.beforeSources) { _, _ in exitThread() }
+            default: nil
+            }
+        if let exiting { loop.add(exiting) }
+        switch kind {
+        case "block": thread.perform { exitThread() }
+        case "messages": messages.send(1)
+        default: break
+        }
+        (exiting as? Loop.Source0)?.signal()
+        (exiting as? Loop.PortSource)?.send()
+        loop.wakeUp()
+        thread.join()
+        #expect(loop.waker.descriptor == -1, "closed")
+        #expect(log.entries == ["cancelled in default", "cancelled in other", "end"])
+        #expect(!loop.add(Loop.Source0 {}) && !thread.perform {} && !messages.send(2))
+        thread.stop()
+        thread.stop(discardingPending: true)
+        thread.join()
+    }
+}
