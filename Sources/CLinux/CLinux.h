@@ -103,6 +103,22 @@ static inline unsigned long long clinux_pending_signal_limit(void) {
     return getrlimit(RLIMIT_SIGPENDING, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
+// A thread, by value: what a pthread_t is (an integer in Glibc and Bionic, a pointer in Musl), and so what an empty one
+// would be, is not for Swift to know. The number is pthread_create's error.
+typedef struct { pthread_t thread; int error; } clinux_started_thread;
+
+static inline clinux_started_thread clinux_start_thread(
+    const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+    clinux_started_thread started = {0};
+    started.error = pthread_create(&started.thread, attributes, body, argument);
+    return started;
+}
+
+// Declared here, the destructor has one type in Swift, whatever the C library says about null pointers.
+static inline int clinux_make_thread_key(pthread_key_t *key, void (*destructor)(void *)) {
+    return pthread_key_create(key, destructor);
+}
+
 // A descriptor for a process: no C library of that age has a function for it.
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434

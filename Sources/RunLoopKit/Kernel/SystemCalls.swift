@@ -230,17 +230,12 @@ enum System {
     private static func createThread(
         _ attributes: UnsafeMutablePointer<pthread_attr_t>, _ body: Unmanaged<ThreadBody>
     ) throws(LoopError) -> CThread {
-        #if canImport(Glibc)
-            var thread = pthread_t()
-        #else
-            var thread: pthread_t! = nil
-        #endif
-        let code = pthread_create(&thread, attributes, { System.runThreadBody($0) }, body.toOpaque())
-        if code != 0 {
+        let started = clinux_start_thread(attributes, { System.runThreadBody($0) }, body.toOpaque())
+        if started.error != 0 {
             body.release()
-            throw LoopError(call: "pthread_create", code: code)
+            throw LoopError(call: "pthread_create", code: started.error)
         }
-        return thread
+        return started.thread
     }
 
     /// Names the calling thread; the kernel keeps 15 bytes.
@@ -296,11 +291,7 @@ enum System {
     /// A thread-specific value; `destructor` runs on a thread that ends with a value set.
     static func makeThreadKey(destructor: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) -> CThreadKey {
         var key = CThreadKey()
-        #if canImport(Glibc) || canImport(Musl)
-            let code = pthread_key_create(&key, destructor)
-        #else
-            let code = pthread_key_create(&key, { destructor($0) })
-        #endif
+        let code = clinux_make_thread_key(&key, destructor)
         guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "pthread_key_create", code: code))") }
         return key
     }
