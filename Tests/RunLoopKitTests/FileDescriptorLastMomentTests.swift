@@ -48,6 +48,42 @@ import Testing
         #expect(log.entries == [.readable])
     }
 
+    @Test func aSourceThatAnObserverDisarmsDoesNotReport() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let calls = Count()
+        let source = try Source(pipe.reader) { source, _ in
+            calls.up()
+            source.disarm()
+        }
+        loop.add(source)
+        loop.add(Loop.Observer(.afterWaiting, repeats: false) { _, _ in source.disarm() })
+        pipe.send("a")
+        #expect(loop.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true) == .timedOut)
+        #expect(calls.value == 0)
+        source.rearm()
+        #expect(loop.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true) == .handledSource)
+        #expect(calls.value == 1)
+    }
+
+    /// After the pass has looked at it, and before it calls: another thread may do so then.
+    @Test func aSourceDisarmedAfterTheLastLookDoesNotReport() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let pipe = Ends.pipe()
+        let calls = Count()
+        let source = try Source(pipe.reader, isOneShot: true) { _, _ in calls.up() }
+        loop.add(source)
+        let mode = loop.lock.withLock { loop.state(for: .default) }
+        pipe.send("a")
+        let found = try #require(source.workBehind(.read, isFresh: true))
+        source.disarm()
+        #expect(source.workBehind(.read, isFresh: true) == nil && !source.perform(found, in: mode))
+        source.rearm()
+        #expect(source.perform(found, in: mode) && !source.isArmed && calls.value == 1)
+        #expect(!source.perform(found, in: mode) && calls.value == 1)
+        loop.end()
+    }
+
     /// What is not reported because nobody wants it any more is not spent: an edge comes again with the interest.
     @Test func anEdgeThatWasNotWantedComesAgainWithTheInterest() throws {
         let (loop, _) = Loop.inVirtualTime()

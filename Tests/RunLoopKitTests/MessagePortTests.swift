@@ -230,6 +230,36 @@ import Testing
         spin(until: handled.value == 50)
     }
 
+    /// The loop sleeps in another mode: it has been told of the first message, and need not look again.
+    @Test func moreMessagesForAQueueThatIsNotEmptyWriteNothing() throws {
+        let thread = try LoopThread()
+        let port = Loop.MessagePort<Int> { _ in }
+        thread.loop.add(port, in: "never run")
+        spin(until: thread.loop.waker.isAsleep)
+        let before = thread.loop.counters.wakeWrites
+        for number in 1...20 {
+            port.send(number)
+            spin(until: thread.loop.waker.isAsleep)
+        }
+        #expect(thread.loop.counters.wakeWrites <= before + 1 && port.waitingCount == 20)
+    }
+
+    @Test func sendsToAPortSourceThatIsReadyWriteNothing() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let counts = Log<Int>()
+        let port = try Loop.PortSource { counts.add($0) }
+        for _ in 0..<20 { port.send() }
+        #expect(System.drain(eventFD: port.watches[0].descriptor) == 1)
+        port.send()
+        #expect(System.drain(eventFD: port.watches[0].descriptor) == 0)
+        // Handled, it writes again.
+        let mode = loop.lock.withLock { loop.state(for: .default) }
+        #expect(port.perform(.read, in: mode))
+        port.send()
+        #expect(System.drain(eventFD: port.watches[0].descriptor) == 1 && counts.entries == [21])
+        loop.end()
+    }
+
     /// A message wakes a loop as a port does: without the pass that serves a wake-up.
     @Test func aMessageCostsOnePassAndNoWakeUp() throws {
         let (loop, _) = Loop.inVirtualTime()

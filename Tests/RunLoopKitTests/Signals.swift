@@ -6,12 +6,38 @@
     import Android
 #endif
 
+import Synchronization
+
+private let handled = Atomic<Int>(0)
+
+/// A thread that can be sent signals.
+struct SignalledThread: @unchecked Sendable {
+    private let thread = pthread_self()
+
+    /// The calling thread, which may have inherited that it blocks all signals. This one has a handler from now on, which
+    /// only counts.
+    init() {
+        signal(Signals.interruption) { _ in handled.add(1, ordering: .sequentiallyConsistent) }
+        Signals.unblock(Signals.interruption)
+    }
+
+    /// Has the handler called on the thread, and returns when it has been.
+    func interrupt() {
+        let before = handled.load(ordering: .sequentiallyConsistent)
+        precondition(pthread_kill(thread, Signals.interruption) == 0)
+        spin(until: handled.load(ordering: .sequentiallyConsistent) > before)
+    }
+}
+
 /// Unix signals of the calling thread.
 enum Signals {
     static var user2: Int32 { SIGUSR2 }
 
     /// One that nothing else here uses.
     static var realTime: Int32 { 45 }
+
+    /// One that only `SignalledThread` uses.
+    static var interruption: Int32 { 46 }
 
     /// Sends a signal to the calling thread, which is to block it.
     static func send(_ signal: Int32) { precondition(pthread_kill(pthread_self(), signal) == 0) }

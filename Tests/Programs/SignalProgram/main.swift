@@ -384,7 +384,8 @@ func tracedChild() throws {
         kill(child, SIGKILL)
         return print("skipped: tracing is not permitted")
     }
-    loop.add(try Loop.ProcessSource(child) { _, exit in print(exit) }, in: .default)
+    let source = try Loop.ProcessSource(child) { _, exit in print(exit) }
+    loop.add(source)
     let descriptor = try loop.beginHosting()
     /// How often the host was woken; more often than a hundred times is for ever.
     func serve(waits: Bool) -> Int {
@@ -401,6 +402,11 @@ func tracedChild() throws {
     writeByte(gate.writer, UInt8(ascii: "\n"))
     precondition(readByte(said.reader) == UInt8(ascii: "e"))
     print("ended, and quiet: \(serve(waits: false) < 100)")
+    guard source.isValid else {
+        print("reported too early")
+        writeByte(told.writer, UInt8(ascii: "\n"))  // The tracer ends.
+        exit(1)
+    }
     writeByte(told.writer, UInt8(ascii: "\n"))
     print("let go, and quiet: \(serve(waits: true) < 100)")
     loop.endHosting()

@@ -1,0 +1,59 @@
+import Testing
+
+@testable import RunLoopKit
+
+/// Signals of version-0 sources that come before the source is in a loop, or while it is being invalidated.
+@Suite(.timeBound) struct Source0MomentTests {
+    @Test func addingASignalledSourceWakesTheLoop() throws {
+        let thread = try LoopThread()
+        let performed = Count()
+        for round in 1...50 {
+            let source = Loop.Source0 { performed.up() }
+            source.signal()
+            spin(until: thread.loop.waker.isAsleep)
+            thread.loop.add(source, in: .default)
+            spin(until: performed.value == round)
+            source.invalidate()
+        }
+    }
+
+    @Test func addingASourceThatWasSignalledWithoutWakingDoesNotWake() throws {
+        let thread = try LoopThread()
+        let performed = Count()
+        let source = Loop.Source0 { performed.up() }
+        source.signal(wake: false)
+        spin(until: thread.loop.waker.isAsleep)
+        let before = thread.loop.counters
+        thread.loop.add(source, in: .default)
+        #expect(thread.loop.counters == before && thread.loop.waker.isAsleep && performed.value == 0)
+        thread.loop.wakeUp()
+        spin(until: performed.value == 1)
+    }
+
+    /// The pass has collected both before the second one becomes invalid, and that one's handlers have not gone yet:
+    /// another thread is inside its cancel handler.
+    @Test func aSourceThatIsBeingInvalidatedIsNotPerformed() throws {
+        let (thread, other) = (try LoopThread(), try LoopThread())
+        let (isInvalid, isOver, performed) = (Gate(), Gate(), Count())
+        let second = Loop.Source0(
+            order: 2,
+            cancel: { _, _ in
+                isInvalid.open()
+                isOver.wait()
+            }, perform: { performed.up() })
+        let first = Loop.Source0(order: 1) {
+            other.perform { second.invalidate() }
+            isInvalid.wait()
+        }
+        try thread.performAndWait {
+            for source in [first, second] {
+                Loop.current.add(source)
+                source.signal()
+            }
+        }
+        try thread.performAndWait { #expect(performed.value == 0) }
+        // Two passes later; only now do its handlers go.
+        try thread.performAndWait { #expect(performed.value == 0) }
+        isOver.open()
+    }
+}
