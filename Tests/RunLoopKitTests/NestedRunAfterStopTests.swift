@@ -57,4 +57,60 @@ import Testing
         worker.join()
         #expect(log.entries == ["outer stopped", "inner stopped", "outer stopped"])
     }
+
+    /// Where two handlers of one pass come from.
+    enum Kind: CaseIterable { case blocks, sources, timers, observers }
+
+    /// The second one has not been told by the run that the first one began, in the same pass.
+    @Test(arguments: Kind.allCases)
+    func soIsEachOfTwoHandlersOfOnePass(_ kind: Kind) throws {
+        let clock = VirtualClock()
+        let worker = try LoopThread(name: "nests", clock: clock)
+        let loop = worker.loop
+        let results = Log<Loop.RunResult>()
+        loop.add(try Loop.PortSource { _ in }, in: "answers")
+        // The time passes, and the run is over, only if the stop is lost.
+        let hold = clock.hold()
+        let isWaiting = Gate()
+        let handler: @Sendable () -> Void = {
+            isWaiting.open()
+            results.add(loop.run(mode: "answers", for: .seconds(1000)))
+        }
+        worker.perform {
+            for _ in 0..<2 {
+                switch kind {
+                case .blocks: loop.perform { handler() }
+                case .sources:
+                    let source = Loop.Source0 { handler() }
+                    loop.add(source)
+                    source.signal()
+                case .timers: loop.add(Loop.Timer(after: .zero) { _ in handler() })
+                case .observers: loop.add(Loop.Observer(.beforeWaiting, repeats: false) { _, _ in handler() })
+                }
+            }
+        }
+        isWaiting.wait()
+        spin(until: loop.waker.isAsleep)
+        worker.stop()
+        hold.release()
+        worker.join()
+        #expect(results.entries == [.stopped, .stopped])
+    }
+
+    /// A run that returns for another reason tells nothing of the stop: the next one does.
+    @Test func aStopThatComesAsARunReturnsForAnotherReasonEndsTheNext() throws {
+        let worker = try LoopThread(name: "nests", clock: VirtualClock())
+        let loop = worker.loop
+        let results = Log<Loop.RunResult>()
+        let answer = try Loop.PortSource { _ in worker.stop() }
+        loop.add(answer, in: "answers")
+        worker.perform {
+            answer.send()
+            for _ in 0..<2 {
+                results.add(loop.run(mode: "answers", for: .seconds(1000), returnAfterSourceHandled: true))
+            }
+        }
+        worker.join()
+        #expect(results.entries == [.handledSource, .stopped])
+    }
 }

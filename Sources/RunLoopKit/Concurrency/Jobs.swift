@@ -35,8 +35,10 @@ extension Loop {
     private func runJobsOnOwnThread(upTo limit: Int) -> Bool {
         jobs.isBusy = true
         defer { jobs.isBusy = false }
+        closing.isKnown = false
         return jobs.run(upTo: limit, of: self) {
-            discardsBlocks.load(ordering: .relaxed) || isSpent(hosting?.run.budgetEnd)
+            closing.isKnown = false  // The next job knows nothing of it.
+            return discardsBlocks.load(ordering: .relaxed) || isSpent(hosting?.run.budgetEnd)
         }
     }
 

@@ -4,7 +4,6 @@ extension Loop {
         let mode = run.mode
         Tally.count(tally.passes)
         stopIgnoringWakeUps()
-        closing.isKnown = false  // By handlers of an earlier pass, which have returned.
         hasLookedAtWork = false
 
         notify(.beforeTimers, in: mode)  // 3.1
@@ -50,6 +49,13 @@ extension Loop {
     /// Whether a hosted pass has had its time. Looked at after each callout, so each kind gets at least one.
     func isSpent(_ budgetEnd: Int64?) -> Bool { budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
 
+    /// Calls a handler.
+    private func callOut<Result>(_ handler: () -> Result) -> Result {
+        // What the handler before has learned, in this pass or an earlier one, this one does not know.
+        closing.isKnown = false
+        return handler()
+    }
+
     // MARK: Observers
 
     /// Calls the observers of an activity: those that are there now, in order. What they add comes at the next
@@ -59,7 +65,7 @@ extension Loop {
         guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
         // The array is a snapshot that costs nothing unless somebody changes the original.
         for observer in lock.withLock({ mode.observers }) where observer.wants(activity) {
-            loopIsCallingOutToAnObserver(observer, activity)
+            callOut { loopIsCallingOutToAnObserver(observer, activity) }
         }
         return true
     }
@@ -88,7 +94,7 @@ extension Loop {
             takenBlocks[level][index] = nil
             let isWanted = block.handle?.take() ?? true
             guard isWanted, !discardsBlocks.load(ordering: .relaxed) else { continue }
-            loopIsCallingOutToABlock(block.body)
+            callOut { loopIsCallingOutToABlock(block.body) }
             if isSpent(budgetEnd) { break }
         }
         var rest = takenBlocks.removeLast()
@@ -119,7 +125,7 @@ extension Loop {
         if signalled.count > 1 { mode.mayHaveSignal.store(true, ordering: .relaxed) }
         var hasHandled = false
         for source in signalled where source.takeSignal() {
-            loopIsCallingOutToASource0(source)
+            callOut { loopIsCallingOutToASource0(source) }
             hasHandled = true
             if run.returnsAfterSourceHandled || isSpent(run.budgetEnd) { break }
         }
@@ -131,7 +137,7 @@ extension Loop {
     /// Performs a source that was found ready, if it is still in the mode.
     private func performPort(_ token: UInt64, _ events: PollEvents, of mode: ModeState) -> Bool {
         guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return false }
-        return loopIsCallingOutToASource1(source, events, mode)
+        return callOut { loopIsCallingOutToASource1(source, events, mode) }
     }
 
     // MARK: Timers
@@ -152,7 +158,7 @@ extension Loop {
                 return firing
             }
             guard let firing else { continue }
-            loopIsCallingOutToATimer(firing)
+            callOut { loopIsCallingOutToATimer(firing) }
             lock.withLock { _ = firingTimers.removeLast() }
             timer.endFiring(firing, now: clock.nanoseconds(timer.timeBase))
             if isSpent(budgetEnd) { break }

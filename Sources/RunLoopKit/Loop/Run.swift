@@ -100,7 +100,10 @@ extension Loop {
         var result: RunResult? = isStopped ? .stopped : nil  // 2
         while result == nil { result = pass(&run) }  // 3
         notify(.exit, in: state)  // 4
+        // Not a run that returns for another reason just as the closing comes: its beginner has not learned of it.
+        let tellsOfClosing = result == .stopped && isEndedByClosing
         leave(for: outer)
+        if tellsOfClosing { closing.isKnown = true }
         return result!
     }
 
@@ -212,9 +215,7 @@ extension Loop {
     func leave(for outer: Outer) {
         // Wake-ups that this run would have forgotten are not for the outer one either.
         if ignoresWakeUps, !outer.ignoredWakeUps, waker.forget() { wasWoken = true }
-        let hasEndedByClosing = isEndedByClosing
         closing = outer.closing
-        if hasEndedByClosing { closing.isKnown = true }
         stopFlag.store(outer.stopFlag, ordering: .releasing)
         let outerHasWork = lock.withLock {
             currentState = outer.state
