@@ -31,9 +31,9 @@ import Testing
         #expect(errors.contains("Loop.run was called in a forked child, on a loop of its parent's. Call exec or _exit"))
     }
 
-    @Test func aChildThatReturnsFromTheHandlerThatForkedItTrapsAndSaysWhatToDo() throws {
+    @Test func aChildThatReturnsFromTheHandlerThatForkedItTrapsAtOnceAndSaysWhatToDo() throws {
         let (child, errors) = try fork("return")
-        #expect(child == ["child ended by a signal"])
+        #expect(child == ["child ended by a signal", "parent: job", "parent: next block"])
         #expect(errors.contains("returned from the handler that forked it"))
     }
 
@@ -55,6 +55,17 @@ import Testing
         #expect(
             try fork("thread").child == [
                 "child: perform false", "child: joined", "child ended", "parent: worker 7",
+            ])
+    }
+
+    /// As a daemon is made: the parent has not used the library, and its child is a process like any other.
+    @Test func aChildOfAParentWithoutLoopsHasAMainLoop() throws {
+        let lines = try fork("first").child
+        #expect(
+            lines == [
+                "child: is current true", "child: block", "child: job", "child: timer",
+                "grandchild: refused true, own true", "grandchild: block", "child ended", "child: goes on",
+                "child ended",
             ])
     }
 }

@@ -46,11 +46,7 @@ final class Poller {
     ///
     /// Traps in a forked child: it would take what its parent waits for.
     func wait(blocking: Bool) -> Int {
-        guard process.isCurrent else {
-            fatalError(
-                "RunLoopKit: a forked child ran a loop of its parent's, or returned from the handler that forked it. Call exec or "
-                    + "_exit there, or make what the child needs anew: Loop.current, a LoopThread.")
-        }
+        process.requireCurrent()
         return System.wait(epoll: descriptor, into: events, blocking: blocking)
     }
 

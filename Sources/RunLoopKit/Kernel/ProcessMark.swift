@@ -19,6 +19,14 @@ struct ProcessMark: Equatable, Sendable {
     /// which has counted.
     var isCurrent: Bool { generation == ProcessMark.currentGeneration.load(ordering: .relaxed) }
 
+    /// Traps in a child of the marked process, which is about to take what its parent waits for.
+    func requireCurrent() {
+        guard !isCurrent else { return }
+        fatalError(
+            "RunLoopKit: a forked child ran a loop of its parent's, or returned from the handler that forked it. Call exec or "
+                + "_exit there, or make what the child needs anew: Loop.current, a LoopThread.")
+    }
+
     private static let currentGeneration = Atomic<UInt32>(0)
 
     private static let countsForks: Void = {

@@ -89,7 +89,7 @@ extension Loop {
     /// Step 3.9, for the main queue.
     func drainMainQueue() {
         mainQueue?.beginDraining()
-        loopIsServicingTheMainDispatchQueue()
+        callOut { loopIsServicingTheMainDispatchQueue() }
         mainQueue?.endDraining()
     }
 

@@ -49,8 +49,10 @@ extension Loop {
     /// Whether a hosted pass has had its time. Looked at after each callout, so each kind gets at least one.
     func isSpent(_ budgetEnd: Int64?) -> Bool { budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
 
-    /// Calls a handler.
-    private func callOut<Result>(_ handler: () -> Result) -> Result {
+    /// Calls a handler. Traps if a forked child returns from it: it would call the next handlers too, and take what its
+    /// parent waits for, such as the wake-up of the main queue.
+    func callOut<Result>(_ handler: () -> Result) -> Result {
+        defer { process.requireCurrent() }
         // What the handler before has learned, in this pass or an earlier one, this one does not know.
         closing.isKnown = false
         return handler()

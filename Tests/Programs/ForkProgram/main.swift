@@ -35,6 +35,32 @@ func hear(_ what: String) {
     if heard.count == 6 { loop.stop() }
 }
 
+let choice = CommandLine.arguments.dropFirst().first ?? ""
+
+// Before the parent touches the library: as a daemon is made.
+if choice == "first" { forkChild { beDaemon() } }
+
+/// A child whose parent had no loops is like any other process; so is its own child, with other loops.
+func beDaemon() {
+    let main = Loop.main
+    say("child: is current \(Loop.current === main)")
+    main.perform { say("child: block") }
+    Task { @MainActor in say("child: job") }
+    main.add(
+        Loop.Timer(after: .milliseconds(1)) { _ in
+            say("child: timer")
+            main.stop()
+        })
+    main.run()
+    forkChild {
+        say("grandchild: refused \(!main.perform {}), own \(Loop.current !== main)")
+        Loop.current.perform { say("grandchild: block") }
+        Loop.current.run(for: .zero)
+    }
+    main.perform { say("child: goes on") }
+    main.run(for: .zero)
+}
+
 /// The parent's: on its initial thread, the main loop; otherwise a thread's.
 let loop = Loop.current
 let pipeEnds = makePipe()
@@ -125,15 +151,20 @@ func goOn() {
     loop.run()
 }
 
-let choice = CommandLine.arguments.dropFirst().first ?? ""
 for item in [port, reader, messages, source0, timer] { loop.add(item) }
 switch choice {
 case "return":
-    // A child that returns from the handler that forked it would run its parent's loop.
+    // A child that returns from the handler that forked it would run its parent's loop: call the next handlers, and take
+    // the wake-up of its parent's main queue.
     let box = Box()
-    loop.perform { box.child = fork() }
-    loop.run(mode: .default, for: .zero)
-    wait(for: box.child)
+    loop.perform {
+        loop.perform {
+            // Served by the next pass, since a run begins without a look at the main queue.
+            loop.perform { forkHere(box) }
+        }
+    }
+    loop.run(mode: .default, for: .seconds(5))
+case "first": break
 case "thread":
     worker = try LoopThread(name: "parent's")
     forkChild(children[choice]!)
@@ -145,6 +176,18 @@ default:
 }
 goOn()
 
+/// In a handler, from which the child returns.
+func forkHere(_ box: Box) {
+    Task { @MainActor in
+        say("\(box.name): job")
+        loop.stop()
+    }
+    loop.perform { say("\(box.name): next block") }
+    box.child = fork()
+    if box.child != 0 { wait(for: box.child) }
+}
+
 final class Box: @unchecked Sendable {
-    var child: Int32 = 0
+    var child: Int32 = -1
+    var name: String { child == 0 ? "child" : "parent" }
 }
