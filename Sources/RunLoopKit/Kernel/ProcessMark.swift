@@ -24,7 +24,7 @@ struct ProcessMark: Equatable, Sendable {
         guard !isCurrent else { return }
         fatalError(
             "RunLoopKit: a forked child ran a loop of its parent's, or returned from the handler that forked it. Call exec or "
-                + "_exit there, or make what the child needs anew: Loop.current, a LoopThread.")
+                + "_exit there, or make the loops and threads that the child needs anew.")
     }
 
     private static let currentGeneration = Atomic<UInt32>(0)
