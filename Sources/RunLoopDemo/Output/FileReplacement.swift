@@ -1,5 +1,5 @@
-/// Replaces what is in a file in one step, or makes it: whoever reads it, and whenever the program or the machine stops,
-/// finds the old content or the new.
+/// Replaces a file's content in one step, or makes the file: a reader finds the old content or the new, also when the
+/// program or the machine stops meanwhile.
 ///
 /// The content is written to a new file beside it, so that the two are in one file system, brought to the disk and only
 /// then given the name. Permissions stay as they are; a link goes on leading to the file.

@@ -15,7 +15,7 @@ extension Loop.MessagePort {
     /// since nobody asks for it any more. If the loop has ended already, the sequence is empty, and the port invalid.
     ///
     /// *Buffering:* the port's own queue. The port is one-shot and rearmed when the task asks for an element: so no message
-    /// is taken out before somebody waits for it, `waitingCount` tells senders how far the task is behind, and a `capacity`
+    /// is taken out before a task waits for it, `waitingCount` tells senders how far the task is behind, and a `capacity`
     /// holds them up: with one of 10, no sender is more than 10 messages ahead of the task. Without one there is no limit.
     /// The price is a pass of the loop for each message; who needs more uses a handler.
     ///

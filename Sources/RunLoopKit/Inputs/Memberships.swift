@@ -10,7 +10,7 @@
 /// | in, unheard of | `beginHearing`, before `didJoin` | in, hearing |
 /// | in, hearing | `endHearing`, after `didJoin` | in |
 /// | in, hearing | `leave` on the thread that calls `didJoin`, inside it | left |
-/// | in, hearing | `leave` on another thread | gone, hearing: whoever called `didJoin` calls `didLeave` too |
+/// | in, hearing | `leave` on another thread | gone, hearing: the thread that called `didJoin` calls `didLeave` too |
 /// | gone, hearing | `endHearing` | left |
 /// | in | `leave` | left |
 /// | left | `endLeaving`, after `didLeave` | out |

@@ -56,7 +56,7 @@ extension Loop {
 
         private var queue = FirstInFirstOut<Message>()
 
-        /// Those who wait for room: none unless the queue is full, so nobody can overtake them.
+        /// Those who wait for room: none unless the queue is full, so no other sender can overtake them.
         private var senders = WaitingSenders<Message>()
 
         private var armed = true

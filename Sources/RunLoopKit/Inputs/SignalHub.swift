@@ -15,7 +15,7 @@ final class SignalHub: @unchecked Sendable {
         private(set) var arrivals: [Loop.SignalSource.Arrival] = []
 
         /// How many arrivals it holds at most. What comes after that is forgotten, as the kernel forgets what it cannot
-        /// keep: a source that nobody looks at must not fill the memory with what others read.
+        /// keep: a source that no run looks at must not fill the memory with what others read.
         private let capacity: Int
 
         /// - Parameter pendingLimit: How many real-time signals it holds at most.

@@ -25,7 +25,7 @@ extension Loop {
     /// a source in its mode wait in the kernel. What a source hears while its own loop does not get to it, because another
     /// source reads it, is remembered as the kernel does: an ordinary signal once, however often it is sent, and of a
     /// real-time signal as many as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost for that source
-    /// only, so one that nobody looks at takes no more memory than that. While a source waits, `sigaction` handlers for its
+    /// only, so one that no run looks at takes no more memory than that. While a source waits, `sigaction` handlers for its
     /// signal are not called, and a signal that is ignored is reported all the same.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS come here only when

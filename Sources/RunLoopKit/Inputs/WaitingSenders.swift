@@ -1,6 +1,6 @@
 /// A message that waits for room in a port's queue, and the call that waits with it.
 ///
-/// Guarded by the port's lock, but for the answer.
+/// Guarded by the port's lock, except the answer.
 final class WaitingSender<Message: Sendable>: @unchecked Sendable {
     let answer = Promise<Void>()
 

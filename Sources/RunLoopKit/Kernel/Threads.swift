@@ -8,7 +8,7 @@ struct ThreadID: Equatable, Sendable {
     /// of its own: it is not its parent's.
     static var initial: ThreadID { ThreadID(number: UInt64(ProcessMark.current.generation) << 48) }
 
-    /// Of threads that have ended, but for destructors that still run. They own nothing.
+    /// Of threads that have ended, except for destructors that still run. They own nothing.
     static let ended = ThreadID(number: .max)
 
     /// The calling thread's.

@@ -101,6 +101,6 @@ final class ThreadLoops {
 
 /// Work whose caller waits for an answer.
 protocol AnsweredWork: AnyObject {
-    /// The thread has exited inside the work, which will not return: whoever waits is to be answered all the same.
+    /// The thread has exited inside the work, which will not return: the waiting caller is answered all the same.
     func threadHasExited()
 }

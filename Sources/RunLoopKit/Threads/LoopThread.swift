@@ -195,7 +195,7 @@ public final class LoopThread: Sendable {
 }
 
 extension Reply.Errors {
-    /// What callers are told of work for a `LoopThread`, or for a pool.
+    /// What callers learn about work for a `LoopThread`, or for a pool.
     static func ofThread(_ name: String) -> Self {
         Self(dropped: LoopThread.Stopped(thread: name), exited: LoopThread.Exited(thread: name))
     }

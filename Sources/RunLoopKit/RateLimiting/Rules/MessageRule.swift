@@ -30,7 +30,7 @@ public final class MessageRule<Target: Sendable, Input: Sendable>: ThrottleRule,
                 }
                 return predicate
             }
-            withExtendedLifetime(old) {}  // What it captured may call us: let go of without the lock.
+            withExtendedLifetime(old) {}  // What it captured may call us: released without the lock.
         }
     }
 
@@ -59,7 +59,7 @@ public final class MessageRule<Target: Sendable, Input: Sendable>: ThrottleRule,
         get { book.lock.withLock { settings.merger as! Merger<Input>? }?.combine }
         set {
             let old = book.lock.withLock { changeWhileLocked(to: newValue.map { Merger($0) }) }
-            withExtendedLifetime(old) {}  // What it captured may call us: let go of without the lock.
+            withExtendedLifetime(old) {}  // What it captured may call us: released without the lock.
         }
     }
 }

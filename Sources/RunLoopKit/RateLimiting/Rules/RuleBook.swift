@@ -20,7 +20,7 @@ final class RuleBook: @unchecked Sendable {
         case merge(AnyObject)
     }
 
-    /// What is to be let go of without the lock.
+    /// What is to be released without the lock.
     struct Remains {
         var rules: [ThrottleRule] = []
         var objects: [AnyObject] = []

@@ -124,15 +124,15 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
                 defer { settings.loop = newValue }
                 return settings.loop
             }
-            withExtendedLifetime(old) {}  // Perhaps the last reference: let go of without the lock.
+            withExtendedLifetime(old) {}  // Perhaps the last reference: released without the lock.
         }
     }
 
     /// Whether `ThrottleEngine.snapshot()` has the rule. Always false for an object's rule, whatever it is set to: an
     /// object does not outlive the program.
     ///
-    /// `Message.rule(for:…)` is told it. `Message.limit(for:…)`, as MessageThrottle's convenience call, makes rules
-    /// persistent that are `firstly` and longer than five seconds. It does not change by itself when a setting does.
+    /// `Message.rule(for:…)` takes it as an argument. `Message.limit(for:…)`, as MessageThrottle's convenience call, makes
+    /// rules persistent that are `firstly` and longer than five seconds. It does not change by itself when a setting does.
     public final var isPersistent: Bool {
         get { book.lock.withLock { settings.isPersistent && type != nil } }
         set { book.lock.withLock { settings.isPersistent = newValue } }
@@ -178,7 +178,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         (settings.interval, settings.mode, settings.isPersistent) = (saved.interval, saved.mode, true)
     }
 
-    /// Returns the old one, to be let go of without the book's lock, which is held.
+    /// Returns the old one, to be released without the book's lock, which is held.
     final func changeWhileLocked(to merger: (any MessageMerger)?) -> (any MessageMerger)? {
         defer { settings.merger = merger }
         return settings.merger
