@@ -114,19 +114,31 @@ import Testing
 
         init(_ thread: LoopThread) { self.thread = thread }
 
-        func call(_ port: Port, _ numbers: Range<Int>) -> [Task<Void, any Error>] {
-            numbers.map { number in Task { try await port.send(whenRoom: number) } }
+        /// Makes calls that no loop answers yet. Returns their tasks, and how many calls had been entered when their task
+        /// first suspended.
+        func call(_ port: Port, _ numbers: Range<Int>) -> (tasks: [Task<Void, any Error>], entered: Int) {
+            var entered = 0
+            let tasks = numbers.map { number in
+                let before = port.waitingCount + port.waitingSenderCount
+                let task = Task.immediate {
+                    _ = self  // Or the task would be none of the actor's.
+                    try await port.send(whenRoom: number)
+                }
+                if port.waitingCount + port.waitingSenderCount == before + 1 { entered += 1 }
+                return task
+            }
+            return (tasks, entered)
         }
     }
 
-    /// Tasks of one actor begin in the order in which they were made, and so enter their calls.
-    @Test func callsOfOneActorAreAcceptedInTheirOrder() async throws {
+    @Test func callsOfOneActorAreEnteredAndAcceptedInTheirOrder() async throws {
         let (callers, thread) = (try LoopThread(name: "callers"), try LoopThread())
         let caller = Caller(callers)
         for _ in 0..<20 {
             let log = Log<Int>()
             let port = Port(capacity: 1) { log.add($0) }
-            let tasks = await caller.call(port, 0..<100)
+            let (tasks, entered) = await caller.call(port, 0..<100)
+            #expect(entered == 100)
             thread.loop.add(port)
             for task in tasks { try await task.value }
             await eventually(log.entries.count == 100)
