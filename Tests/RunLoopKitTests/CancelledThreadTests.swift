@@ -78,6 +78,51 @@ import Testing
             #expect(loop.waker.descriptor == -1)
         }
 
+        /// Its worker is joined as ever, and the time of its clock passes without it.
+        @Test func aLoopThreadCancelledInItsRunHasEnded() throws {
+            let clock = VirtualClock(.manual)
+            let worker = try LoopThread(name: "cancelled", clock: clock)
+            let other = Loop(clock: clock)
+            let count = Count()
+            other.add(Loop.Timer(after: .seconds(1)) { _ in count.up() })
+            let box = Box<pthread_t>()
+            #expect(worker.perform { box.value = pthread_self() })
+            spin(until: worker.loop.waker.isAsleep && box.value != nil)
+            pthread_cancel(box.value!)
+            worker.join()
+            #expect(!worker.perform {})
+            #expect((try? worker.performAndWait { 7 }) == nil)
+            worker.stop()
+            clock.advance(by: .seconds(1))
+            #expect(count.value == 1)
+            other.end()
+        }
+
+        /// A run in virtual time within another's handler: none of the two loops returns from its run.
+        @Test func aThreadCancelledInANestedRunEndsAllItsLoops() throws {
+            let clock = VirtualClock(.manual)
+            let log = Log<String>()
+            let loops = Log<Loop>()
+            let thread = try System.startThread(stackSize: nil) {
+                let (own, outer, inner) = (Loop.current, Loop(clock: clock), Loop(clock: clock))
+                for (loop, name) in [(own, "own"), (outer, "outer"), (inner, "inner")] {
+                    loops.add(loop)
+                    loop.add(Loop.Source0(cancel: { log.add("\(name) leaves \($1)") }, perform: {}))
+                    loop.onEnd { log.add("\(name) ends") }
+                }
+                own.perform { outer.run() }
+                outer.perform { inner.run() }
+                own.run()
+            }
+            spin(until: loops.entries.count == 3 && loops.entries[2].waker.isAsleep)
+            pthread_cancel(thread)
+            System.join(thread)
+            #expect(
+                log.entries == ["inner", "outer", "own"].flatMap { ["\($0) leaves default", "\($0) ends"] })
+            for loop in loops.entries { #expect(!loop.perform {}) }
+            clock.advance(by: .seconds(1))
+        }
+
         /// Runs `body` on a thread that has been cancelled, and says whether it came to its end.
         private func cancelled(_ body: @escaping @Sendable () -> Void) throws -> Bool {
             let hasEnded = Gate()

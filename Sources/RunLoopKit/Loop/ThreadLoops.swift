@@ -9,8 +9,9 @@ final class ThreadLoops {
     /// The ended loop whose jobs run on this thread: the thread of last resort. Touched by the thread itself only.
     var standsInFor: Loop?
 
-    /// The clocks for which runs on this thread count.
-    private var virtualClocks: [VirtualClock] = []
+    /// The loops in virtual time that are in a run on this thread or hosted there, innermost last. A hosted one may go
+    /// meanwhile.
+    private var virtualRuns: [(id: ObjectIdentifier, clock: VirtualClock, loop: () -> Loop?)] = []
 
     /// The work that runs on this thread and has callers who wait for its answer, innermost last. Touched by the thread
     /// itself only.
@@ -64,10 +65,13 @@ final class ThreadLoops {
     // MARK: Virtual time
 
     /// Remembers a run that counts for a clock, in case that the thread exits inside it.
-    func willRun(in clock: VirtualClock) { virtualClocks.append(clock) }
+    func willRun(_ loop: Loop, in clock: VirtualClock) {
+        virtualRuns.append((ObjectIdentifier(loop), clock, { [weak loop] in loop }))
+    }
 
-    func hasRun(in clock: VirtualClock) {
-        if let index = virtualClocks.lastIndex(where: { $0 === clock }) { virtualClocks.remove(at: index) }
+    func hasRun(_ loop: Loop) {
+        let id = ObjectIdentifier(loop)
+        if let index = virtualRuns.lastIndex(where: { $0.id == id }) { virtualRuns.remove(at: index) }
     }
 
     // MARK: The end of a thread
@@ -90,11 +94,11 @@ final class ThreadLoops {
         // Before the loop's end, whose handlers may take their time.
         for work in workUnderWay.reversed() { work.threadHasExited() }
         workUnderWay = []
-        // A thread that exits inside a run never comes to the run's end.
-        if let runningLoop, runningLoop.clock.isVirtual { runningLoop.end(tellingSources: true) }
+        // A thread that exits inside a run never comes to the run's end, nor to those of the runs that it is nested in.
+        for run in virtualRuns.reversed() { run.loop()?.end(tellingSources: true) }
         // The initial thread ends before its process when it has been given away.
         (id == .initial && Loop.main.process.isCurrent ? Loop.main : ownLoop)?.end(tellingSources: true)
-        for clock in virtualClocks { clock.endRun(on: id) }
+        for run in virtualRuns { run.clock.endRun(on: id) }
         (runningLoop, standsInFor) = (nil, nil)
     }
 }

@@ -189,11 +189,11 @@ public final class VirtualClock: @unchecked Sendable {
     /// One loop more, or less, of a thread has to sleep before the time may jump.
     func beginRun(of loop: Loop) {
         lock.withLock { runs.append(loop.owner) }
-        ThreadLoops.current.willRun(in: self)
+        ThreadLoops.current.willRun(loop, in: self)
     }
 
     func endRun(of loop: Loop) {
-        if loop.isOnOwnThread { ThreadLoops.current.hasRun(in: self) }
+        if loop.isOnOwnThread { ThreadLoops.current.hasRun(loop) }
         endRun(on: loop.owner)
     }
 
