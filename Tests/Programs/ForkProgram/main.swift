@@ -45,12 +45,14 @@ func beDaemon() {
     let main = Loop.main
     say("child: is current \(Loop.current === main)")
     main.perform { say("child: block") }
-    Task { @MainActor in say("child: job") }
-    main.add(
-        Loop.Timer(after: .milliseconds(1)) { _ in
-            say("child: timer")
-            main.stop()
-        })
+    Task { @MainActor in
+        say("child: job")
+        main.add(
+            Loop.Timer(after: .milliseconds(1)) { _ in
+                say("child: timer")
+                main.stop()
+            })
+    }
     main.run()
     forkChild {
         say("grandchild: refused \(!main.perform {}), own \(Loop.current !== main)")
