@@ -107,21 +107,32 @@ func twoSources() throws {
     look()
 }
 
+/// Sets how many signals the kernel keeps for this user, and returns how many it was.
+func setPendingLimit(_ count: rlim_t) -> rlim_t {
+    #if canImport(Glibc)
+        let resource = __rlimit_resource_t(11)  // RLIMIT_SIGPENDING
+    #else
+        let resource: Int32 = 11
+    #endif
+    var limit = rlimit()
+    getrlimit(resource, &limit)
+    let before = limit.rlim_cur
+    limit.rlim_cur = count
+    precondition(setrlimit(resource, &limit) == 0)
+    return before
+}
+
 /// What a source remembers that is in a mode that does not run.
 func bounded() throws {
-    var limit = rlimit(rlim_cur: 100, rlim_max: 100)
-    let pendingSignals = 11  // RLIMIT_SIGPENDING
-    #if canImport(Glibc)
-        precondition(setrlimit(__rlimit_resource_t(UInt32(pendingSignals)), &limit) == 0)
-    #else
-        precondition(setrlimit(Int32(pendingSignals), &limit) == 0)
-    #endif
+    // For the making of the sources only: the kernel counts the signals of all of this user's processes.
+    let kernelsLimit = setPendingLimit(100)
     let heard = Atomic<Int>(0)
     let reader = try Source(realTime) { _, arrivals in heard.add(arrivals.count, ordering: .relaxed) }
     let other = try Source(realTime) { _, arrivals in
         print("other: \(arrivals.map(\.value) == Array(1...100)), \(arrivals.count)")
     }
     let (ordinary, otherOrdinary) = (try makeSource("ordinary"), try makeSource("other ordinary"))
+    _ = setPendingLimit(kernelsLimit)
     for source in [reader, ordinary] { loop.add(source) }
     for source in [other, otherOrdinary] { loop.add(source, in: "other") }
     for number: Int32 in 1...250 {
