@@ -319,7 +319,10 @@ enum System {
 
     /// Posts a job to the main queue, in a program that has one.
     static func postToMainQueue(_ job: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) {
+        // libdispatch writes to its eventfd: a thread cancelled there would leave the making of Loop.main undone for ever.
+        let state = clinux_begin_uncancellable()
         clinux_post_to_main_queue(job)
+        clinux_end_uncancellable(state)
     }
 
     // MARK: Errors and output
