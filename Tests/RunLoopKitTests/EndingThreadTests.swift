@@ -23,10 +23,13 @@ import Testing
                 pthread_setspecific(key, Unmanaged.passRetained(seen).toOpaque())
                 if !roundOfLoop { _ = Loop.current }
             }
-            #expect(seen.entries.count == 4)
-            #expect(seen.entries.suffix(3).allSatisfy { $0 == "refused, finished, owns no descriptor" })
+            #expect(seen.entries.count == Self.rounds)
+            #expect(seen.entries.dropFirst().allSatisfy { $0 == "refused, finished, owns no descriptor" })
         }
     }
+
+    /// In the last one ThreadSanitizer knows nothing of the thread any more, and crashes in this test's destructor.
+    private static let rounds = Kernel.isUnderThreadSanitizer ? 3 : 4
 
     /// A key whose destructor asks for the loop, and sets the value again.
     private static let key: pthread_key_t = {
@@ -44,8 +47,11 @@ import Testing
             let ownsDescriptor = loop.waker.descriptor >= 0
             log.add(
                 "\(isAccepted ? "accepted" : "refused"), \(result), owns \(ownsDescriptor ? "a" : "no") descriptor")
-            pthread_setspecific(EndingThreadTests.key, value)
-            if log.entries.count == 4 { Unmanaged<Log<String>>.fromOpaque(value).release() }
+            if log.entries.count < EndingThreadTests.rounds {
+                pthread_setspecific(EndingThreadTests.key, value)
+            } else {
+                Unmanaged<Log<String>>.fromOpaque(value).release()
+            }
         }
         return key
     }()
