@@ -15,7 +15,7 @@ import Testing
     @Suite(.timeBound) struct CancelledThreadTests {
         /// ThreadSanitizer's own `epoll_wait` does not come to its end then, which ThreadSanitizer takes for a mistake.
         private static let endsInAWait = ConditionTrait.disabled(
-            if: Kernel.isUnderThreadSanitizer, "ThreadSanitizer ends a process whose thread is cancelled in a wait")
+            if: isUnderThreadSanitizer, "ThreadSanitizer ends a process whose thread is cancelled in a wait")
 
         /// Each of these wakes a loop that sleeps, by a `write`, which the C library makes a cancellation point.
         @Test func sendsOfACancelledThreadAreMadeWhole() throws {

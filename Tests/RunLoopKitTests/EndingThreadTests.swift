@@ -29,7 +29,7 @@ import Testing
     }
 
     /// In the last one ThreadSanitizer knows nothing of the thread any more, and crashes in this test's destructor.
-    private static let rounds = Kernel.isUnderThreadSanitizer ? 3 : 4
+    private static let rounds = isUnderThreadSanitizer ? 3 : 4
 
     /// A key whose destructor asks for the loop, and sets the value again.
     private static let key: pthread_key_t = {

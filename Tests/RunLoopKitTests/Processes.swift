@@ -38,9 +38,6 @@ enum Kernel {
         ["__tsan_init", "__asan_init"].contains { (symbol: String) in dlsym(nil, symbol) != nil }
     }
 
-    /// Whether ThreadSanitizer watches this process.
-    static let isUnderThreadSanitizer = dlsym(nil, "__tsan_init") != nil
-
     /// How many threads of this process have a name.
     static func threads(named name: String) -> Int {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
