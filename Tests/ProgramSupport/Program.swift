@@ -112,7 +112,11 @@ package struct Program {
         let complaints = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         _ = FileManager.default.createFile(atPath: complaints.path, contents: nil)
         defer { try? FileManager.default.removeItem(at: complaints) }
-        process.standardError = try FileHandle(forWritingTo: complaints)
+        let complaintsEnd = try FileHandle(forWritingTo: complaints)
+        process.standardError = complaintsEnd
+        // Closed here: Foundation keeps what a process was given for as long as this process lives.
+        defer { try? complaintsEnd.close() }
+        defer { if case .file = input { try? (process.standardInput as? FileHandle)?.close() } }
         try Spawning.withLock { try process.run() }
         let deadline = Deadline { kill(process.processIdentifier, SIGKILL) }
         let text = reading(process, output.fileHandleForReading)
@@ -120,7 +124,7 @@ package struct Program {
         let program = Program(
             status: process.terminationReason == .exit ? process.terminationStatus : -1,
             output: String(decoding: text, as: UTF8.self),
-            errors: String(decoding: try FileHandle(forReadingFrom: complaints).readDataToEndOfFile(), as: UTF8.self))
+            errors: String(decoding: try Data(contentsOf: complaints), as: UTF8.self))
         guard deadline.isMet() else { throw program.overdue(([name] + arguments).joined(separator: " ")) }
         return program
     }
