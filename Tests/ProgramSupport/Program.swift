@@ -121,10 +121,14 @@ package struct Program {
         let deadline = Deadline { kill(process.processIdentifier, SIGKILL) }
         let text = reading(process, output.fileHandleForReading)
         process.waitUntilExit()
+        // Not `Data(contentsOf:)`: it leaks when the file is empty.
+        let reader = try FileHandle(forReadingFrom: complaints)
+        defer { try? reader.close() }
+        let complained = reader.readDataToEndOfFile()
         let program = Program(
             status: process.terminationReason == .exit ? process.terminationStatus : -1,
             output: String(decoding: text, as: UTF8.self),
-            errors: String(decoding: try Data(contentsOf: complaints), as: UTF8.self))
+            errors: String(decoding: complained, as: UTF8.self))
         guard deadline.isMet() else { throw program.overdue(([name] + arguments).joined(separator: " ")) }
         return program
     }
