@@ -214,16 +214,16 @@ private struct WakeModel: Hashable {
     /// A stop that comes after a pass has looked for one, and before the next begins: its wake-up is forgotten with all others.
     @Test func theWakeUpOfAStopIsNotForgotten() {
         let (loop, _) = Loop.inVirtualTime()
-        loop.ignoresWakeUps = true
-        loop.stopFlag.store(.running, ordering: .relaxed)
+        let run = loop.begin(in: loop.lock.withLock { loop.state(for: .default) })
+        defer { loop.end(run) }
         loop.wakeUp()
-        loop.stopIgnoringWakeUps()
+        loop.forgetWakeUps(for: run)
         #expect(loop.waker.beginWait(), "an ordinary wake-up is forgotten")
         #expect(!loop.waker.endWait())
 
-        loop.ignoresWakeUps = true
         loop.stop()
-        loop.stopIgnoringWakeUps()
+        loop.forgetWakeUps(for: run)
+        loop.lookAgain(beforeSleepIn: run)
         #expect(!loop.waker.beginWait(), "a stop keeps the loop from sleeping")
     }
 

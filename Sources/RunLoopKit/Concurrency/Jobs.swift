@@ -29,16 +29,16 @@ extension Loop {
     /// Runs the jobs that are there when the loop ends cleanly, also those whose drain was refused because its sender was
     /// overtaken by the stop. What comes of them does not run here, or there might be no end.
     func runAcceptedJobs() {
-        if !discardsBlocks.load(ordering: .relaxed) { _ = runJobsOnOwnThread(upTo: jobs.count) }
+        if !discardsBlocks { _ = runJobsOnOwnThread(upTo: jobs.count) }
     }
 
     private func runJobsOnOwnThread(upTo limit: Int) -> Bool {
         jobs.isBusy = true
         defer { jobs.isBusy = false }
-        closing.isKnown = false
+        callerKnowsOfClosing = false
         return jobs.run(upTo: limit, of: self) {
-            closing.isKnown = false  // The next job knows nothing of it.
-            return discardsBlocks.load(ordering: .relaxed) || isSpent(hosting?.run.budgetEnd)
+            callerKnowsOfClosing = false  // The next job knows nothing of it.
+            return discardsBlocks || isSpent(innermostRun)
         }
     }
 

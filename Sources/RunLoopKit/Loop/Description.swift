@@ -29,8 +29,8 @@ extension Loop: CustomStringConvertible {
 
     private var stateInWords: String {
         if hasEnded { return "ended" }
-        guard let currentState else { return "not running" }
-        return isWaiting ? "waiting in \(currentState.mode)" : "running in \(currentState.mode)"
+        guard let mode = innermostRun?.mode.mode else { return "not running" }
+        return "\(isWaiting ? "waiting" : "running") in \(mode)"
     }
 }
 

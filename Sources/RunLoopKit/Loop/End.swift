@@ -33,9 +33,9 @@ extension Loop {
     func end(tellingSources: Bool) {
         // Its parent's loop is not a forked child's to end; the child's copies of its descriptors go with the objects.
         guard process.isCurrent else { return }
-        if hosting != nil { stopBeingHosted() }
-        if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
         guard let estate = lock.withLock({ takeEstate() }) else { return }
+        own.host?.loopHasEnded()
+        if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
         if estate.hasWork { complainIfMainIsGone() }
         drop(estate.blocks)
         for (item, modes) in estate.items {
@@ -48,10 +48,9 @@ extension Loop {
         }
         lock.withLock {
             // A thread that met an item here may come back to the mode, and arm or watch what is in it no more.
-            sleeping = nil
+            sleep = nil
             for mode in modeStates { mode.close() }
-            timerFD = nil
-            continuousTimerFD = nil
+            timerFDs = TimerFDs()
         }
         waker.close()
         // Last of all: until now handlers of this thread may have been inside the actors that the jobs belong to.
@@ -61,13 +60,13 @@ extension Loop {
     /// Takes everything out of the loop, which has ended from now on; nil when it had before. The lock is held.
     private func takeEstate() -> Estate? {
         guard !hasEnded else { return nil }
-        hasEnded = true
-        refusesWork = true
-        // Some are taken out already if the thread has exited inside a block.
+        advance(to: .ended)
+        // A thread that exits inside a block leaves its runs on the stack, with what their block steps have taken out.
+        let runs = innermostRun.map { Array($0.stack.reversed()) } ?? []
         var estate = Estate(
-            blocks: takenBlocks.flatMap { $0 } + blocks.takeAll(),
+            blocks: runs.flatMap(\.takenBlocks) + blocks.takeAll(),
             endHandlers: endHandlers.values.sorted { $0.turn < $1.turn })
-        takenBlocks = []
+        for run in runs { run.takenBlocks = [] }
         hasBlocks.store(false, ordering: .relaxed)
         endHandlers = [:]
         for item in commonItems { _ = item.leave(commonMembership!) }
@@ -87,33 +86,17 @@ extension Loop {
         return estate
     }
 
-    /// What a run knows of its loop being closed.
-    ///
-    /// A handler that runs the loop nested learns of the closing by a run that returns `stopped`: the one that is active, or
-    /// the next one that it begins. If it begins another one all the same, to wait for an answer, say, that run serves and
-    /// waits as ever: or a handler that looks at its answer and not at the result would be busy with runs that return at
-    /// once, and never get the answer. The thread ends when the handler returns.
-    struct Closing {
-        /// Whether the run's beginner knew: then the closing does not end the run.
-        var isOutlived = false
-        /// Whether the handler that the run is calling knows.
-        var isKnown = false
-    }
-
     /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in
     /// `runAcceptedWork()`, or are dropped.
     func close(discardingBlocks: Bool) {
         guard process.isCurrent else { return }
         let dropped = lock.withLock { () -> [BlockQueue.Block?] in
-            refusesWork = true
+            advance(to: discardingBlocks ? .discarding : .closing)
             guard discardingBlocks else { return [] }
-            discardsBlocks.store(true, ordering: .relaxed)
             hasBlocks.store(false, ordering: .relaxed)
             return blocks.takeAll()
         }
         drop(dropped)
-        // Release: see isStopped.
-        isClosing.store(true, ordering: .releasing)
         waker.wake()
     }
 
@@ -121,9 +104,7 @@ extension Loop {
     /// closed, so there is an end to it.
     func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) } }) {
-            let outer = enter(state)
-            performBlocks(for: state)
-            leave(for: outer)
+            withRun(in: state) { performBlocks(of: $0) }
         }
         runAcceptedJobs()
     }

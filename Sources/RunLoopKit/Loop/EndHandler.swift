@@ -19,8 +19,8 @@ extension Loop {
         guard isOfThisProcess else { return nil }
         let registered = EndHandler(handler, of: self)
         let isAccepted = lock.withLock {
-            if !refusesWork { endHandlers[ObjectIdentifier(registered)] = registered }
-            return !refusesWork
+            if isOpen { endHandlers[ObjectIdentifier(registered)] = registered }
+            return isOpen
         }
         if !isAccepted { complainIfMainIsGone() }
         return isAccepted ? registered : nil

@@ -16,7 +16,7 @@ extension Loop {
     public func add(_ item: Item, in mode: Mode = .default) -> Bool {
         guard isOfThisProcess else { return false }
         let (joined, isIn) = lock.withLock { () -> ([ModeState], Bool) in
-            guard !refusesWork, item.isValid else { return ([], false) }
+            guard isOpen, item.isValid else { return ([], false) }
             guard mode == .common else {
                 let state = state(for: mode)
                 return (join(item, state) ? [state] : [], item.isIn(state))
@@ -60,7 +60,7 @@ extension Loop {
     /// something is added to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
-            guard !refusesWork, mode != .common, !commonModes.contains(mode) else { return nil }
+            guard isOpen, mode != .common, !commonModes.contains(mode) else { return nil }
             commonModes.append(mode)
             guard !commonItems.isEmpty else { return nil }
             let state = state(for: mode)

@@ -28,22 +28,14 @@ import Synchronization
 /// loops. The child may make what it needs anew: `Loop.current` is a loop of its own there. A thread that is cancelled
 /// (`pthread_cancel`) ends at the wait of a run, and its loop with it; in all other calls it goes on.
 public final class Loop: @unchecked Sendable {
-    // For the maintainer. Three kinds of state:
-    // - atomics (waker, stopFlag, waiting, hasBlocks, tally), for any thread and for signal handlers;
-    // - what `lock` guards, marked below;
-    // - what only the loop's own thread touches: the ready lists of the modes.
+    // For the maintainer. Four kinds of state:
+    // - constants;
+    // - atomics, for any thread, some also for signal handlers;
+    // - what `lock` guards;
+    // - what only the loop's own thread touches: `own`.
     // Order of locks: this one, then an item's, or a virtual clock's. No handler is ever called with one held.
 
-    let waker = Waker()
     let clock: LoopTime
-    let tally = Tally()
-    let lock = Lock()
-
-    /// What Swift concurrency has handed over: the loop is an executor.
-    let jobs = JobQueue()
-
-    /// Made when it is first asked for. Guarded by the lock.
-    var madeTaskExecutor: LoopTaskExecutor?
 
     /// The thread that the loop belongs to.
     let owner: ThreadID
@@ -51,27 +43,33 @@ public final class Loop: @unchecked Sendable {
     /// The process that the loop belongs to: its forked children cannot use it.
     let process = ProcessMark.current
 
-    /// The innermost active run: none, running, or asked to stop. A run saves and restores what it found.
-    let stopFlag = Atomic<RunState>(.none)
-    enum RunState: UInt8, AtomicRepresentable { case none, running, stopped }
+    /// Whether a virtual clock counts the loop's thread as busy also between runs, as it does for a `LoopThread`.
+    let informsClockBetweenRuns: Bool
 
-    /// Whether the loop is between steps 3.6 and 3.8 of a pass.
+    // MARK: Atomics
+
+    let waker = Waker()
+    let tally = Tally()
+
+    /// What Swift concurrency has handed over: the loop is an executor.
+    let jobs = JobQueue()
+
+    /// Written with the lock held.
+    let lifecycle = Atomic<Lifecycle>(.open)
+
+    /// Of the innermost run; the runs below it keep theirs (`Run.stopFlagBelow`).
+    let stopFlag = Atomic<StopFlag>(.noRun)
+
+    /// What `isWaiting` says. Only the loop's thread changes it.
     let waiting = Atomic<Bool>(false)
 
     /// Whether any block is posted. Written with the lock held, after the list; read without it, by a pass that would
     /// rather not take the lock for nothing. Relaxed: the wake word orders it.
     let hasBlocks = Atomic<Bool>(false)
 
-    /// Set by `close`: every run ends, and of those that handlers begin the first of each. See `Closing`.
-    let isClosing = Atomic<Bool>(false)
+    // MARK: Guarded by the lock
 
-    /// What the innermost run and its handlers know of the closing. Touched by the loop's thread only.
-    var closing = Closing()
-
-    /// Whether blocks that a pass has already taken out are to be dropped. Relaxed: it comes as soon as it comes.
-    let discardsBlocks = Atomic<Bool>(false)
-
-    // Guarded by `lock`.
+    let lock = Lock()
     var modeStates: [ModeState] = []
     var commonModes: [Mode] = [.default]
     var commonItems: [Item] = []
@@ -79,45 +77,30 @@ public final class Loop: @unchecked Sendable {
     var commonMembership: ModeState?
     var blocks = BlockQueue()
     var endHandlers: [ObjectIdentifier: EndHandler] = [:]
-    var hasEnded = false
-    /// Set by `close`, before the end: items and blocks are refused, but the loop still runs.
-    var refusesWork = false
-    var currentState: ModeState?
-    /// The timers whose handlers run, innermost last.
-    var firingTimers: [Timer] = []
-    var sleeping: Sleep?
-    /// Made when the loop first runs.
-    var timerFD: TimerFD?
-    /// Made when the loop first gets a timer on that clock.
-    var continuousTimerFD: TimerFD?
+    var madeTaskExecutor: LoopTaskExecutor?
+    /// What the loop, or its host, sleeps on. Nil while it is awake.
+    var sleep: Sleep?
+    var timerFDs = TimerFDs()
+    /// Written by the loop's thread only, which may read it without the lock.
+    var innermostRun: Run?
 
-    /// On the main loop only, and only in programs with libdispatch; made by the first run. Touched by the loop's
-    /// thread only.
-    var mainQueue: MainQueue?
+    // MARK: The loop's own thread's
 
-    /// While a foreign loop hosts this one. Touched by the loop's thread only.
-    var hosting: Hosting?
+    private var ownThreadState = OwnThreadState()
 
-    /// What the block steps under way have taken out of the queue and not run, those of the innermost run last. Touched by
-    /// the loop's thread only. Here, and not in variables of those steps: a thread that exits inside a block leaves them
-    /// without releasing what they hold, and those who wait for these blocks are to be answered.
-    var takenBlocks: [[BlockQueue.Block?]] = []
-
-    /// Whether the loop's thread tells a virtual clock by itself that the loop is busy, also between runs. Set before
-    /// the first run.
-    var keepsClockInformed = false
-
-    /// Whether wake-ups are of no interest: after a wait, until the next pass begins, and while the loop does not run.
-    /// Touched by the loop's thread only, which forgets them when that time ends.
-    var ignoresWakeUps = true
-
-    /// Whether the pass has come to step 3.2: until then, work that arrives is going to be seen anyway. Touched by the
-    /// loop's thread only.
-    var hasLookedAtWork = false
-
-    /// Whether the innermost run, or one nested in it, found that somebody had woken the loop. Touched by the loop's
-    /// thread only.
-    var wasWoken = false
+    /// What only the loop's own thread touches.
+    var own: OwnThreadState {
+        @inline(__always)
+        _read {
+            assertOnOwnThread()
+            yield ownThreadState
+        }
+        @inline(__always)
+        _modify {
+            assertOnOwnThread()
+            yield &ownThreadState
+        }
+    }
 
     // MARK: Making one
 
@@ -130,9 +113,10 @@ public final class Loop: @unchecked Sendable {
         self.init(clock: .virtual(clock), owner: ThreadLoops.current.id)
     }
 
-    init(clock: LoopTime, owner: ThreadID) {
+    init(clock: LoopTime, owner: ThreadID, informsClockBetweenRuns: Bool = false) {
         self.clock = clock
         self.owner = owner
+        self.informsClockBetweenRuns = informsClockBetweenRuns
         _ = lock.withLock { state(for: .default) }
         if case .virtual(let clock) = clock { clock.attach(self) }
     }
@@ -184,7 +168,7 @@ public final class Loop: @unchecked Sendable {
     public var now: Instant { Instant(nanoseconds: clock.nanoseconds) }
 
     /// The mode of the innermost run, or nil when the loop does not run. CF: `CFRunLoopCopyCurrentMode`.
-    public var currentMode: Mode? { lock.withLock { currentState?.mode } }
+    public var currentMode: Mode? { lock.withLock { innermostRun?.mode.mode } }
 
     /// The modes that exist in the loop, in the order in which they came to be: default first, and those in which
     /// something was ever added or posted. CF: `CFRunLoopCopyAllModes`.
@@ -199,8 +183,8 @@ public final class Loop: @unchecked Sendable {
     public func nextTimerFireTime(in mode: Mode) -> Instant? {
         lock.withLock {
             guard let state = existingState(for: mode) else { return nil }
-            let firing = firingTimers.lazy.filter { $0.isIn(state) }.map {
-                $0.timeBase == .continuous ? self.onOwnClock($0.servedOrNextTime) : $0.servedOrNextTime
+            let firing = (innermostRun?.stack.compactMap(\.firing) ?? []).filter { $0.isIn(state) }.map {
+                $0.timeBase == .continuous ? onOwnClock($0.servedOrNextTime) : $0.servedOrNextTime
             }
             let first = min(earliestDeadline(in: state), firing.min() ?? TimerHeap.never)
             return first == TimerHeap.never ? nil : Instant(nanoseconds: first)

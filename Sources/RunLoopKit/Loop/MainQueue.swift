@@ -40,57 +40,50 @@ struct MainQueue {
 extension Loop {
     /// Whether runs in `mode` drain the main queue: on the main loop, in common modes, and not inside a drain. The lock
     /// is held.
-    private func servesMainQueueWhileLocked(in mode: Mode) -> Bool {
-        guard let mainQueue else { return false }
+    func servesMainQueueWhileLocked(in mode: Mode) -> Bool {
+        guard let mainQueue = own.mainQueue else { return false }
         return !mainQueue.isDraining && commonModes.contains(mode)
     }
 
     /// The same, for callers without the lock.
     func servesMainQueue(in mode: Mode) -> Bool {
-        guard mainQueue != nil else { return false }
+        guard own.mainQueue != nil else { return false }
         return lock.withLock { servesMainQueueWhileLocked(in: mode) }
-    }
-
-    /// Whether the mode has anything to wait for: an item, a block, or the main queue, from which a job may come at any
-    /// time. The lock is held.
-    func hasWork(_ state: ModeState) -> Bool {
-        !state.isEmpty || blocks.hasBlock(for: state.mode, common: commonModes)
-            || servesMainQueueWhileLocked(in: state.mode)
     }
 
     /// Step 3.5: whether the queue is to be drained now, before the loop thinks of sleeping. Not twice in a row, or a
     /// job that posts another would keep everything else waiting.
     func takeMainQueue(in run: Run) -> Bool {
-        guard let mainQueue, !run.hasJustDrainedMainQueue, servesMainQueue(in: run.mode.mode) else { return false }
+        guard let mainQueue = own.mainQueue, !run.hasJustDrainedMainQueue, servesMainQueue(in: run.mode.mode) else {
+            return false
+        }
         return mainQueue.takeReadiness()
     }
 
-    /// An edge of the queue's eventfd: whether it is to be drained now.
-    func takeMainQueue(in mode: Mode) -> Bool {
-        if servesMainQueue(in: mode) { return mainQueue?.takeReadiness() ?? false }
-        mainQueue?.hasBeenPassedOver = true
-        return false
-    }
-
-    /// The same as a look: takes no more than the edge.
-    func isMainQueueReady(in mode: Mode) -> Bool {
-        if servesMainQueue(in: mode) { return mainQueue!.isReady }
-        mainQueue?.hasBeenPassedOver = true
-        return false
+    /// An edge of the queue's eventfd: whether the queue is ready to be drained in this mode. `takes` consumes the
+    /// readiness, for a caller that drains the queue now.
+    func hasMainQueueEdge(in mode: Mode, takes: Bool) -> Bool {
+        guard servesMainQueue(in: mode) else {
+            own.mainQueue?.hasBeenPassedOver = true
+            return false
+        }
+        return (takes ? own.mainQueue?.takeReadiness() : own.mainQueue?.isReady) ?? false
     }
 
     /// Whether the queue waits for a drain that an earlier edge has asked for in vain.
     func mainQueueWaits(in mode: Mode) -> Bool {
-        guard let mainQueue, mainQueue.hasBeenPassedOver, servesMainQueue(in: mode) else { return false }
-        self.mainQueue?.hasBeenPassedOver = false
+        guard let mainQueue = own.mainQueue, mainQueue.hasBeenPassedOver, servesMainQueue(in: mode) else {
+            return false
+        }
+        own.mainQueue?.hasBeenPassedOver = false
         return mainQueue.isReady
     }
 
     /// Step 3.9, for the main queue.
     func drainMainQueue() {
-        mainQueue?.beginDraining()
+        own.mainQueue?.beginDraining()
         callOut { loopIsServicingTheMainDispatchQueue() }
-        mainQueue?.endDraining()
+        own.mainQueue?.endDraining()
     }
 
     // MARK: For hosts that want nothing else
@@ -111,7 +104,7 @@ extension Loop {
     public static func mainQueueDescriptor() throws(LoopError) -> Int32? {
         main.requireOwnThread("mainQueueDescriptor()")
         try main.findMainQueue()
-        return main.mainQueue?.wakeUpDescriptor
+        return main.own.mainQueue?.wakeUpDescriptor
     }
 
     /// Runs the jobs that are in the main dispatch queue, if there are any. For hosts: see `mainQueueDescriptor()`.
@@ -120,7 +113,7 @@ extension Loop {
     /// served after it. On the process's initial thread; traps elsewhere.
     public static func serveMainQueue() {
         main.requireOwnThread("serveMainQueue()")
-        guard let queue = main.mainQueue else { return }
+        guard let queue = main.own.mainQueue else { return }
         if queue.isDraining {
             queue.refuse()
         } else if queue.takeReadiness() {

@@ -12,7 +12,7 @@ extension Loop {
 
     /// Says once that work for the main loop is lost, if that is so. Elsewhere whoever ends a loop knows it.
     func complainIfMainIsGone() {
-        guard isMain, lock.withLock({ hasEnded }) else { return }
+        guard isMain, hasEnded else { return }
         _ = Loop.complaintAboutMain
     }
 

@@ -1,60 +1,91 @@
-extension Loop {
-    /// One pass: the steps of CFRunLoop, a line for each. Returns the run's result when the run is to end.
-    func pass(_ run: inout Run) -> RunResult? {
-        let mode = run.mode
-        Tally.count(tally.passes)
-        stopIgnoringWakeUps()
-        hasLookedAtWork = false
+// One pass of a run, as CFRunLoop makes it. This table is what "step 3.7" means anywhere in the library.
+//
+// | step | what happens |
+// |---|---|
+// | 0 | Without anything to wait for, the run returns `finished`, and no observer is called. |
+// | 1 | The entry observers are called. |
+// | 2 | A run that an entry observer stopped returns `stopped`. |
+// | 3 | Passes, until one has a reason to return: |
+// | 3.1 | Observers: beforeTimers, then beforeSources. |
+// | 3.2 | The blocks that are posted for the mode. |
+// | 3.3 | The version-0 sources that are signalled, by order, then by the time of their signals. |
+// | 3.4 | If 3.3 performed one: blocks again. Such a pass polls; it does not sleep. |
+// | 3.5 | On the main loop, a main queue that is ready is served next, at 3.9: the pass does not sleep. |
+// | 3.6 | Unless the pass polls, observers: beforeWaiting. |
+// | 3.7 | The loop waits until something is ready, or polls. |
+// | 3.8 | Unless the pass polls, observers: afterWaiting. |
+// | 3.9 | The one thing that is ready is served: due timers, the main queue, or one version-1 source. |
+// | 3.10 | Blocks again. |
+// | 3.11 | The run returns, in this order, if it handled a source and was to return after one, if its time is up, if it was stopped, or if nothing is left to wait for. |
+// | 4 | The exit observers are called. |
 
+extension Loop {
+    /// Steps 3.1 to 3.11. Returns the result of the run if the run ends with this pass.
+    func pass(_ run: Run) -> RunResult? {
+        let mode = run.mode
+        beginPass(of: run)
         notify(.beforeTimers, in: mode)  // 3.1
         notify(.beforeSources, in: mode)
-        hasLookedAtWork = true
-        performBlocks(for: mode, until: run.budgetEnd)  // 3.2
+        run.phase = .hasLooked
+        performBlocks(of: run)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
-        if hasHandledSource, !isSpent(run.budgetEnd) { performBlocks(for: mode, until: run.budgetEnd) }  // 3.4
-        let polls = hasHandledSource || run.onlyPolls
-
-        var ready = Ready.mainQueue
-        if !takeMainQueue(in: run) {  // 3.5
-            if !polls { notify(.beforeWaiting, in: mode) }  // 3.6
-            makeUpForHostedPasses(in: mode)
-            ready = nextReady(in: run, polls: polls)  // 3.7
-            informHost()
-            ignoresWakeUps = true
-            let isObserved = polls ? false : notify(.afterWaiting, in: mode)  // 3.8
-            if isObserved, case .port(let token, let events) = ready { ready = lookAgain(at: token, events, in: mode) }
-        }
-        ignoresWakeUps = true
-        run.hasJustDrainedMainQueue = false
-
+        if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4
+        let ready = takeMainQueue(in: run) ? .mainQueue : wait(in: run, polls: hasHandledSource)  // 3.5
+        run.phase = .hasWaited
+        run.hasJustDrainedMainQueue = ready == .mainQueue
         switch ready {  // 3.9
         case .nothing, .wakeUp: break
+        case .timers: fireTimers(of: run)
         case .mainQueue:
             drainMainQueue()
             hasHandledSource = true
-            run.hasJustDrainedMainQueue = true
-        case .timers: fireTimers(of: mode, until: run.budgetEnd)
-        case .port(let token, let events):
-            hasHandledSource = performPort(token, events, of: mode) || hasHandledSource
+        case .source1(let token, let events):
+            if performSource1(token, events, of: mode) { hasHandledSource = true }
         }
-        if !isSpent(run.budgetEnd) { performBlocks(for: mode, until: run.budgetEnd) }  // 3.10
-
-        if hasHandledSource, run.returnsAfterSourceHandled { return .handledSource }  // 3.11
-        if isTimeUp(for: run) { return .timedOut }
-        if isStopped { return .stopped }
-        if !lock.withLock({ hasWork(mode) }) { return .finished }
-        return nil
+        performBlocksIfInTime(of: run)  // 3.10
+        return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
     }
 
-    /// Whether a hosted pass has had its time. Looked at after each callout, so each kind gets at least one.
-    func isSpent(_ budgetEnd: Int64?) -> Bool { budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
+    /// From here on a wake-up counts: those that came since the last wait are forgotten, as the pass looks for all work.
+    private func beginPass(of run: Run) {
+        Tally.count(tally.passes)
+        if run.phase == .hasWaited { forgetWakeUps(for: run) }
+        run.phase = .beforeLooking
+    }
 
-    /// Calls a handler. Traps if a forked child returns from it: it would call the next handlers too, and take what its
-    /// parent waits for, such as the wake-up of the main queue.
+    /// Steps 3.6 to 3.8.
+    private func wait(in run: Run, polls hasHandledSource: Bool) -> Ready {
+        let polls = hasHandledSource || run.limit == .onePass
+        if !polls {
+            notify(.beforeWaiting, in: run.mode)  // 3.6
+            lookAgain(beforeSleepIn: run)
+        }
+        let ready = nextReady(in: run, polls: polls)  // 3.7
+        own.host?.mayHaveMore()
+        run.phase = .hasWaited
+        guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let token, let events) = ready else {  // 3.8
+            return ready
+        }
+        return lookAgain(at: token, events, in: run.mode)
+    }
+
+    /// Step 3.11.
+    private func result(of run: Run, hasHandledSource: Bool) -> RunResult? {
+        if hasHandledSource, run.returnsAfterSourceHandled { return .handledSource }
+        if isTimeUp(for: run) { return .timedOut }
+        if isStopped { return .stopped }
+        return lock.withLock { hasAnythingToWaitFor(in: run.mode) } ? nil : .finished
+    }
+
+    /// Whether a hosted pass has used up its budget. Looked at after each callout, so one of each kind is called.
+    func isSpent(_ run: Run?) -> Bool { run?.budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
+
+    /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and take what
+    /// its parent waits for, such as the wake-up of the main queue.
     func callOut<Result>(_ handler: () -> Result) -> Result {
         defer { process.requireCurrent() }
-        // What the handler before has learned, in this pass or an earlier one, this one does not know.
-        closing.isKnown = false
+        // This handler does not know what the handler before has learned.
+        callerKnowsOfClosing = false
         return handler()
     }
 
@@ -74,37 +105,40 @@ extension Loop {
 
     // MARK: Blocks
 
-    /// Runs the blocks posted for this mode that are there now. What they post waits; blocks for other modes stay, and
-    /// those for which there is no time.
-    func performBlocks(for mode: ModeState, until budgetEnd: Int64? = nil) {
+    /// Runs the blocks that are posted for the run's mode now. What they post waits. Blocks for other modes stay, as do
+    /// those for which a budget leaves no time.
+    func performBlocks(of run: Run) {
         guard hasBlocks.load(ordering: .relaxed) else { return }
-        let taken = lock.withLock { () -> [BlockQueue.Block?] in
+        run.takenBlocks = lock.withLock {
             hasBlocks.store(false, ordering: .relaxed)
             return blocks.takeAll()
         }
-        let (level, indices) = (takenBlocks.count, taken.indices)
-        takenBlocks.append(taken)
-        _ = consume taken
-        for index in indices {
+        for index in run.takenBlocks.indices {
             // The common modes of this very moment: the block before may have added one.
-            guard let block = takenBlocks[level][index],
-                block.modes.admits(mode.mode, common: lock.withLock { commonModes })
+            guard let block = run.takenBlocks[index],
+                block.modes.admits(run.mode.mode, common: lock.withLock { commonModes })
             else {
                 continue
             }
-            // What the block captured goes before the next one runs.
-            takenBlocks[level][index] = nil
+            // What a block captured is released before the next block runs.
+            run.takenBlocks[index] = nil
             let isWanted = block.handle?.take() ?? true
-            guard isWanted, !discardsBlocks.load(ordering: .relaxed) else { continue }
+            guard isWanted, !discardsBlocks else { continue }
             callOut { loopIsCallingOutToABlock(block.body) }
-            if isSpent(budgetEnd) { break }
+            if isSpent(run) { break }
         }
-        var rest = takenBlocks.removeLast()
+        giveBackBlocks(of: run)
+    }
+
+    private func performBlocksIfInTime(of run: Run) { if !isSpent(run) { performBlocks(of: run) } }
+
+    private func giveBackBlocks(of run: Run) {
         let withdrawn = lock.withLock { () -> [BlockQueue.Block] in
             defer { if !blocks.isEmpty { hasBlocks.store(true, ordering: .relaxed) } }
-            return blocks.giveBack(&rest)
+            return blocks.giveBack(&run.takenBlocks)
         }
-        _ = consume withdrawn  // What they captured may call us: not with the lock held.
+        _ = consume withdrawn  // Without the lock: the deinit of what they captured may call back.
+        run.takenBlocks = []
     }
 
     // MARK: Version-0 sources
@@ -129,7 +163,7 @@ extension Loop {
         for source in signalled where source.takeSignal() {
             callOut { loopIsCallingOutToASource0(source) }
             hasHandled = true
-            if run.returnsAfterSourceHandled || isSpent(run.budgetEnd) { break }
+            if run.returnsAfterSourceHandled || isSpent(run) { break }
         }
         return hasHandled
     }
@@ -137,7 +171,7 @@ extension Loop {
     // MARK: Version-1 sources
 
     /// Performs a source that was found ready, if it is still in the mode.
-    private func performPort(_ token: UInt64, _ events: PollEvents, of mode: ModeState) -> Bool {
+    private func performSource1(_ token: UInt64, _ events: PollEvents, of mode: ModeState) -> Bool {
         guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return false }
         return callOut { loopIsCallingOutToASource1(source, events, mode) }
     }
@@ -145,25 +179,29 @@ extension Loop {
     // MARK: Timers
 
     /// Fires every timer that is due now, collected first, each checked again before its handler.
-    private func fireTimers(of mode: ModeState, until budgetEnd: Int64?) {
+    private func fireTimers(of run: Run) {
+        for timer in timersDueNow(in: run.mode) {
+            let now = clock.nanoseconds(timer.timeBase)
+            let firing = lock.withLock { () -> Timer.Firing? in
+                let firing = timer.beginFiring(on: self, at: now)
+                if firing != nil { run.firing = timer }
+                return firing
+            }
+            guard let firing else { continue }
+            callOut { loopIsCallingOutToATimer(firing) }
+            lock.withLock { run.firing = nil }
+            timer.endFiring(firing, now: clock.nanoseconds(timer.timeBase))
+            if isSpent(run) { break }
+        }
+    }
+
+    private func timersDueNow(in mode: ModeState) -> [Timer] {
         var due: [Timer] = []
         lock.withLock {
             mode.timers.suspending.collectDue(at: clock.nanoseconds, into: &due)
             guard !mode.timers.continuous.isEmpty else { return }
             mode.timers.continuous.collectDue(at: clock.nanoseconds(.continuous), into: &due)
         }
-        for timer in due {
-            let now = clock.nanoseconds(timer.timeBase)
-            let firing = lock.withLock { () -> Timer.Firing? in
-                guard let firing = timer.beginFiring(on: self, at: now) else { return nil }
-                firingTimers.append(timer)
-                return firing
-            }
-            guard let firing else { continue }
-            callOut { loopIsCallingOutToATimer(firing) }
-            lock.withLock { _ = firingTimers.removeLast() }
-            timer.endFiring(firing, now: clock.nanoseconds(timer.timeBase))
-            if isSpent(budgetEnd) { break }
-        }
+        return due
     }
 }

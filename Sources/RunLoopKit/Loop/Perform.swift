@@ -38,7 +38,7 @@ extension Loop {
     private func post(_ block: BlockQueue.Block, wake: Bool) -> Bool {
         guard isOfThisProcess else { return false }
         let isAccepted = lock.withLock {
-            guard !refusesWork else { return false }
+            guard isOpen else { return false }
             // A mode that a block was posted for exists.
             for mode in block.modes.modes where mode != .common { _ = state(for: mode) }
             blocks.append(block)

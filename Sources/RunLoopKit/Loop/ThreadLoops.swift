@@ -4,7 +4,7 @@ final class ThreadLoops {
     private var ownLoop: Loop?
 
     /// The loop of the innermost run on this thread: its own, or one in virtual time.
-    var runningLoop: Loop?
+    private var runningLoop: Loop?
 
     /// The ended loop whose jobs run on this thread: the thread of last resort. Touched by the thread itself only.
     var standsInFor: Loop?
@@ -42,6 +42,14 @@ final class ThreadLoops {
     }
 
     var loop: Loop { runningLoop ?? loopOfItsOwn }
+
+    /// Makes `loop` the thread's current loop while `body` is called.
+    func running<Result>(_ loop: Loop, _ body: () -> Result) -> Result {
+        let outer = runningLoop
+        runningLoop = loop
+        defer { runningLoop = outer }
+        return body()
+    }
 
     /// The thread's own loop, whichever runs now. Made when it is first asked for.
     var loopOfItsOwn: Loop {

@@ -6,7 +6,7 @@ extension Loop {
         case timers
         case mainQueue
         /// A version-1 source, by its token, and what it is ready for.
-        case port(UInt64, PollEvents)
+        case source1(UInt64, PollEvents)
     }
 
     /// Step 3.7: the one thing that this pass serves, waiting for it unless `polls`.
@@ -20,9 +20,9 @@ extension Loop {
         var hasAsked = false
         while true {
             if let ready = takeReady(in: mode) {
-                // Who woke the loop while something was left over lines up behind that.
+                // A wake-up queues behind leftovers.
                 if !hasAsked, waker.endWait() {
-                    wasWoken = true
+                    run.hasConsumedWakeUp = true
                     if ready != .wakeUp { mode.ready.append(ReadyList.wakeUp) }
                 }
                 return ready
@@ -40,17 +40,23 @@ extension Loop {
     /// The first thing fetched that there is still something behind; forgets what comes before it.
     private func takeReady(in mode: ModeState) -> Ready? {
         while let entry = mode.ready.popFirst() {
-            if let ready = look(at: entry, in: mode) { return ready }
+            if let ready = look(at: entry, in: mode, takes: true) { return ready }
         }
         return nil
     }
 
-    func isTimeUp(for run: Run) -> Bool { run.onlyPolls || run.deadline.map { $0 <= clock.nanoseconds } ?? false }
+    func isTimeUp(for run: Run) -> Bool {
+        switch run.limit {
+        case .onePass: true
+        case .until(let deadline): deadline <= clock.nanoseconds
+        case .forever: false
+        }
+    }
 
     /// Whether there is anything to serve in what was fetched; forgets what comes before it.
     func hasReady(_ mode: ModeState) -> Bool {
         while let entry = mode.ready.first {
-            if isStillReady(entry, in: mode) {
+            if look(at: entry, in: mode, takes: false) != nil {
                 mode.ready.keepFirst()
                 return true
             }
@@ -59,32 +65,26 @@ extension Loop {
         return false
     }
 
-    private func isStillReady(_ entry: ReadyList.Entry, in mode: ModeState) -> Bool {
-        switch entry.token {
-        case ReadyList.wakeUp: true
-        case ReadyList.timers: lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) }
-        case ReadyList.mainQueue: isMainQueueReady(in: mode.mode)
-        default: lock.withLock { work(behind: entry, in: mode) != nil }
-        }
-    }
-
-    private func look(at entry: ReadyList.Entry, in mode: ModeState) -> Ready? {
+    /// What there is to serve behind an entry; nil if the readiness is stale.
+    ///
+    /// - Parameter takes: Whether the caller is going to serve it: then the readiness of the main queue is consumed.
+    private func look(at entry: ReadyList.Entry, in mode: ModeState, takes: Bool) -> Ready? {
         switch entry.token {
         case ReadyList.wakeUp:
             return .wakeUp
         case ReadyList.timers:
             return lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) } ? .timers : nil
         case ReadyList.mainQueue:
-            return takeMainQueue(in: mode.mode) ? .mainQueue : nil
+            return hasMainQueueEdge(in: mode.mode, takes: takes) ? .mainQueue : nil
         default:
-            return lock.withLock { work(behind: entry, in: mode) }.map { .port(entry.token, $0) }
+            return lock.withLock { work(behind: entry, in: mode) }.map { .source1(entry.token, $0) }
         }
     }
 
-    /// What is left of a source's readiness after observers have been called, who may have read what it is about, run the
+    /// What is left of a source's readiness after observers have been called, which may have read the descriptor, run the
     /// loop nested, or changed what the source waits for.
     func lookAgain(at token: UInt64, _ events: PollEvents, in mode: ModeState) -> Ready {
-        lock.withLock { work(behind: .old(token, events), in: mode) }.map { .port(token, $0) } ?? .nothing
+        lock.withLock { work(behind: .old(token, events), in: mode) }.map { .source1(token, $0) } ?? .nothing
     }
 
     /// What a version-1 source has to handle; nil when it has nothing, or has left. The lock is held.
@@ -95,31 +95,6 @@ extension Loop {
             return nil
         }
         return port.source.workBehind(entry.events, isFresh: entry.isFresh)
-    }
-
-    /// Whether a timer has to fire now. The lock is held.
-    func isTimerDue(in mode: ModeState) -> Bool { isTimerDue(in: mode, at: times(for: mode)) }
-
-    /// Whether a timer had to fire at these times. The lock is held.
-    private func isTimerDue(in mode: ModeState, at times: ClockTimes) -> Bool {
-        mode.timers.suspending.wakeUpTime().map { $0 <= times.suspending } ?? false
-            || mode.timers.continuous.wakeUpTime().map { $0 <= times.continuous } ?? false
-    }
-
-    /// Now, on the clocks that the mode has timers on. The lock is held.
-    private func times(for mode: ModeState) -> ClockTimes {
-        ClockTimes(
-            suspending: mode.timers.suspending.isEmpty ? .min : clock.nanoseconds(.suspending),
-            continuous: mode.timers.continuous.isEmpty ? .min : clock.nanoseconds(.continuous))
-    }
-
-    /// Lists the timers if one has to fire now, and says whether. The lock is held.
-    @discardableResult
-    private func listDueTimers(in mode: ModeState) -> Bool {
-        let times = times(for: mode)
-        guard isTimerDue(in: mode, at: times) else { return false }
-        mode.ready.appendTimers(dueAt: times)
-        return true
     }
 
     /// Asks the kernel what is ready, and waits for something if nothing is and the run may sleep.
@@ -141,9 +116,9 @@ extension Loop {
             count = mode.poller!.wait(blocking: false)
         }
         let wasNotified = waker.endWait()
-        if wasNotified { wasWoken = true }
+        if wasNotified { run.hasConsumedWakeUp = true }
         lock.withLock {
-            sleeping = nil
+            sleep = nil
             // Our own eventfd may have an old edge left: what counts is the wake word. And who was awake gets the wake-up
             // behind what was ready, written or not: hosted or not, the order is the same.
             listReady(count, countsWakeUp: wasNotified && hasSlept, in: mode)
@@ -164,10 +139,10 @@ extension Loop {
             case ReadyList.wakeUp:
                 if countsWakeUp { mode.ready.append(ReadyList.wakeUp, turn: waker.wakeUpTurn) }
             case ReadyList.timers:
-                timerFD?.didFire()
+                timerFDs.suspending?.didFire()
                 listDueTimers(in: mode)
             case ReadyList.continuousTimers:
-                continuousTimerFD?.didFire()
+                timerFDs.continuous?.didFire()
                 listDueTimers(in: mode)
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
@@ -195,20 +170,13 @@ extension Loop {
         let mode = run.mode
         var sleep = Sleep(in: mode)
         let isDue = sleep.hasTimers && listDueTimers(in: mode)
-        if let end = run.deadline {
+        if case .until(let end) = run.limit {
             if end <= clock.nanoseconds { return nil }
             sleep.deadline = min(sleep.deadline, end)
         }
         if isDue || !mode.portsWithMessages().isEmpty { return nil }
         arm(for: sleep)
         return sleep.deadline
-    }
-
-    /// Arms what is to end a sleep. The lock is held.
-    func arm(for sleep: Sleep) {
-        sleeping = sleep
-        if sleep.deadline != TimerHeap.never { arm(timerFD, at: sleep.deadline) }
-        if sleep.continuousDeadline != TimerHeap.never { arm(continuousTimerFD, at: sleep.continuousDeadline) }
     }
 
     private func sleep(until deadline: Int64, in mode: ModeState) -> Int {
@@ -225,72 +193,5 @@ extension Loop {
         }
         clock.awake(self)
         return poller.wait(blocking: false)
-    }
-
-    /// Makes the kernel wake the loop at `deadline`. The lock is held.
-    private func arm(_ timerFD: TimerFD?, at deadline: Int64) {
-        if let timerFD, timerFD.arm(at: deadline) { Tally.count(tally.timerArms) }
-    }
-
-    /// To be called when a mode's timers changed: a loop that sleeps in this mode must not sleep too long. The lock is
-    /// held.
-    func timersChanged(in mode: ModeState) {
-        guard let sleeping, sleeping.mode === mode else { return }
-        // A virtual clock must not jump to a deadline that has gone either: the loop looks once more.
-        guard !clock.isVirtual else { return waker.nudge() }
-        // Arming a timerfd from here spares waking the loop's thread only to make it do that.
-        if let wakeUp = mode.timers.suspending.wakeUpTime(), wakeUp < sleeping.deadline {
-            self.sleeping!.deadline = wakeUp
-            arm(timerFD, at: wakeUp)
-        }
-        if let wakeUp = mode.timers.continuous.wakeUpTime(), wakeUp < sleeping.continuousDeadline {
-            self.sleeping!.continuousDeadline = wakeUp
-            arm(continuousTimerFD, at: wakeUp)
-        }
-    }
-
-    /// Makes the timerfd for the continuous clock, if it is missing, for all modes that have run. The lock is held.
-    func openContinuousTimer() {
-        guard continuousTimerFD == nil, !clock.isVirtual else { return }
-        do {
-            let timerFD = try TimerFD(.continuous)
-            for mode in modeStates { try mode.watch(continuousTimer: timerFD.descriptor) }
-            continuousTimerFD = timerFD
-        } catch {
-            fatalError("RunLoopKit: adding a timer on the continuous clock: \(error)")
-        }
-    }
-
-    /// When the first timer of a mode is to fire, on the loop's clock; `TimerHeap.never` when none is. The lock is held.
-    func earliestDeadline(in mode: ModeState) -> Int64 {
-        let suspending = mode.timers.suspending.earliestDeadline ?? TimerHeap.never
-        guard let continuous = mode.timers.continuous.earliestDeadline else { return suspending }
-        return min(suspending, onOwnClock(continuous))
-    }
-
-    /// A time on the continuous clock as it looks on the loop's own, if the machine stays awake.
-    func onOwnClock(_ time: Int64) -> Int64 {
-        time.addingSaturating(clock.nanoseconds - clock.nanoseconds(.continuous))
-    }
-}
-
-extension Loop {
-    /// What the loop, or its host, is about to sleep on or sleeps on, and until when.
-    struct Sleep {
-        /// Whose poller.
-        let mode: ModeState
-        /// On the loop's own clock.
-        var deadline: Int64
-        /// On the continuous clock.
-        var continuousDeadline: Int64
-
-        /// Until the mode's first timer.
-        init(in mode: ModeState) {
-            self.mode = mode
-            deadline = mode.timers.suspending.wakeUpTime() ?? TimerHeap.never
-            continuousDeadline = mode.timers.continuous.wakeUpTime() ?? TimerHeap.never
-        }
-
-        var hasTimers: Bool { min(deadline, continuousDeadline) != TimerHeap.never }
     }
 }

@@ -137,7 +137,7 @@ class LimiterCore: @unchecked Sendable {
         // actions: then this is the last chance.
         let isPortion = count > LimiterCore.actionsPerPortion && loop.perform(in: modes) { self.actOnPortion() }
         for _ in 0..<(isPortion ? LimiterCore.actionsPerPortion : count) {
-            guard !loop.discardsBlocks.load(ordering: .relaxed), actOnFirst() else { break }
+            guard !loop.discardsBlocks, actOnFirst() else { break }
         }
     }
 

@@ -234,11 +234,10 @@ private final class Worker: @unchecked Sendable {
     private func main(_ options: LoopThread.Options) {
         let refusedOptions = options.apply()
         if let refusal = refusedOptions.first, options.onRefusal == .fail { return report(.failure(refusal)) }
-        let loop = Loop(clock: clock, owner: ThreadLoops.current.id)
-        ThreadLoops.current.adopt(loop)
         // The thread is busy until its loop sleeps, also before its first run and between two: the time must not jump
         // then.
-        loop.keepsClockInformed = true
+        let loop = Loop(clock: clock, owner: ThreadLoops.current.id, informsClockBetweenRuns: true)
+        ThreadLoops.current.adopt(loop)
         if case .virtual(let clock) = clock { clock.beginRun(of: loop) }
         defer { if case .virtual(let clock) = clock { clock.endRun(of: loop) } }
         do throws(LoopError) {
@@ -252,7 +251,7 @@ private final class Worker: @unchecked Sendable {
         }
         report(.success((loop, refusedOptions)))
         // A stop of the loop itself, by a handler, ends a run but not the thread.
-        while !loop.isClosing.load(ordering: .acquiring) { loop.run() }
+        while !loop.isClosing { loop.run() }
         loop.runAcceptedWork()
         loop.end(tellingSources: true)
     }

@@ -45,8 +45,8 @@ extension LawPlayer {
         of actual: Loop, _ loop: LawLoop, _ state: ModeState
     ) -> (expected: Set<EpollSet.Entry>, optional: Set<EpollSet.Entry>) {
         let own: [(Descriptor?, UInt64)] = [
-            (actual.waker.descriptor, ReadyList.wakeUp), (actual.timerFD?.descriptor, ReadyList.timers),
-            (actual.continuousTimerFD?.descriptor, ReadyList.continuousTimers),
+            (actual.waker.descriptor, ReadyList.wakeUp), (actual.timerFDs.suspending?.descriptor, ReadyList.timers),
+            (actual.timerFDs.continuous?.descriptor, ReadyList.continuousTimers),
         ]
         let edge = PollEvents.read.union(.edge).rawValue
         var expected = Set(

@@ -1,0 +1,181 @@
+/// The time in which a foreign loop runs a loop of ours and does the sleeping for it: one long run, at the bottom of the
+/// loop's stack of runs. Each pass that the host makes is a run above it, also one that the host makes inside a handler.
+///
+/// Only the loop's thread touches it.
+final class Hosting: Host {
+    /// Unowned, since the loop owns its hosting. Unsafe, since a hosted loop may end the hosting in its deinit.
+    private unowned(unsafe) let loop: Loop
+
+    /// The run at the bottom. It makes no passes itself.
+    private let run: Run
+
+    /// Whether the beforeWaiting observers have been called, and not yet the afterWaiting ones: the host may sleep.
+    private var rests = false
+
+    /// Whether `end()` was called inside a pass or a run, which ends the hosting when it returns.
+    private var isEndRequested = false
+
+    var mode: ModeState { run.mode }
+
+    /// Whether no pass and no run of the loop is active.
+    private var isBetweenPasses: Bool { loop.innermostRun === run }
+
+    /// Begins hosting. The caller calls the entry observers then.
+    init(_ loop: Loop, in mode: ModeState) {
+        self.loop = loop
+        run = loop.begin(in: mode, isHosted: true)
+        run.phase = .hasWaited
+        run.hasJustDrainedMainQueue = false
+        loop.waker.setHosted(true)
+        // The first pass comes without being asked for.
+        loop.waker.nudge()
+    }
+
+    // MARK: Passes
+
+    /// Makes passes that do not wait: one, or as many as there is time and something to do for.
+    func makePasses(until budgetEnd: Int64?) -> Loop.HostedResult {
+        let pass = beginPass(budgetEnd: budgetEnd)
+        loop.waker.hostHasCome()
+        endRest()
+        var result: Loop.HostedResult
+        repeat {
+            _ = loop.pass(pass)
+            // A handler may have run the host, which has slept then.
+            endRest()
+            result = outcome(of: pass)
+        } while result == .more && budgetEnd.map { loop.clock.nanoseconds < $0 } ?? false
+        switch result {
+        case .idle, .finished: rest(after: pass)
+        case .more: inform(ofMore: true)
+        // A host that goes on makes another pass, in which the loop comes to rest. Not before: virtual time would move.
+        case .stopped: inform(ofMore: !isEndRequested || hasMore(for: pass))
+        }
+        endPass(pass)
+        return endIfRequested() ? .stopped : result
+    }
+
+    private func beginPass(budgetEnd: Int64? = nil) -> Run {
+        let pass = loop.begin(in: mode, isHosted: true, budgetEnd: budgetEnd)
+        pass.hasJustDrainedMainQueue = run.hasJustDrainedMainQueue
+        return pass
+    }
+
+    private func endPass(_ pass: Run) {
+        run.hasJustDrainedMainQueue = pass.hasJustDrainedMainQueue
+        loop.end(pass)
+    }
+
+    private func outcome(of pass: Run) -> Loop.HostedResult {
+        let hasStopped = loop.stopFlag.compareExchange(
+            // Acquire: what the thread that stopped the loop did before is visible.
+            expected: .stopped, desired: .running, successOrdering: .acquiring, failureOrdering: .relaxed
+        ).exchanged
+        if hasStopped || loop.isStopped || isEndRequested { return .stopped }
+        if hasMore(for: pass) { return .more }
+        return loop.lock.withLock { loop.hasAnythingToWaitFor(in: mode) } ? .idle : .finished
+    }
+
+    /// Whether another pass would find something to do at once. That includes work whose sender did not wake the loop: a
+    /// run looks for it before it sleeps.
+    private func hasMore(for pass: Run) -> Bool {
+        // The next pass begins with posted work, which may make more become ready. It asks the kernel after that.
+        if loop.hasReady(mode) || hasPostedWork { return true }
+        // Takes all edges from the descriptor: from now on it becomes readable only for what comes later.
+        loop.fetch(in: pass, polls: true)
+        // A wake-up since the pass calls for another pass, which begins with a look at everything, as in a run: nothing of
+        // the wake-up is left to serve then.
+        let wasWoken = mode.ready.forgetWakeUp()
+        // In any case, or the next pass would take what has been fetched for fresh.
+        return loop.hasReady(mode) || wasWoken || hasPostedWork
+    }
+
+    private var hasPostedWork: Bool { loop.lock.withLock { loop.hasPostedWork(for: mode) } }
+
+    // MARK: The rest between passes
+
+    /// Hands the sleeping over to the host.
+    private func rest(after pass: Run) {
+        // First, since an observer may run the host.
+        inform()
+        loop.notify(.beforeWaiting, in: mode)
+        rests = true
+        loop.waiting.store(true, ordering: .relaxed)
+        // Inside a handler the loop is busy, whatever its host does.
+        guard case .virtual(let clock) = loop.clock, pass.below === run else { return }
+        let deadline = loop.lock.withLock { Loop.Sleep(in: mode).deadline }
+        let sleeps = clock.sleep(loop, until: deadline, on: mode.poller!.descriptor, blocksThread: false)
+        // The time has come there already.
+        if !sleeps { loop.waker.nudge() }
+    }
+
+    private func endRest() {
+        guard rests else { return }
+        rests = false
+        loop.waiting.store(false, ordering: .relaxed)
+        if case .virtual(let clock) = loop.clock { clock.awake(loop) }
+        loop.notify(.afterWaiting, in: mode)
+    }
+
+    // MARK: Host
+
+    func runWillBegin() {
+        guard rests else { return }
+        let pass = beginPass()
+        endRest()
+        endPass(pass)
+    }
+
+    /// The host's descriptor knows nothing of what the run has fetched, or armed. After a run between two passes there has
+    /// to be another pass, in which the loop comes to rest.
+    func runHasEnded() {
+        inform(ofMore: isBetweenPasses)
+        _ = endIfRequested()
+    }
+
+    func mayHaveMore() { inform() }
+
+    func loopHasEnded() { stop() }
+
+    /// Ensures that the host notices what is ready, and the next timer. Called whenever the host may come to sleep: at the
+    /// end of a pass, and as soon as the loop has fetched something or armed a timerfd, since handlers that are called
+    /// then might run the host.
+    private func inform(ofMore hasMore: Bool = false) {
+        let isDue = loop.lock.withLock {
+            loop.arm(for: Loop.Sleep(in: mode))
+            return loop.isTimerDue(in: mode)
+        }
+        if hasMore || isDue || loop.hasReady(mode) { loop.waker.nudge() }
+    }
+
+    // MARK: The end
+
+    /// Ends the hosting now, or as soon as no pass and no run is active.
+    func end() {
+        guard isBetweenPasses else {
+            isEndRequested = true
+            return
+        }
+        // The exit observers are called as in a pass: one that ends the hosting, too, changes nothing.
+        let pass = beginPass()
+        endRest()
+        loop.notify(.exit, in: mode)
+        endPass(pass)
+        stop()
+    }
+
+    private func endIfRequested() -> Bool {
+        guard isEndRequested, isBetweenPasses else { return false }
+        loop.endHosting()
+        return true
+    }
+
+    private func stop() {
+        loop.own.host = nil
+        loop.waiting.store(false, ordering: .relaxed)
+        loop.lock.withLock { loop.sleep = nil }
+        loop.waker.setHosted(false)
+        if case .virtual(let clock) = loop.clock { clock.awake(loop) }
+        loop.end(run)
+    }
+}
