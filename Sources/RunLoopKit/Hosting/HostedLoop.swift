@@ -28,27 +28,29 @@ extension Loop {
     /// }, nil)
     /// ```
     ///
-    /// Hosting is one long run in which the host does the sleeping. The entry observers are called now, the exit ones by
-    /// `endHosting()`; the beforeWaiting ones when a pass leaves nothing to do, and the afterWaiting ones when the
-    /// next one, a run, or the end begins. `currentMode` is the hosted mode, `isWaiting` is true between passes, and a `stop()` is
-    /// not lost. A handler may run the loop nested, or the host; a stop is for the innermost of these. On a
+    /// Hosting is one long run in which the host does the sleeping. The entry observers are called now, the exit ones
+    /// by `endHosting()`; the beforeWaiting ones when a pass leaves nothing to do, and the afterWaiting ones when the
+    /// next one, a run, or the end begins. `currentMode` is the hosted mode, `isWaiting` is true between passes, and a
+    /// `stop()` is not lost. A handler may run the loop nested, or the host; a stop is for the innermost of these. On a
     /// `VirtualClock` time stands still while a handler runs the host.
     ///
     /// - Parameter mode: The mode that passes run in. To change it, end hosting and begin again.
-    /// - Returns: The descriptor: the mode's own, valid as long as the loop. Only watch it: never read or close it. It is
-    ///   readable at once, so the first pass comes without being asked for.
+    /// - Returns: The descriptor: the mode's own, valid as long as the loop. Only watch it: never read or close it. It
+    ///   is readable at once, so the first pass comes without being asked for.
     /// - Throws: `LoopError` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
     ///   process has no descriptor left. Nothing has begun then.
     /// - Precondition: Called on the loop's own thread, outside its runs, for a mode other than `common` of a loop that
     ///   has not ended and is not hosted; traps otherwise.
     ///
-    /// CF: `_CFRunLoopGetWakeUpPort` and `CFRunLoopRunInMode` with a timeout of zero, by which hosts have to help themselves.
+    /// CF: `_CFRunLoopGetWakeUpPort` and `CFRunLoopRunInMode` with a timeout of zero, by which hosts have to help
+    /// themselves.
     public func beginHosting(_ mode: Mode = .default) throws(LoopError) -> Int32 {
         requireOwnThread("beginHosting")
         guard mode != .common, currentMode == nil, !lock.withLock({ hasEnded }) else {
             fatalError(
-                "RunLoopKit: Loop.beginHosting(\(mode)): a loop cannot be hosted in the mode 'common', inside one of its runs, twice, "
-                    + "or after its end. Call it before the host begins to run, and endHosting() before beginning again."
+                "RunLoopKit: Loop.beginHosting(\(mode)): a loop cannot be hosted in the mode 'common', inside one of "
+                    + "its runs, twice, or after its end. Call it before the host begins to run, and endHosting() "
+                    + "before beginning again."
             )
         }
         try prepare(mode)
@@ -71,8 +73,8 @@ extension Loop {
 
     /// Makes passes that do not wait until there is nothing to do or the time is up: for hosts that draw frames.
     ///
-    /// Nothing is lost when the time is up: what was not served is ready for the next call. Handlers are not interrupted: the
-    /// time is looked at after each, and at least one of each kind that is ready is called.
+    /// Nothing is lost when the time is up: what was not served is ready for the next call. Handlers are not
+    /// interrupted: the time is looked at after each, and at least one of each kind that is ready is called.
     ///
     /// ```swift
     /// while drawsFrames {
@@ -116,8 +118,8 @@ extension Loop {
     }
 
     /// Ends being hosted: the exit observers are called, and from now on the loop is run as any other. Stop watching
-    /// the descriptor first; the loop may run or be hosted again. Called inside a pass, it takes effect when that returns,
-    /// which returns `stopped`; inside a run between two passes, when that returns.
+    /// the descriptor first; the loop may run or be hosted again. Called inside a pass, it takes effect when that
+    /// returns, which returns `stopped`; inside a run between two passes, when that returns.
     ///
     /// - Precondition: As for `hostedPass()`.
     public func endHosting() {

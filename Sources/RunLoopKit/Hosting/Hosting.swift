@@ -1,5 +1,6 @@
-/// The time in which a foreign loop runs a loop of ours and does the sleeping for it: one long run, at the bottom of the
-/// loop's stack of runs. Each pass that the host makes is a run above it, also one that the host makes inside a handler.
+/// The time in which a foreign loop runs a loop of ours and does the sleeping for it: one long run, at the bottom of
+/// the loop's stack of runs. Each pass that the host makes is a run above it, also one that the host makes inside a
+/// handler.
 ///
 /// Only the loop's thread touches it.
 final class Hosting: Host {
@@ -76,15 +77,15 @@ final class Hosting: Host {
         return loop.lock.withLock { loop.hasAnythingToWaitFor(in: mode) } ? .idle : .finished
     }
 
-    /// Whether another pass would find something to do at once. That includes work whose sender did not wake the loop: a
-    /// run looks for it before it sleeps.
+    /// Whether another pass would find something to do at once. That includes work whose sender did not wake the loop:
+    /// a run looks for it before it sleeps.
     private func hasMore(for pass: Run) -> Bool {
         // The next pass begins with posted work, which may make more become ready. It asks the kernel after that.
         if loop.hasReady(mode) || hasPostedWork { return true }
         // Takes all edges from the descriptor: from now on it becomes readable only for what comes later.
         loop.fetch(in: pass, polls: true)
-        // A wake-up since the pass calls for another pass, which begins with a look at everything, as in a run: nothing of
-        // the wake-up is left to serve then.
+        // A wake-up since the pass calls for another pass, which begins with a look at everything, as in a run: nothing
+        // of the wake-up is left to serve then.
         let wasWoken = mode.ready.forgetWakeUp()
         // In any case, or the next pass would take what has been fetched for fresh.
         return loop.hasReady(mode) || wasWoken || hasPostedWork
@@ -126,8 +127,8 @@ final class Hosting: Host {
         endPass(pass)
     }
 
-    /// The host's descriptor knows nothing of what the run has fetched, or armed. After a run between two passes there has
-    /// to be another pass, in which the loop comes to rest.
+    /// The host's descriptor knows nothing of what the run has fetched, or armed. After a run between two passes there
+    /// has to be another pass, in which the loop comes to rest.
     func runHasEnded() {
         inform(ofMore: isBetweenPasses)
         _ = endIfRequested()
@@ -137,9 +138,9 @@ final class Hosting: Host {
 
     func loopHasEnded() { stop() }
 
-    /// Ensures that the host notices what is ready, and the next timer. Called whenever the host may come to sleep: at the
-    /// end of a pass, and as soon as the loop has fetched something or armed a timerfd, since handlers that are called
-    /// then might run the host.
+    /// Ensures that the host notices what is ready, and the next timer. Called whenever the host may come to sleep: at
+    /// the end of a pass, and as soon as the loop has fetched something or armed a timerfd, since handlers that are
+    /// called then might run the host.
     private func inform(ofMore hasMore: Bool = false) {
         let isDue = loop.lock.withLock {
             loop.arm(for: Loop.Sleep(in: mode))

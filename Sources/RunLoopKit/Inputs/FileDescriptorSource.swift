@@ -16,18 +16,18 @@ extension Loop {
     /// Loop.current.add(source, in: .default)
     /// ```
     ///
-    /// **Level-triggered** unless asked otherwise: the handler is called again in every pass for as long as the descriptor
-    /// is ready. Reading a part is enough; but a handler that neither reads, nor gives up the interest, nor invalidates the
-    /// source after a hang-up, keeps its loop busy. A run nested in the handler calls it too, if the descriptor is still
-    /// ready.
+    /// **Level-triggered** unless asked otherwise: the handler is called again in every pass for as long as the
+    /// descriptor is ready. Reading a part is enough; but a handler that neither reads, nor gives up the interest, nor
+    /// invalidates the source after a hang-up, keeps its loop busy. A run nested in the handler calls it too, if the
+    /// descriptor is still ready.
     ///
     /// **Whose descriptor.** A borrowed one is watched through a duplicate of its number, so it may be watched by any
     /// number of sources at the same time, such as one for reading and one for writing; and if its number is closed or
     /// given to another file behind the source's back, nobody is woken for the wrong one. It costs a second descriptor
     /// for each source, and it keeps the file open until the source is invalidated: invalidate before closing, or the
-    /// other end of a connection will not notice. An owned one (`init(owning:…)`) needs no duplicate, and is closed by the
-    /// source. When a duplicate is closed the process loses its POSIX locks (`fcntl`) on the file, if it has any; those of
-    /// `flock` stay. The descriptor's flags are left alone: whether reading can block is for you to say.
+    /// other end of a connection will not notice. An owned one (`init(owning:…)`) needs no duplicate, and is closed by
+    /// the source. When a duplicate is closed the process loses its POSIX locks (`fcntl`) on the file, if it has any;
+    /// those of `flock` stay. The descriptor's flags are left alone: whether reading can block is for you to say.
     ///
     /// **Threads and lifetime.** A source can be in several modes, but only in one loop at a time. Everything may be
     /// called from any thread. Having it in its mode keeps a loop alive, also while it is disarmed.
@@ -44,8 +44,8 @@ extension Loop {
             case level
 
             /// When the descriptor becomes ready, or more ready than before, and once when the source is added, rearmed
-            /// or its interest changes. For handlers that read or write until there is nothing left to be had (`EAGAIN`),
-            /// which needs a non-blocking descriptor.
+            /// or its interest changes. For handlers that read or write until there is nothing left to be had
+            /// (`EAGAIN`), which needs a non-blocking descriptor.
             case edge
         }
 
@@ -70,13 +70,14 @@ extension Loop {
         private var watched: Descriptor
         private let isOwning: Bool
 
-        /// Calls of the handler that are going on, on the loop's thread; more than one when runs nest. An owned descriptor
-        /// is not closed under their feet.
+        /// Calls of the handler that are going on, on the loop's thread; more than one when runs nest. An owned
+        /// descriptor is not closed under their feet.
         private var activeCalls = 0
 
         // MARK: Making one
 
-        /// Makes a source for a descriptor that stays the caller's, who closes it after the source has been invalidated.
+        /// Makes a source for a descriptor that stays the caller's, who closes it after the source has been
+        /// invalidated.
         ///
         /// - Parameters:
         ///   - descriptor: Watched from the moment the source is added to a loop.
@@ -84,9 +85,9 @@ extension Loop {
         ///   - trigger: When to report.
         ///   - isOneShot: Whether to report once only, until `rearm()`.
         ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
-        /// - Throws: `LoopError`: `EBADF` when the descriptor is not open, `EPERM` when it is of a kind that is always ready
-        ///   (a regular file, a directory, `/dev/null`), which the kernel does not watch; read or write it directly.
-        ///   `EMFILE` when the process has no descriptor left: it takes one.
+        /// - Throws: `LoopError`: `EBADF` when the descriptor is not open, `EPERM` when it is of a kind that is always
+        ///   ready (a regular file, a directory, `/dev/null`), which the kernel does not watch; read or write it
+        ///   directly. `EMFILE` when the process has no descriptor left: it takes one.
         public convenience init(
             _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             handler: @escaping Handler
@@ -97,8 +98,8 @@ extension Loop {
             self.init(descriptor, watched: duplicate, interest, trigger, isOneShot, handler)
         }
 
-        /// Makes a source that owns its descriptor: it is closed when the source is invalidated (after its handler, if that
-        /// is being called) or when the last reference to it goes. Nobody else may close it.
+        /// Makes a source that owns its descriptor: it is closed when the source is invalidated (after its handler, if
+        /// that is being called) or when the last reference to it goes. Nobody else may close it.
         ///
         /// - Parameters:
         ///   - descriptor: Watched from the moment the source is added to a loop.
@@ -106,8 +107,8 @@ extension Loop {
         ///   - trigger: When to report.
         ///   - isOneShot: Whether to report once only, until `rearm()`.
         ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
-        /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:handler:)` does. The descriptor is left open then,
-        ///   and is the caller's.
+        /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:handler:)` does. The descriptor is left open
+        ///   then, and is the caller's.
         public convenience init(
             owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             handler: @escaping Handler
@@ -148,12 +149,12 @@ extension Loop {
         /// Whether the source reports. True at first; made false by `disarm()`, and by each report if it is one-shot.
         public var isArmed: Bool { itemLock.withLock { armed } }
 
-        /// Makes the source report again. If the descriptor is ready, it does so in the next pass; edge-triggered ones do
-        /// too, whether they were disarmed or not. CF: `CFFileDescriptorEnableCallBacks`.
+        /// Makes the source report again. If the descriptor is ready, it does so in the next pass; edge-triggered ones
+        /// do too, whether they were disarmed or not. CF: `CFFileDescriptorEnableCallBacks`.
         public func rearm() { change { armed = true } }
 
-        /// Keeps the source from reporting anything, also hang-ups and errors, until `rearm()`: for a handler whose consumer
-        /// cannot keep up. CF: `CFFileDescriptorDisableCallBacks`.
+        /// Keeps the source from reporting anything, also hang-ups and errors, until `rearm()`: for a handler whose
+        /// consumer cannot keep up. CF: `CFFileDescriptorDisableCallBacks`.
         public func disarm() { change { armed = false } }
 
         private func change(_ body: () -> Void) {

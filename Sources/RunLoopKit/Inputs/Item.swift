@@ -10,8 +10,8 @@ extension Loop {
     /// Everything here may be called from any thread.
     public class Item: @unchecked Sendable {
         // For the maintainer. Memberships are changed only with both the item's lock and the lock of the loop concerned
-        // held, so they may be read under either: under the loop's lock for that loop's modes, under the item's lock for
-        // all. Order: a loop's lock first, the item's (a leaf) second.
+        // held, so they may be read under either: under the loop's lock for that loop's modes, under the item's lock
+        // for all. Order: a loop's lock first, the item's (a leaf) second.
         //
         // | the item is | then comes | and it is |
         // |---|---|---|

@@ -1,8 +1,8 @@
 extension Loop {
     /// A version-1 source: a queue of messages of one type, which any number of threads send and one loop handles.
     ///
-    /// Use it to hand values to a thread: unlike a posted block a message needs no closure, and unlike a `PortSource` it
-    /// says what happened.
+    /// Use it to hand values to a thread: unlike a posted block a message needs no closure, and unlike a `PortSource`
+    /// it says what happened.
     ///
     /// ```swift
     /// let worker = try LoopThread(name: "worker")
@@ -11,35 +11,36 @@ extension Loop {
     /// port.send("hello")
     /// ```
     ///
-    /// **Order.** The messages of each sender are handled in the order in which they were sent, one call of the handler for
-    /// each; also when a handler runs the loop nested, which goes on with the next message.
+    /// **Order.** The messages of each sender are handled in the order in which they were sent, one call of the handler
+    /// for each; also when a handler runs the loop nested, which goes on with the next message.
     ///
     /// **How many at once.** A pass handles as many messages as there are when it comes to the port, but at most
-    /// `messagesPerPass`; then other inputs have their turn. What the handler itself sends comes behind them: it waits for
-    /// another pass, unless a run nested in a handler has taken some of them.
+    /// `messagesPerPass`; then other inputs have their turn. What the handler itself sends comes behind them: it waits
+    /// for another pass, unless a run nested in a handler has taken some of them.
     ///
     /// **Nothing is lost.** A message is in the queue until the moment in which its handler is called. When the handler
-    /// stops the loop, or takes the port out of the mode, the rest waits until a loop runs with the port in its mode: the
-    /// same one or another. Messages sent while the port is in no loop wait too. Invalidating the port drops what waits.
+    /// stops the loop, or takes the port out of the mode, the rest waits until a loop runs with the port in its mode:
+    /// the same one or another. Messages sent while the port is in no loop wait too. Invalidating the port drops what
+    /// waits.
     ///
-    /// **A consumer that cannot keep up** disarms the port: what is sent waits, `waitingCount` tells senders how much, and
-    /// the loop goes on with other things. A one-shot port disarms itself before each message.
+    /// **A consumer that cannot keep up** disarms the port: what is sent waits, `waitingCount` tells senders how much,
+    /// and the loop goes on with other things. A one-shot port disarms itself before each message.
     ///
     /// **Senders that are too fast** are held up by a `capacity`: no more messages wait than that. On a full port
-    /// `send(_:)` and `trySend(_:)` refuse, and `send(whenRoom:)` suspends its task until there is room; no call keeps a
-    /// thread waiting. Without a capacity, as by default, no send is refused for lack of room, and what waits grows for as
-    /// long as messages come faster than they are handled, until memory ends and with it the process: have no capacity
-    /// only where something else bounds the senders. A message that waits takes its own size and what it refers to; the
-    /// queue doubles when it grows, so it may be twice as large as what it holds, and is given back when it has been
-    /// emptied.
+    /// `send(_:)` and `trySend(_:)` refuse, and `send(whenRoom:)` suspends its task until there is room; no call keeps
+    /// a thread waiting. Without a capacity, as by default, no send is refused for lack of room, and what waits grows
+    /// for as long as messages come faster than they are handled, until memory ends and with it the process: have no
+    /// capacity only where something else bounds the senders. A message that waits takes its own size and what it
+    /// refers to; the queue doubles when it grows, so it may be twice as large as what it holds, and is given back when
+    /// it has been emptied.
     ///
     /// **Threads.** A port can be in several modes, but only in one loop at a time. Everything may be called from any
     /// thread, but not from a Unix signal handler: see `PortSource`. To move a port without two threads ever handling
     /// messages at the same time, take it out on the thread of the loop it is in. Having it in its mode keeps a loop
     /// alive.
     ///
-    /// **Cost.** It has no descriptor: whoever sends to a loop that sleeps wakes it as `perform` does, with one write to the
-    /// loop's own eventfd. Sending to a loop that is awake makes no system call.
+    /// **Cost.** It has no descriptor: whoever sends to a loop that sleeps wakes it as `perform` does, with one write
+    /// to the loop's own eventfd. Sending to a loop that is awake makes no system call.
     ///
     /// CF: `CFMessagePort`, without the encoding.
     public final class MessagePort<Message: Sendable>: Item, PortBacked, @unchecked Sendable {
@@ -145,7 +146,8 @@ extension Loop {
         /// Takes out what waits, in order, without calling the handler: for what a port is left with when its loop has
         /// ended. From any thread. Empty when nothing waits, and for an invalid port.
         ///
-        /// Calls of `send(whenRoom:)` that wait are not asked: their messages move into the queue now that there is room.
+        /// Calls of `send(whenRoom:)` that wait are not asked: their messages move into the queue now that there is
+        /// room.
         public func takeWaiting() -> [Message] {
             let (taken, admitted, modes) = itemLock.withLock {
                 () -> ([Message], [WaitingSender<Message>], [ModeState]) in
@@ -178,13 +180,14 @@ extension Loop {
             for mode in modes { mode.announceMessages() }
         }
 
-        /// Keeps the messages in the queue until `rearm()`, those of a pass that is handling some too. Having the port in
-        /// its mode keeps a loop alive all the same.
+        /// Keeps the messages in the queue until `rearm()`, those of a pass that is handling some too. Having the port
+        /// in its mode keeps a loop alive all the same.
         public func disarm() { itemLock.withLock { armed = false } }
 
         private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && isValid }
 
-        /// The port has become ready: whom to tell, once the lock is open. Who adds it to a mode from now on sees for itself.
+        /// The port has become ready: whom to tell, once the lock is open. Who adds it to a mode from now on sees for
+        /// itself.
         private func becomeReady() -> [ModeState] {
             turn = Turn.next()
             return modesWhileLocked
@@ -215,7 +218,8 @@ extension Loop {
                     return index > 0
                 }
                 for sender in next.admitted { sender.answer.fulfil(.success(())) }
-                // A run looks at ports again before it sleeps. But the handler may run a host, which has to hear of the rest.
+                // A run looks at ports again before it sleeps. But the handler may run a host, which has to hear of the
+                // rest.
                 if next.leavesOthers { mode.announceMessages() }
                 next.handler(next.message)
             }
@@ -230,8 +234,8 @@ extension Loop {
             let leavesOthers: Bool
         }
 
-        /// Nil when nothing waits any more, the port has been disarmed, or it has left the mode meanwhile: the rest is for
-        /// another.
+        /// Nil when nothing waits any more, the port has been disarmed, or it has left the mode meanwhile: the rest is
+        /// for another.
         private func takeFirst(in mode: ModeState) -> Next? {
             itemLock.withLock {
                 guard armed, let handler, modesWhileLocked.contains(where: { $0 === mode }) else { return nil }

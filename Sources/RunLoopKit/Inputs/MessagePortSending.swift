@@ -11,7 +11,8 @@ extension Loop {
         case closed
     }
 
-    /// What is thrown to a sender whose message a port did not accept, because the port is invalid or its loop has ended.
+    /// What is thrown to a sender whose message a port did not accept, because the port is invalid or its loop has
+    /// ended.
     public struct PortClosed: Error, Hashable, Sendable, CustomStringConvertible {
         /// For tests of what senders do about it.
         public init() {}
@@ -30,8 +31,8 @@ extension Loop.MessagePort {
     /// on its way to it, or need not come.
     ///
     /// - Returns: Whether the message was accepted. False when the port is full, or closed: `trySend(_:)` says which of
-    ///   them, and its answer cannot be overlooked. Messages that were accepted before their loop ended wait in the port
-    ///   for another loop.
+    ///   them, and its answer cannot be overlooked. Messages that were accepted before their loop ended wait in the
+    ///   port for another loop.
     @discardableResult
     public func send(_ message: Message) -> Bool { trySend(message) == .accepted }
 
@@ -58,8 +59,8 @@ extension Loop.MessagePort {
     ///
     /// **The end.** Every call that waits gets an answer: it returns when its message is in the queue, and throws when
     /// the port is invalidated, when its loop ends, and when its task is cancelled. A message is in the queue or its
-    /// call throws, never both. Taking a port out of its loop is no end: calls go on waiting until it is in a loop again.
-    /// A task that waits keeps the port alive. One that has to handle the messages itself, by iterating
+    /// call throws, never both. Taking a port out of its loop is no end: calls go on waiting until it is in a loop
+    /// again. A task that waits keeps the port alive. One that has to handle the messages itself, by iterating
     /// `makeMessages(on:in:capacity:)`, would wait for itself.
     ///
     /// ```swift

@@ -5,8 +5,8 @@ extension Loop {
     ///
     /// Having one in its mode keeps a loop alive: `run()` waits for the port instead of finishing. Sends are counted:
     /// any number of them before the loop gets to the port make one call of the handler, which is told how many there
-    /// were. A port can be in several modes and several loops; each send is handled once. It has one descriptor until it
-    /// is deallocated. CF: `CFRunLoopSource` of version 1.
+    /// were. A port can be in several modes and several loops; each send is handled once. It has one descriptor until
+    /// it is deallocated. CF: `CFRunLoopSource` of version 1.
     ///
     /// ```swift
     /// let port = try Loop.PortSource { count in print("\(count) sends") }

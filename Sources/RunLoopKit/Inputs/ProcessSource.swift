@@ -8,15 +8,15 @@ extension Loop {
     /// Loop.current.add(source, in: .default)
     /// ```
     ///
-    /// For a child of this process it tells how it ended, also if that was before the source was made, as long as nobody
-    /// has waited for it: a process that has ended is kept for its parent, as a zombie, until then. Other processes can be
-    /// watched too, without learning more than that they have ended.
+    /// For a child of this process it tells how it ended, also if that was before the source was made, as long as
+    /// nobody has waited for it: a process that has ended is kept for its parent, as a zombie, until then. Other
+    /// processes can be watched too, without learning more than that they have ended.
     ///
-    /// **Who reaps.** The source waits for its child, unless told otherwise, and so takes the zombie away; the number may then
-    /// be given to another process. If somebody else waits for the child, as Foundation's `Process` does for those that it
-    /// starts, say `reaping: false`, or the two take the exit away from each other. A source that is invalidated
-    /// before the exit was reported reaps nothing. While another process traces the child (a debugger), its exit is
-    /// reported once that has let go of it.
+    /// **Who reaps.** The source waits for its child, unless told otherwise, and so takes the zombie away; the number
+    /// may then be given to another process. If somebody else waits for the child, as Foundation's `Process` does for
+    /// those that it starts, say `reaping: false`, or the two take the exit away from each other. A source that is
+    /// invalidated before the exit was reported reaps nothing. While another process traces the child (a debugger), its
+    /// exit is reported once that has let go of it.
     ///
     /// Afterwards, right before the handler, the source becomes invalid. A pidfd stands for the process itself, not its
     /// number: a source never reports another process that was given the same number later.
@@ -34,8 +34,8 @@ extension Loop {
             /// By a signal.
             case signalled(_ signal: Int32, coreDumped: Bool)
 
-            /// It has ended, and this process cannot know how: it is not its child, or somebody else has waited for it, or
-            /// SIGCHLD is ignored, which makes the kernel wait for all children.
+            /// It has ended, and this process cannot know how: it is not its child, or somebody else has waited for it,
+            /// or SIGCHLD is ignored, which makes the kernel wait for all children.
             case unknown
 
             /// Such as `exited with 0` and `ended by signal 9`.
@@ -69,8 +69,8 @@ extension Loop {
         ///   - process: The number of a process; one that has ended but not been waited for is one too.
         ///   - reaping: Whether to take the zombie of a child away when its exit is reported.
         ///   - handler: Called once, on the loop's thread.
-        /// - Throws: `LoopError` from `pidfd_open`: `ESRCH` when there is no such process (any more), `EINVAL` when the number is
-        ///   zero, negative or a thread's, `EMFILE` without descriptors, `ENOSYS` before Linux 5.4.
+        /// - Throws: `LoopError` from `pidfd_open`: `ESRCH` when there is no such process (any more), `EINVAL` when the
+        ///   number is zero, negative or a thread's, `EMFILE` without descriptors, `ENOSYS` before Linux 5.4.
         public init(_ process: Int32, reaping: Bool = true, handler: @escaping Handler) throws(LoopError) {
             self.process = process
             self.isReaping = reaping
@@ -82,8 +82,8 @@ extension Loop {
 
         // MARK: PortBacked
 
-        /// Edge-triggered: a child that another process traces has ended, and so is readable, before its exit is told to
-        /// us. That comes with an edge of its own.
+        /// Edge-triggered: a child that another process traces has ended, and so is readable, before its exit is told
+        /// to us. That comes with an edge of its own.
         var watches: [Watch] { [Watch(descriptor: processFD, events: [.read, .edge])] }
 
         var summary: String { "process source: process \(process)" + (isReaping ? "" : ", not reaping") }

@@ -1,8 +1,8 @@
 import Synchronization
 
 extension Loop {
-    /// A version-1 source: a Unix signal, handled on a loop's thread as anything else is, with no restriction on what the
-    /// handler may do.
+    /// A version-1 source: a Unix signal, handled on a loop's thread as anything else is, with no restriction on what
+    /// the handler may do.
     ///
     /// ```swift
     /// // First thing in main, before any thread is started.
@@ -10,31 +10,31 @@ extension Loop {
     /// Loop.main.add(interrupt, in: .common)
     /// ```
     ///
-    /// **Make it before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks it;
-    /// a thread that does not would take it the default way, which for most signals ends the process. Making a source blocks
-    /// its signal on the calling thread, and threads inherit that from the thread that starts them. Threads that exist
-    /// already are looked at, and one that would take the signal is an error that names it.
+    /// **Make it before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks
+    /// it; a thread that does not would take it the default way, which for most signals ends the process. Making a
+    /// source blocks its signal on the calling thread, and threads inherit that from the thread that starts them.
+    /// Threads that exist already are looked at, and one that would take the signal is an error that names it.
     ///
     /// **Masks.** When the last source for a signal made on a thread is invalidated or goes, the signal is unblocked
     /// there, unless it was blocked before. If that happens on another thread, the thread's own loop does it as soon as
     /// it runs. A signal that is pending then takes its ordinary way; one that the source has taken from the kernel
-    /// already, and not yet told its handler, is dropped. Programs that are started inherit blocked signals too: unblock
-    /// them there (`POSIX_SPAWN_SETSIGMASK`).
+    /// already, and not yet told its handler, is dropped. Programs that are started inherit blocked signals too:
+    /// unblock them there (`POSIX_SPAWN_SETSIGMASK`).
     ///
-    /// **Two sources for one signal** both hear it, whichever of them has read it. Signals that come while no loop runs with
-    /// a source in its mode wait in the kernel. What a source hears while its own loop does not get to it, because another
-    /// source reads it, is remembered as the kernel does: an ordinary signal once, however often it is sent, and of a
-    /// real-time signal as many as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost for that source
-    /// only, so one that no run looks at takes no more memory than that. While a source waits, `sigaction` handlers for its
-    /// signal are not called, and a signal that is ignored is reported all the same.
+    /// **Two sources for one signal** both hear it, whichever of them has read it. Signals that come while no loop runs
+    /// with a source in its mode wait in the kernel. What a source hears while its own loop does not get to it, because
+    /// another source reads it, is remembered as the kernel does: an ordinary signal once, however often it is sent,
+    /// and of a real-time signal as many as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost
+    /// for that source only, so one that no run looks at takes no more memory than that. While a source waits,
+    /// `sigaction` handlers for its signal are not called, and a signal that is ignored is reported all the same.
     ///
-    /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS come here only when
-    /// somebody sent them; an actual fault ends the process, blocked or not. A signal sent to one thread (`pthread_kill`)
-    /// reaches a source only if that is its loop's.
+    /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS come here
+    /// only when somebody sent them; an actual fault ends the process, blocked or not. A signal sent to one thread
+    /// (`pthread_kill`) reaches a source only if that is its loop's.
     ///
-    /// **Threads.** A source can be in several modes, but only in one loop at a time, whichever thread made it. Everything
-    /// may be called from any thread. Having it in its mode keeps a loop alive. It has two descriptors until it is
-    /// deallocated.
+    /// **Threads.** A source can be in several modes, but only in one loop at a time, whichever thread made it.
+    /// Everything may be called from any thread. Having it in its mode keeps a loop alive. It has two descriptors until
+    /// it is deallocated.
     ///
     /// CF has none; Dispatch: `DispatchSource.makeSignalSource`.
     public final class SignalSource: Item, PortBacked, @unchecked Sendable {
@@ -49,8 +49,8 @@ extension Loop {
             /// The user that the sending process belonged to.
             public let senderUser: UInt32
 
-            /// Why it was sent: `SI_USER` (0) by `kill`, `SI_QUEUE` (-1) by `sigqueue`, `SI_KERNEL` (128) by the kernel, such
-            /// as for Ctrl-C, and more for SIGCHLD and others.
+            /// Why it was sent: `SI_USER` (0) by `kill`, `SI_QUEUE` (-1) by `sigqueue`, `SI_KERNEL` (128) by the
+            /// kernel, such as for Ctrl-C, and more for SIGCHLD and others.
             public let code: Int32
 
             /// What `sigqueue` sent along.
@@ -69,8 +69,8 @@ extension Loop {
 
         private let inbox: SignalHub.Inbox
 
-        /// The thread whose mask was changed, and that thread's own loop: one in virtual time that happens to run there may
-        /// never run again.
+        /// The thread whose mask was changed, and that thread's own loop: one in virtual time that happens to run there
+        /// may never run again.
         private let thread: ThreadID
         private weak let loopOfThread: Loop?
         private let hasPutMaskBack = Atomic<Bool>(false)
@@ -82,14 +82,14 @@ extension Loop {
         ///
         /// - Parameters:
         ///   - signal: Such as `SIGINT`; real-time signals too.
-        ///   - checkingThreads: Whether to look for threads that would take the signal (in `/proc`, where there is one).
-        ///     `false` when they are going to block it, or are known to end.
-        ///   - handler: Called on the loop's thread with all that has arrived since its last call, in order; at least one.
-        ///     Real-time signals are reported each, with their values; of an ordinary one that was sent several times before
-        ///     the source's loop came to it, the first.
-        /// - Throws: `LoopError`: `EINVAL` when the number is no signal that can be caught (SIGKILL, SIGSTOP, or one that the
-        ///   C library keeps for itself); `EBUSY` when another thread would take it; `EMFILE` when the process has no
-        ///   descriptor left. Masks are as before then.
+        ///   - checkingThreads: Whether to look for threads that would take the signal (in `/proc`, where there is
+        ///     one). `false` when they are going to block it, or are known to end.
+        ///   - handler: Called on the loop's thread with all that has arrived since its last call, in order; at least
+        ///     one. Real-time signals are reported each, with their values; of an ordinary one that was sent several
+        ///     times before the source's loop came to it, the first.
+        /// - Throws: `LoopError`: `EINVAL` when the number is no signal that can be caught (SIGKILL, SIGSTOP, or one
+        ///   that the C library keeps for itself); `EBUSY` when another thread would take it; `EMFILE` when the process
+        ///   has no descriptor left. Masks are as before then.
         public init(
             _ signal: Int32, checkingThreads: Bool = true, handler: @escaping Handler
         ) throws(LoopError) {
@@ -113,8 +113,9 @@ extension Loop {
             LoopError(
                 call: "SignalSource(\(signal))", code: System.busy,
                 advice:
-                    "the thread \"\(thread.name)\" (\(thread.number)) does not block the signal, and would take it instead; make "
-                    + "the source before that thread is started, or block the signal there (pthread_sigmask)")
+                    "the thread \"\(thread.name)\" (\(thread.number)) does not block the signal, and would take it "
+                    + "instead; make the source before that thread is started, or block the signal there "
+                    + "(pthread_sigmask)")
         }
 
         /// The signal is not heard any more. May be called twice.
@@ -130,8 +131,8 @@ extension Loop {
 
         // MARK: PortBacked
 
-        /// The signalfd level-triggered, since whoever finds it ready takes what is there. The eventfd makes an edge when there
-        /// is something in the inbox, whoever has put it there.
+        /// The signalfd level-triggered, since whoever finds it ready takes what is there. The eventfd makes an edge
+        /// when there is something in the inbox, whoever has put it there.
         var watches: [Watch] {
             [
                 Watch(descriptor: inbox.signalFD, events: .read),

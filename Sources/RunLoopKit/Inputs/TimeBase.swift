@@ -7,8 +7,8 @@ extension Loop {
         /// CFRunLoop counts on, and Swift's `SuspendingClock`.
         case suspending
 
-        /// CLOCK_BOOTTIME, which goes on in suspend: a timer whose time has come meanwhile fires when the machine wakes. For
-        /// what has to do with the world: leases, appointments. Swift's `ContinuousClock`.
+        /// CLOCK_BOOTTIME, which goes on in suspend: a timer whose time has come meanwhile fires when the machine
+        /// wakes. For what has to do with the world: leases, appointments. Swift's `ContinuousClock`.
         case continuous
     }
 
@@ -16,8 +16,8 @@ extension Loop {
     public func now(_ base: TimeBase) -> Instant { Instant(nanoseconds: clock.nanoseconds(base)) }
 }
 
-/// The timers of one mode: a heap for each time base, since their times cannot be compared. In virtual time all are in the
-/// first.
+/// The timers of one mode: a heap for each time base, since their times cannot be compared. In virtual time all are in
+/// the first.
 struct ModeTimers {
     var suspending = TimerHeap()
     var continuous = TimerHeap()

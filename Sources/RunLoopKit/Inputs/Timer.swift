@@ -99,7 +99,8 @@ extension Loop {
         }
 
         /// Makes a timer that fires at `time` on the clock of the loop it is added to, or on that of another `timeBase`
-        /// (see `Loop.now(_:)`), and then every `interval`. A time in the past counts as now. CF: `CFRunLoopTimerCreate`.
+        /// (see `Loop.now(_:)`), and then every `interval`. A time in the past counts as now. CF:
+        /// `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             timeBase: TimeBase = .suspending, handler: @escaping @Sendable (_ firing: Firing) -> Void

@@ -3,8 +3,8 @@ extension Loop {
     /// handlers run, blocks that never ran are dropped, its descriptors are closed, and from now on it refuses
     /// everything. A second call does nothing.
     ///
-    /// When the last reference goes the loop ends too, but without calling cancel handlers and end handlers: there is no
-    /// loop any more that they could be told of.
+    /// When the last reference goes the loop ends too, but without calling cancel handlers and end handlers: there is
+    /// no loop any more that they could be told of.
     ///
     /// - Precondition: Called on the loop's own thread, outside its runs, for a loop that was made with `Loop(clock:)`;
     ///   traps otherwise.
@@ -12,8 +12,9 @@ extension Loop {
         requireOwnThread("end()")
         guard currentMode == nil, clock.isVirtual else {
             fatalError(
-                "RunLoopKit: Loop.end() was called on a loop that runs or is hosted, or that belongs to a thread. A thread's loop ends "
-                    + "with its thread; to end a run, call stop(); to end being hosted, call endHosting().")
+                "RunLoopKit: Loop.end() was called on a loop that runs or is hosted, or that belongs to a thread. A "
+                    + "thread's loop ends with its thread; to end a run, call stop(); to end being hosted, call "
+                    + "endHosting().")
         }
         end(tellingSources: true)
     }
@@ -28,8 +29,8 @@ extension Loop {
         var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
     }
 
-    /// Ends the loop: called by its thread when that ends, when the last reference goes, or, for a main loop whose thread
-    /// was given away, by the thread that finds this out. Only the first call does anything.
+    /// Ends the loop: called by its thread when that ends, when the last reference goes, or, for a main loop whose
+    /// thread was given away, by the thread that finds this out. Only the first call does anything.
     func end(tellingSources: Bool) {
         // Its parent's loop is not a forked child's to end; the child's copies of its descriptors go with the objects.
         guard process.isCurrent else { return }

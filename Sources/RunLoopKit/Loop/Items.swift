@@ -8,8 +8,8 @@ extension Loop {
     ///   and of a kind that cannot be in two (all but `Source0` and `PortSource`), or this loop has ended. Adding an
     ///   item that is there already changes nothing, and is true.
     /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or
-    ///   `fs.epoll.max_user_watches` is exhausted, or the descriptor is an epoll set that watches this loop or is its own
-    ///   (`beginHosting(_:)`); then it traps and says so, at the latest when the mode runs.
+    ///   `fs.epoll.max_user_watches` is exhausted, or the descriptor is an epoll set that watches this loop or is its
+    ///   own (`beginHosting(_:)`); then it traps and says so, at the latest when the mode runs.
     ///
     /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
     @discardableResult

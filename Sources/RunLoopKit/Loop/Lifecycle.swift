@@ -21,8 +21,8 @@ enum Lifecycle: UInt8, AtomicRepresentable, Comparable {
 }
 
 extension Loop {
-    /// Moves on to a later state; does nothing if the loop is there, or has passed it. The lock is held, so a caller that
-    /// holds the lock and finds the loop open may put things into it.
+    /// Moves on to a later state; does nothing if the loop is there, or has passed it. The lock is held, so a caller
+    /// that holds the lock and finds the loop open may put things into it.
     func advance(to next: Lifecycle) {
         // Release: a thread that finds the loop in this state sees what the caller did before.
         if lifecycle.load(ordering: .relaxed) < next { lifecycle.store(next, ordering: .releasing) }

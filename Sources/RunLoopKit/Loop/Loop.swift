@@ -178,8 +178,9 @@ public final class Loop: @unchecked Sendable {
     /// before the `afterWaiting` ones. CF: `CFRunLoopIsWaiting`.
     public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
-    /// When the first timer of `mode` is to fire, on the loop's clock; nil when there is none. Inside a timer's handler, the
-    /// time it was due at counts too. For a timer on the continuous clock: if the machine stays awake. CF: `CFRunLoopGetNextTimerFireDate`.
+    /// When the first timer of `mode` is to fire, on the loop's clock; nil when there is none. Inside a timer's
+    /// handler, the time it was due at counts too. For a timer on the continuous clock: if the machine stays awake. CF:
+    /// `CFRunLoopGetNextTimerFireDate`.
     public func nextTimerFireTime(in mode: Mode) -> Instant? {
         lock.withLock {
             guard let state = existingState(for: mode) else { return nil }

@@ -20,8 +20,8 @@ struct MainQueue {
     /// It does not come again.
     var hasBeenPassedOver = false
 
-    /// Takes the host's wake-up although the queue cannot be drained now, or the host would spin until it can. Nothing is
-    /// lost: at the end of a drain libdispatch writes to the eventfd once more if jobs are left.
+    /// Takes the host's wake-up although the queue cannot be drained now, or the host would spin until it can. Nothing
+    /// is lost: at the end of a drain libdispatch writes to the eventfd once more if jobs are left.
     func refuse() { _ = takeReadiness() }
 
     /// For the pollers.
@@ -95,7 +95,8 @@ extension Loop {
     /// g_unix_fd_add(try Loop.mainQueueDescriptor()!, G_IO_IN, { _, _, _ in Loop.serveMainQueue(); return 1 }, nil)
     /// ```
     ///
-    /// To be called on the process's initial thread; traps elsewhere. The descriptor is libdispatch's: never read or close it.
+    /// To be called on the process's initial thread; traps elsewhere. The descriptor is libdispatch's: never read or
+    /// close it.
     ///
     /// - Returns: Nil in a program without libdispatch.
     /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.

@@ -26,7 +26,8 @@ final class ModeState {
 
     /// Whether some message port may have messages. Set after a port has become ready, before the nudge; cleared before
     /// the ports are asked, and set again if any has messages. So while a port has some, this is true or a look at the
-    /// ports is under way that sees them. Relaxed: what has become ready is seen because ports are asked under their locks.
+    /// ports is under way that sees them. Relaxed: what has become ready is seen because ports are asked under their
+    /// locks.
     private let mayHaveMessages = Atomic<Bool>(false)
 
     /// Made when the mode first runs: modes that never run own no descriptor.

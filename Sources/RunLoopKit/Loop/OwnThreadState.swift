@@ -12,7 +12,8 @@ struct OwnThreadState {
 }
 
 extension Loop {
-    /// Checks in debug builds that the caller is on the loop's thread, or, once the loop has ended, where it is torn down.
+    /// Checks in debug builds that the caller is on the loop's thread, or, once the loop has ended, where it is torn
+    /// down.
     @inline(__always)
     func assertOnOwnThread() {
         assert(isOnOwnThread || hasEnded, "RunLoopKit: this belongs to the loop's own thread.")

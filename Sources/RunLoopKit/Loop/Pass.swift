@@ -16,7 +16,7 @@
 // | 3.8 | Unless the pass polls, observers: afterWaiting. |
 // | 3.9 | The one thing that is ready is served: due timers, the main queue, or one version-1 source. |
 // | 3.10 | Blocks again. |
-// | 3.11 | The run returns, in this order, if it handled a source and was to return after one, if its time is up, if it was stopped, or if nothing is left to wait for. |
+// | 3.11 | Reasons to return, in this order: it was to after a source; its time is up; it was stopped; nothing is left. |
 // | 4 | The exit observers are called. |
 
 extension Loop {
@@ -46,7 +46,8 @@ extension Loop {
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
     }
 
-    /// From here on a wake-up counts: those that came since the last wait are forgotten, as the pass looks for all work.
+    /// From here on a wake-up counts: those that came since the last wait are forgotten, as the pass looks for all
+    /// work.
     private func beginPass(of run: Run) {
         Tally.count(tally.passes)
         if run.phase == .hasWaited { forgetWakeUps(for: run) }
@@ -80,8 +81,8 @@ extension Loop {
     /// Whether a hosted pass has used up its budget. Looked at after each callout, so one of each kind is called.
     func isSpent(_ run: Run?) -> Bool { run?.budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
 
-    /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and take what
-    /// its parent waits for, such as the wake-up of the main queue.
+    /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and take
+    /// what its parent waits for, such as the wake-up of the main queue.
     func callOut<Result>(_ handler: () -> Result) -> Result {
         defer { process.requireCurrent() }
         // This handler does not know what the handler before has learned.

@@ -53,8 +53,8 @@ struct PortTable {
         /// The turn in which it came.
         let turn: UInt64
 
-        /// The turn in which it became ready here: by a send, or by coming with one. 0 when it is not ready, nil when it
-        /// does not know.
+        /// The turn in which it became ready here: by a send, or by coming with one. 0 when it is not ready, nil when
+        /// it does not know.
         var readyTurn: UInt64? { source.readyTurn.map { $0 == 0 ? 0 : max($0, turn) } }
     }
 
@@ -71,8 +71,8 @@ struct PortTable {
         slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
     }
 
-    /// The same, first those that are not ready, then in the order of their turns. An epoll set made now is to report them
-    /// in this order.
+    /// The same, first those that are not ready, then in the order of their turns. An epoll set made now is to report
+    /// them in this order.
     var inOrderOfReadiness: [(source: any PortBacked, token: UInt64)] {
         all.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
@@ -82,8 +82,8 @@ struct PortTable {
         unwatched.filter { slots[$0].source!.readyTurn != 0 }.map(token(of:))
     }
 
-    /// The turn in which a source became ready here: by a send, or by coming with one. 0 when it is not ready or has left,
-    /// nil for what does not know.
+    /// The turn in which a source became ready here: by a send, or by coming with one. 0 when it is not ready or has
+    /// left, nil for what does not know.
     func turn(of token: UInt64) -> UInt64? { entry(for: token).map(\.readyTurn) ?? 0 }
 
     /// The token of a source that is here.

@@ -30,8 +30,8 @@ struct ReadyList {
     private var entries: [Entry] = []
     private var next = 0
 
-    /// When `timers` was listed last: it stands for the timers that were due then. Those that have become due since line up
-    /// anew, or they would pass what is listed between.
+    /// When `timers` was listed last: it stands for the timers that were due then. Those that have become due since
+    /// line up anew, or they would pass what is listed between.
     private(set) var timesOfTimers = ClockTimes(suspending: .min, continuous: .min)
 
     /// Whether nothing has been taken since entries came into an empty list.
@@ -55,7 +55,8 @@ struct ReadyList {
         append(ReadyList.timers)
     }
 
-    /// Puts the entries from number `start` on in the order of their turns. What has none stays behind what it came behind.
+    /// Puts the entries from number `start` on in the order of their turns. What has none stays behind what it came
+    /// behind.
     mutating func sort(from start: Int) {
         guard count - start > 1 else { return }
         let unsorted = entries[(next + start)...]

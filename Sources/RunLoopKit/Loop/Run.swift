@@ -2,8 +2,8 @@
 /// since.
 ///
 /// Runs form a stack, `Loop.innermostRun` and those below it. A handler that runs its loop pushes a run, which suspends
-/// the run that called the handler. A pass that a host makes is a run as well. When a run ends, the run below it may have
-/// to look for work again: see `Loop.lookAgain(beforeSleepIn:)`.
+/// the run that called the handler. A pass that a host makes is a run as well. When a run ends, the run below it may
+/// have to look for work again: see `Loop.lookAgain(beforeSleepIn:)`.
 ///
 /// Only the loop's thread touches what can change, except for `firing`, which the loop's lock guards.
 final class Run {
@@ -42,8 +42,8 @@ final class Run {
     /// Whether the code that began the run knew that the loop was closing: the closing does not end the run then.
     let outlivesClosing: Bool
 
-    /// The stop flag of the run below. Nil for a hosted pass that the host began within its own hosting: a stop is meant
-    /// for the host then, whichever of its passes notices it.
+    /// The stop flag of the run below. Nil for a hosted pass that the host began within its own hosting: a stop is
+    /// meant for the host then, whichever of its passes notices it.
     let stopFlagBelow: Loop.StopFlag?
 
     /// Set once the entry observers have been called, since a duration is counted from then.
@@ -63,8 +63,8 @@ final class Run {
     /// Whether the run served the main queue last. A run begins with a look at everything.
     var hasJustDrainedMainQueue = true
 
-    /// The blocks that the block step has taken out of the queue. Kept here, and not in a variable of that step: a thread
-    /// that exits inside a block does not unwind, and the callers that wait for these blocks must be answered.
+    /// The blocks that the block step has taken out of the queue. Kept here, and not in a variable of that step: a
+    /// thread that exits inside a block does not unwind, and the callers that wait for these blocks must be answered.
     var takenBlocks: [BlockQueue.Block?] = []
 
     /// The timer whose handler runs. Guarded by the loop's lock.

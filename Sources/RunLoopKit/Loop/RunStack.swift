@@ -53,8 +53,8 @@ extension Loop {
     /// Makes up for the wake-ups that runs above have consumed, or that were ignored: a run that is about to sleep must
     /// not if it was stopped, or has work that it has not looked for since.
     ///
-    /// Only here, and not as soon as the run above has ended: a handler of this run may make passes as a host, which wait
-    /// until there is nothing more to do for them.
+    /// Only here, and not as soon as the run above has ended: a handler of this run may make passes as a host, which
+    /// wait until there is nothing more to do for them.
     func lookAgain(beforeSleepIn run: Run) {
         let hasMissedWork = run.hasMissedWakeUp && lock.withLock { hasPostedWork(for: run.mode) }
         run.hasMissedWakeUp = false
@@ -69,7 +69,8 @@ extension Loop {
         stopFlag.store(flag, ordering: .releasing)
     }
 
-    /// Forgets the wake-ups that came while they were ignored. The wake-up of a stop is made up for: `lookAgain(beforeSleepIn:)`.
+    /// Forgets the wake-ups that came while they were ignored. The wake-up of a stop is made up for:
+    /// `lookAgain(beforeSleepIn:)`.
     func forgetWakeUps(for run: Run?) {
         if waker.forget() { run?.hasConsumedWakeUp = true }
     }
@@ -81,10 +82,10 @@ extension Loop {
 
     /// Whether the closing of the loop ends the innermost run.
     ///
-    /// A handler that runs the loop learns of the closing by a run that returns `stopped`: the run that is active, or the
-    /// next one that it begins. If it begins another run all the same, such as to wait for an answer, that run outlives
-    /// the closing: a handler that looks at its answer, and not at the result, would otherwise be busy with runs that
-    /// return at once, and never get the answer. The thread ends when the handler returns.
+    /// A handler that runs the loop learns of the closing by a run that returns `stopped`: the run that is active, or
+    /// the next one that it begins. If it begins another run all the same, such as to wait for an answer, that run
+    /// outlives the closing: a handler that looks at its answer, and not at the result, would otherwise be busy with
+    /// runs that return at once, and never get the answer. The thread ends when the handler returns.
     var isEndedByClosing: Bool { isClosing && !(innermostRun?.outlivesClosing ?? false) }
 
     /// Whether the code that is calling the loop has learned that the loop is closing.

@@ -92,26 +92,26 @@ extension Loop {
     }
 
     private static let complaintAboutCommon: Void = System.complain(
-        "RunLoopKit: a loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run in one of "
-            + "them, such as 'default'. (Said only once.)")
+        "RunLoopKit: a loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. "
+            + "Run in one of them, such as 'default'. (Said only once.)")
 
     /// A programming error that would corrupt the loop: there is no result to give.
     func requireOwnThread(_ call: String) {
         guard !isOnOwnThread else { return }
         if !process.isCurrent {
             fatalError(
-                "RunLoopKit: Loop.\(call) was called in a forked child, on a loop of its parent's. Call exec or _exit there, or make "
-                    + "what the child needs anew: Loop.current, a LoopThread.")
+                "RunLoopKit: Loop.\(call) was called in a forked child, on a loop of its parent's. Call exec or _exit "
+                    + "there, or make what the child needs anew: Loop.current, a LoopThread.")
         }
         if self === Loop.main {
             fatalError(
-                "RunLoopKit: Loop.main.\(call) was called on a thread that is not the process's initial one. An async main "
-                    + "function leaves that thread at its first real suspension: run the main loop in a main function (or "
-                    + "main.swift) without 'async', and start tasks from there.")
+                "RunLoopKit: Loop.main.\(call) was called on a thread that is not the process's initial one. An async "
+                    + "main function leaves that thread at its first real suspension: run the main loop in a main "
+                    + "function (or main.swift) without 'async', and start tasks from there.")
         }
         fatalError(
-            "RunLoopKit: Loop.\(call) was called on a thread that the loop does not belong to. Run Loop.current there, or hand "
-                + "work to this loop with perform(in:_:).")
+            "RunLoopKit: Loop.\(call) was called on a thread that the loop does not belong to. Run Loop.current there, "
+                + "or hand work to this loop with perform(in:_:).")
     }
 
     // MARK: Descriptors

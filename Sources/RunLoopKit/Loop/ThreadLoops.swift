@@ -16,8 +16,8 @@ final class ThreadLoops {
     /// The work that runs on this thread and has callers who wait for its answer, innermost last. Touched by the thread
     /// itself only.
     ///
-    /// A thread that exits inside such work (`pthread_exit`) leaves its frames without running a `defer` or a `deinit`: what
-    /// only they know is forgotten. What is noted here, the thread's end finds.
+    /// A thread that exits inside such work (`pthread_exit`) leaves its frames without running a `defer` or a `deinit`:
+    /// what only they know is forgotten. What is noted here, the thread's end finds.
     private var workUnderWay: [any AnsweredWork] = []
 
     private init(_ id: ThreadID) { self.id = id }
@@ -33,8 +33,8 @@ final class ThreadLoops {
     /// The calling thread's.
     static var current: ThreadLoops {
         if let known = System.value(of: key) { return Unmanaged.fromOpaque(known).takeUnretainedValue() }
-        // The destructors of other thread-specific values may ask for Loop.current, in several rounds, when the thread's
-        // loop has ended: they get one that has ended, and nothing is left behind after the last round.
+        // The destructors of other thread-specific values may ask for Loop.current, in several rounds, when the
+        // thread's loop has ended: they get one that has ended, and nothing is left behind after the last round.
         if System.isThreadMarked { return ThreadLoops(.ended) }
         let made = ThreadLoops(ThreadID.make())
         System.set(Unmanaged.passRetained(made).toOpaque(), for: key)

@@ -19,7 +19,8 @@ struct TimeHistory {
         moves.append(Move(turn: Turn.next(), time: time))
     }
 
-    /// The time at a turn; of one before all that is remembered, the earliest time there is, since nothing was past then.
+    /// The time at a turn; of one before all that is remembered, the earliest time there is, since nothing was past
+    /// then.
     func time(atTurn turn: UInt64) -> Int64 {
         guard turn >= moves[0].turn else { return .min }
         var (low, high) = (0, moves.count)

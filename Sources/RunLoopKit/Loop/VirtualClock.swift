@@ -233,8 +233,8 @@ public final class VirtualClock: @unchecked Sendable {
     private var isIdle: Bool { holds == 0 && runs.allSatisfy(isIdle) }
 
     private func isIdle(_ thread: ThreadID) -> Bool {
-        // Where one loop sleeps in earnest no other is busy: their runs and passes are what called it. A hosted one that
-        // rests there wakes who watches its descriptor, or has to wait.
+        // Where one loop sleeps in earnest no other is busy: their runs and passes are what called it. A hosted one
+        // that rests there wakes who watches its descriptor, or has to wait.
         if let sleeper = sleepers.first(where: { $0.thread == thread && $0.blocksThread }) { return sleeper.isQuiet }
         let resting = sleepers.filter { $0.thread == thread }
         return resting.count == runs.count { $0 == thread } && resting.allSatisfy(\.isQuiet)

@@ -81,8 +81,8 @@ extension Loop {
         }
     }
 
-    /// What is left of a source's readiness after observers have been called, which may have read the descriptor, run the
-    /// loop nested, or changed what the source waits for.
+    /// What is left of a source's readiness after observers have been called, which may have read the descriptor, run
+    /// the loop nested, or changed what the source waits for.
     func lookAgain(at token: UInt64, _ events: PollEvents, in mode: ModeState) -> Ready {
         lock.withLock { work(behind: .old(token, events), in: mode) }.map { .source1(token, $0) } ?? .nothing
     }
@@ -119,8 +119,8 @@ extension Loop {
         if wasNotified { run.hasConsumedWakeUp = true }
         lock.withLock {
             sleep = nil
-            // Our own eventfd may have an old edge left: what counts is the wake word. And who was awake gets the wake-up
-            // behind what was ready, written or not: hosted or not, the order is the same.
+            // Our own eventfd may have an old edge left: what counts is the wake word. And who was awake gets the
+            // wake-up behind what was ready, written or not: hosted or not, the order is the same.
             listReady(count, countsWakeUp: wasNotified && hasSlept, in: mode)
         }
         if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
@@ -164,8 +164,8 @@ extension Loop {
     /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the
     /// run's time is up.
     ///
-    /// The timerfds are armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps, or a host
-    /// does the sleeping. The lock is held.
+    /// The timerfds are armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps, or a
+    /// host does the sleeping. The lock is held.
     private func deadlineToSleepUntil(in run: Run) -> Int64? {
         let mode = run.mode
         var sleep = Sleep(in: mode)

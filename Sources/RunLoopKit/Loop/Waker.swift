@@ -6,12 +6,12 @@ import Synchronization
 /// wake-up, *nudged* for "look again" without one. The protocol, which `WakeProtocolTests` explores in every
 /// interleaving:
 ///
-/// | who | does |
+/// | thread | what it does |
 /// |---|---|
-/// | a sender | publishes its work, then adds its note; only if it finds *asleep*, and no note, does it write the eventfd |
+/// | a sender | publishes its work, adds its note, and writes the eventfd if it finds *asleep* and no note |
 /// | the loop, going to sleep | changes *awake* to *asleep*; if it finds a note instead, it only polls |
-/// | the loop, awake again | swaps in *awake*, and learns whether somebody notified it |
-/// | the loop, beginning a pass after a wait | swaps in *awake*, forgetting notes: it is about to look at all work anyway |
+/// | the loop, awake again | swaps in *awake*, and learns whether a sender notified it |
+/// | the loop, beginning a pass after a wait | swaps in *awake* and ignores notes: it is about to look at all work |
 ///
 /// A hosted loop has *hosted* wherever others have *awake*: somebody else's loop may be asleep on its epoll set at any
 /// time, also while one of its own handlers runs. To senders that is the same as *asleep*.
@@ -42,8 +42,8 @@ final class Waker: @unchecked Sendable {
 
     private let process = ProcessMark.current
 
-    /// Writes that senders have made, or are about to make. Changed by the loop's thread only, when it finds a note in a
-    /// word that said that it might be asleep.
+    /// Writes that senders have made, or are about to make. Changed by the loop's thread only, when it finds a note in
+    /// a word that said that it might be asleep.
     private var owedWrites: UInt64 = 0
 
     /// What the word says while the loop does not sleep: *awake*, or *hosted*. Changed by the loop's thread only.
@@ -86,7 +86,8 @@ final class Waker: @unchecked Sendable {
     /// Wakes the loop, or keeps it from going to sleep.
     func wake() { leave(Waker.notified) }
 
-    /// Makes a sleeping loop, or its host, look again without counting as a wake-up: the loop finds itself not notified.
+    /// Makes a sleeping loop, or its host, look again without counting as a wake-up: the loop finds itself not
+    /// notified.
     func nudge() { leave(Waker.nudged) }
 
     private func leave(_ note: UInt8) {
@@ -150,8 +151,8 @@ final class Waker: @unchecked Sendable {
         guard descriptor >= 0 else { return }
         // A thread that ended inside a wait has left the note to be counted.
         _ = endWait()
-        // A sender sits between its note and its write for a few instructions, unless it was preempted there. In a forked
-        // child there is none, and what was written is the parent's.
+        // A sender sits between its note and its write for a few instructions, unless it was preempted there. In a
+        // forked child there is none, and what was written is the parent's.
         var seen = process.isCurrent ? System.drain(eventFD: descriptor) : owedWrites
         while seen < owedWrites {
             System.yieldThread()

@@ -1,5 +1,5 @@
-// Whether there is work, in two questions: work that is there now, and anything that may bring work. Both are asked with
-// the lock held.
+// Whether there is work, in two questions: work that is there now, and anything that may bring work. Both are asked
+// with the lock held.
 
 extension Loop {
     /// Whether a block or a signal waits for a pass in this mode.
@@ -7,8 +7,8 @@ extension Loop {
         blocks.hasBlock(for: mode.mode, common: commonModes) || mode.source0s.contains { $0.isSignalled }
     }
 
-    /// Whether a run in this mode has anything to wait for: an item that is not an observer, a block, or the main queue,
-    /// which may get a job at any time.
+    /// Whether a run in this mode has anything to wait for: an item that is not an observer, a block, or the main
+    /// queue, which may get a job at any time.
     func hasAnythingToWaitFor(in mode: ModeState) -> Bool {
         !mode.isEmpty || blocks.hasBlock(for: mode.mode, common: commonModes)
             || servesMainQueueWhileLocked(in: mode.mode)
