@@ -141,13 +141,17 @@ import Testing
     @Test func aTokenNamesNobodyOnceItsSourceHasLeft() throws {
         let pipe = Ends.pipe()
         let sources = try (0..<2).map { _ in try Source(pipe.reader) { _, _ in } }
-        var table = PortTable()
-        let first = table.insert(sources[0])
+        var table = Source1Table()
+        func insert(_ source: Source) -> UInt64? {
+            table.insert(source)
+            return table.token(of: source)
+        }
+        let first = try #require(insert(sources[0]))
         table.remove(sources[0])
-        let second = table.insert(sources[1])
+        let second = try #require(insert(sources[1]))
         #expect(table.source(for: first) == nil && table.source(for: second) === sources[1])
         table.remove(sources[1])
-        let again = table.insert(sources[1])
+        let again = try #require(insert(sources[1]))
         #expect(table.source(for: second) == nil && table.source(for: again) === sources[1])
     }
 

@@ -34,7 +34,7 @@ extension Loop {
     ///
     /// CF: `CFFileDescriptor` and the source made for it, which reports once and then has to be enabled again; that is
     /// `isOneShot` here.
-    public final class FileDescriptorSource: Item, PortBacked, @unchecked Sendable {
+    public final class FileDescriptorSource: Item, Source1, @unchecked Sendable {
         /// What the handler of a source is given.
         public typealias Handler = @Sendable (_ source: FileDescriptorSource, _ ready: Readiness) -> Void
 
@@ -162,7 +162,7 @@ extension Loop {
             watchesChanged()
         }
 
-        // MARK: PortBacked
+        // MARK: Source1
 
         /// While disarmed nothing is watched: epoll would report hang-ups and errors even if nothing were asked for.
         var watches: [Watch] {

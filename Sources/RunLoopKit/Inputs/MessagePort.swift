@@ -43,7 +43,7 @@ extension Loop {
     /// to the loop's own eventfd. Sending to a loop that is awake makes no system call.
     ///
     /// CF: `CFMessagePort`, without the encoding.
-    public final class MessagePort<Message: Sendable>: Item, PortBacked, @unchecked Sendable {
+    public final class MessagePort<Message: Sendable>: Item, Source1, @unchecked Sendable {
         /// How many messages one pass handles at most: 64.
         public static var messagesPerPass: Int { 64 }
 
@@ -193,7 +193,7 @@ extension Loop {
             return modesWhileLocked
         }
 
-        // MARK: PortBacked
+        // MARK: Source1
 
         var watches: [Watch] { [] }
 

@@ -14,7 +14,7 @@ extension Loop {
     /// port.send()
     /// Loop.current.run(mode: .default, for: .zero)  // 1 sends
     /// ```
-    public final class PortSource: Item, PortBacked, @unchecked Sendable {
+    public final class PortSource: Item, Source1, @unchecked Sendable {
         /// Nil once the port is invalid. Guarded by the item's lock.
         private var handler: (@Sendable (Int) -> Void)?
         private let eventFD: EventFD
@@ -51,7 +51,7 @@ extension Loop {
             eventFD.signal()
         }
 
-        // MARK: PortBacked
+        // MARK: Source1
 
         var watches: [Watch] { [Watch(descriptor: eventFD.descriptor, events: [.read, .edge])] }
 

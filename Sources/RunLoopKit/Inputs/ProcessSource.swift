@@ -25,7 +25,7 @@ extension Loop {
     /// thread. Having it in its mode keeps a loop alive. It has one descriptor until it is deallocated.
     ///
     /// CF has none; Dispatch: `DispatchSource.makeProcessSource` with `exit`; GLib: `g_child_watch`.
-    public final class ProcessSource: Item, PortBacked, @unchecked Sendable {
+    public final class ProcessSource: Item, Source1, @unchecked Sendable {
         /// How a process ended.
         public enum Exit: Equatable, Sendable, CustomStringConvertible {
             /// By itself, with an exit code.
@@ -80,7 +80,7 @@ extension Loop {
 
         deinit { System.close(processFD) }
 
-        // MARK: PortBacked
+        // MARK: Source1
 
         /// Edge-triggered: a child that another process traces has ended, and so is readable, before its exit is told
         /// to us. That comes with an edge of its own.

@@ -37,7 +37,7 @@ extension Loop {
     /// it is deallocated.
     ///
     /// CF has none; Dispatch: `DispatchSource.makeSignalSource`.
-    public final class SignalSource: Item, PortBacked, @unchecked Sendable {
+    public final class SignalSource: Item, Source1, @unchecked Sendable {
         /// One signal, as the kernel reports it; see `signalfd(2)` and `sigaction(2)`.
         public struct Arrival: Equatable, Sendable {
             /// The signal's number.
@@ -129,7 +129,7 @@ extension Loop {
             if !willBe { SignalHub.shared.forgetMask(signal, of: thread) }
         }
 
-        // MARK: PortBacked
+        // MARK: Source1
 
         /// The signalfd level-triggered, since whoever finds it ready takes what is there. The eventfd makes an edge
         /// when there is something in the inbox, whoever has put it there.

@@ -24,7 +24,7 @@ func loopIsCallingOutToASource0(_ source: Loop.Source0) {
 }
 
 @inline(never)
-func loopIsCallingOutToASource1(_ source: any PortBacked, _ events: PollEvents, _ mode: ModeState) -> Bool {
+func loopIsCallingOutToASource1(_ source: any Source1, _ events: PollEvents, _ mode: ModeState) -> Bool {
     let hasHandled = source.perform(events, in: mode)
     keepFrame()
     return hasHandled

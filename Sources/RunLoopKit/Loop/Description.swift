@@ -19,7 +19,7 @@ extension Loop: CustomStringConvertible {
             for state in modeStates {
                 lines.append("  \(state.mode)" + (commonModes.contains(state.mode) ? " (common)" : ""))
                 let contents: [String] =
-                    state.source0s.map(\.summary) + state.ports.all.map { $0.source.summary }
+                    state.source0s.map(\.summary) + state.source1s.all.map { $0.source.summary }
                     + state.timers.all.map { $0.summary(at: now($0)) } + state.observers.map(\.summary)
                 lines += contents.map { "    \($0)" }
             }

@@ -13,7 +13,7 @@ final class ModeState {
 
     private(set) var source0s: [Loop.Source0] = []
     private(set) var observers: [Loop.Observer] = []
-    var ports = PortTable()
+    var source1s = Source1Table()
     var timers = ModeTimers()
 
     /// The activities that any observer wants. Written with the lock held, read without it at every step of a pass;
@@ -45,7 +45,7 @@ final class ModeState {
     }
 
     /// Nothing that could keep a run going: observers do not count. Blocks are the loop's affair.
-    var isEmpty: Bool { source0s.isEmpty && ports.isEmpty && timers.isEmpty }
+    var isEmpty: Bool { source0s.isEmpty && source1s.isEmpty && timers.isEmpty }
 
     // MARK: The epoll set
 
@@ -59,7 +59,7 @@ final class ModeState {
         if let timer { try poller.add(timer, token: ReadyList.timers) }
         if let continuousTimer { try poller.add(continuousTimer, token: ReadyList.continuousTimers) }
         if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
-        for (source, token) in ports.inOrderOfReadiness {
+        for (source, token) in source1s.inOrderOfReadiness {
             for watch in source.watches { try poller.set(watch, token: token) }
         }
         self.poller = poller
@@ -84,7 +84,7 @@ final class ModeState {
     func portsWithMessages() -> [UInt64] {
         guard mayHaveMessages.load(ordering: .relaxed) else { return [] }
         mayHaveMessages.store(false, ordering: .relaxed)
-        let found = ports.readyUnwatched
+        let found = source1s.readyUnwatched
         if !found.isEmpty { mayHaveMessages.store(true, ordering: .relaxed) }
         return found
     }
@@ -116,32 +116,32 @@ final class ModeState {
         observed.store(observers.reduce(0) { $0 | $1.activities.rawValue }, ordering: .relaxed)
     }
 
-    func insert(_ port: any PortBacked) {
-        _ = ports.insert(port)
-        watchesChanged(of: port)
+    func insert(_ source: any Source1) {
+        source1s.insert(source)
+        watchesChanged(of: source)
     }
 
-    func watchesChanged(of port: any PortBacked) {
-        guard let poller, let token = ports.token(of: port) else { return }
+    func watchesChanged(of source: any Source1) {
+        guard let poller, let token = source1s.token(of: source) else { return }
         do {
-            for watch in port.watches { try poller.set(watch, token: token) }
+            for watch in source.watches { try poller.set(watch, token: token) }
         } catch {
             fatalError("RunLoopKit: watching a source in mode \(mode): \(error)")
         }
     }
 
-    func remove(_ port: any PortBacked) {
-        ports.remove(port)
+    func remove(_ source: any Source1) {
+        source1s.remove(source)
         guard let poller else { return }
-        for watch in port.watches { poller.remove(watch) }
+        for watch in source.watches { poller.remove(watch) }
     }
 
     /// Takes everything out at once, at the loop's end, and says what it was.
     func removeAll() -> [Loop.Item] {
-        let items: [Loop.Item] = source0s + ports.all.map(\.source) + timers.all + observers
+        let items: [Loop.Item] = source0s + source1s.all.map(\.source) + timers.all + observers
         source0s = []
         observers = []
-        ports = PortTable()
+        source1s = Source1Table()
         timers.removeAll()
         observed.store(0, ordering: .relaxed)
         return items

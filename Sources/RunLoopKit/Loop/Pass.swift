@@ -173,7 +173,7 @@ extension Loop {
 
     /// Performs a source that was found ready, if it is still in the mode.
     private func performSource1(_ token: UInt64, _ events: PollEvents, of mode: ModeState) -> Bool {
-        guard let source = lock.withLock({ mode.ports.source(for: token) }), source.isValid else { return false }
+        guard let source = lock.withLock({ mode.source1s.source(for: token) }), source.isValid else { return false }
         return callOut { loopIsCallingOutToASource1(source, events, mode) }
     }
 

@@ -91,7 +91,7 @@ extension Loop {
     ///
     /// Nil also when somebody served it and it has become ready again: it will be listed once more, in its new turn.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
-        guard let port = mode.ports.entry(for: entry.token), entry.turn == nil || entry.turn == port.readyTurn else {
+        guard let port = mode.source1s.entry(for: entry.token), entry.turn == nil || entry.turn == port.readyTurn else {
             return nil
         }
         return port.source.workBehind(entry.events, isFresh: entry.isFresh)
@@ -147,7 +147,7 @@ extension Loop {
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
             default:
-                let turn = mode.ports.turn(of: token)
+                let turn = mode.source1s.turn(of: token)
                 // An edge of something that has been dealt with: what comes next makes another one.
                 if turn != 0 { mode.ready.append(token, events: poller.events(at: index), turn: turn) }
             }
@@ -155,7 +155,7 @@ extension Loop {
         // The kernel may have more to report: of that, too, some may have become ready before a message port.
         let lastTurn = count < Poller.capacity ? .max : mode.ready.lastTurn ?? .max
         for token in mode.portsWithMessages() {
-            guard let turn = mode.ports.turn(of: token), turn < lastTurn else { continue }
+            guard let turn = mode.source1s.turn(of: token), turn < lastTurn else { continue }
             mode.ready.append(token, turn: turn)
         }
         mode.ready.sort(from: before)

@@ -57,8 +57,8 @@ extension LawPlayer {
         let place = loop.place(state.mode.name)
         for item in items {
             let (isHere, isLeaving) = (item.places.contains(place), item.leaving.contains(place))
-            guard isHere || isLeaving, let port = item.item as? any PortBacked,
-                let token = state.ports.token(of: port)
+            guard isHere || isLeaving, let port = item.item as? any Source1,
+                let token = state.source1s.token(of: port)
             else { continue }
             for watch in port.watches {
                 guard let events = watch.events else { continue }

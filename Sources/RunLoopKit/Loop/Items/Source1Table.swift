@@ -1,55 +1,19 @@
-/// A version-1 source: something that becomes ready, by a descriptor or, as a message port, by saying so.
-protocol PortBacked: Loop.Item {
-    /// What is watched in every mode that the source is in: always the same descriptors. None for a message port, which
-    /// says itself that it has become ready.
-    var watches: [Watch] { get }
-
-    /// What there is to handle; nil for nothing: a readiness that turns out to be none costs no pass and no callout.
-    /// The loop's lock is held.
-    ///
-    /// - Parameters:
-    ///   - events: What the kernel reported.
-    ///   - isFresh: Whether it did so just now: no handler has been called since.
-    func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents?
-
-    /// The turn in which it became ready, 0 when it is not; nil for what does not know.
-    var readyTurn: UInt64? { get }
-
-    /// For the description of a loop: one line.
-    var summary: String { get }
-
-    /// Handles what there is, in a pass of `mode`; false when somebody was faster.
-    func perform(_ events: PollEvents, in mode: ModeState) -> Bool
-}
-
-extension PortBacked {
-    var readyTurn: UInt64? { nil }
-
-    /// To be called, without any lock, when `watches` says something else than before.
-    ///
-    /// Every mode asks for itself, with its loop's lock held: of two changes at the same time, whoever comes to a mode
-    /// last finds the last one.
-    func watchesChanged() {
-        for mode in currentModes { mode.loop?.lock.withLock { mode.watchesChanged(of: self) } }
-    }
-}
-
 /// The version-1 sources of a mode, and the tokens by which the kernel knows them.
 ///
 /// A token holds a slot's number and its generation: when a source leaves, its slot's generation moves on, so an event
 /// that was fetched before names nobody any more, even if the slot, the descriptor's number or the object's address has
 /// been used again.
-struct PortTable {
+struct Source1Table {
     private struct Slot {
         var generation: UInt32 = 0
-        var source: (any PortBacked)?
+        var source: (any Source1)?
         /// The turn in which the source came.
         var turn: UInt64 = 0
     }
 
     /// A source that is here.
     struct Entry {
-        let source: any PortBacked
+        let source: any Source1
         /// The turn in which it came.
         let turn: UInt64
 
@@ -67,13 +31,13 @@ struct PortTable {
 
     var isEmpty: Bool { slotOfSource.isEmpty }
 
-    var all: [(source: any PortBacked, token: UInt64)] {
+    var all: [(source: any Source1, token: UInt64)] {
         slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
     }
 
     /// The same, first those that are not ready, then in the order of their turns. An epoll set made now is to report
     /// them in this order.
-    var inOrderOfReadiness: [(source: any PortBacked, token: UInt64)] {
+    var inOrderOfReadiness: [(source: any Source1, token: UInt64)] {
         all.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
@@ -87,10 +51,10 @@ struct PortTable {
     func turn(of token: UInt64) -> UInt64? { entry(for: token).map(\.readyTurn) ?? 0 }
 
     /// The token of a source that is here.
-    func token(of source: any PortBacked) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
+    func token(of source: any Source1) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
 
     /// The source that `token` was made for, if it is still here.
-    func source(for token: UInt64) -> (any PortBacked)? { entry(for: token)?.source }
+    func source(for token: UInt64) -> (any Source1)? { entry(for: token)?.source }
 
     /// The same, with what the turn in which it came says.
     func entry(for token: UInt64) -> Entry? {
@@ -99,17 +63,16 @@ struct PortTable {
         return slots[index].source.map { Entry(source: $0, turn: slots[index].turn) }
     }
 
-    mutating func insert(_ source: any PortBacked) -> UInt64 {
+    mutating func insert(_ source: any Source1) {
         let index = free.popLast() ?? slots.count
         if index == slots.count { slots.append(Slot()) }
         slots[index].source = source
         slots[index].turn = Turn.next()
         slotOfSource[ObjectIdentifier(source)] = index
         if source.watches.isEmpty { unwatched.append(index) }
-        return token(of: index)
     }
 
-    mutating func remove(_ source: any PortBacked) {
+    mutating func remove(_ source: any Source1) {
         guard let index = slotOfSource.removeValue(forKey: ObjectIdentifier(source)) else { return }
         slots[index].source = nil
         unwatched.removeAll { $0 == index }
