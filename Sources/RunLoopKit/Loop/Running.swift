@@ -129,7 +129,7 @@ extension Loop {
     }
 
     func findMainQueue() throws(LoopError) {
-        guard own.mainQueue == nil, self === Loop.main else { return }
+        guard own.mainQueue == nil, isMain, self === Loop.main else { return }
         // libdispatch makes an eventfd now, and crashes when it cannot: an error is better.
         _ = try EventFD()
         own.mainQueue = MainQueue()
