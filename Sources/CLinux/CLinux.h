@@ -72,6 +72,12 @@ static inline int *clinux_thread_mark(void) {
     return &mark;
 }
 
+// A word of the calling thread: the ranks of the locks that it holds, in debug builds. One file may ask, as above.
+static inline unsigned long *clinux_held_lock_ranks(void) {
+    static _Thread_local unsigned long ranks;
+    return &ranks;
+}
+
 // The calling thread's kernel id; equal to getpid() on the initial thread only.
 static inline int clinux_thread_id(void) { return (int)syscall(SYS_gettid); }
 

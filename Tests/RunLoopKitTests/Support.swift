@@ -5,7 +5,7 @@ import Synchronization
 /// What handlers of a test write down, from whichever thread.
 final class Log<Entry: Sendable>: @unchecked Sendable {
     // Not Synchronization's Mutex, in which ThreadSanitizer sees races that are none.
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var storage: [Entry] = []
 
     func add(_ entry: Entry) { lock.withLock { storage.append(entry) } }

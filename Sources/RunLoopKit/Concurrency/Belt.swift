@@ -3,7 +3,7 @@ final class Belt<Element: Sendable>: @unchecked Sendable {
     struct Ending { let error: (any Error)? }
 
     private let limit: Int
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
 
     // Guarded by `lock`.
     private var elements = FirstInFirstOut<Element>()

@@ -15,7 +15,7 @@ final class JobQueue: @unchecked Sendable {
     /// What has to be done about a job that has been added.
     enum Consequence { case nothing, postADrain, callTheLastResort }
 
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
 
     // Guarded by `lock`.
     private var levels: [FirstInFirstOut<Job>] = Array(repeating: FirstInFirstOut(), count: 5)

@@ -11,7 +11,7 @@ final class LastResort: @unchecked Sendable {
         let loop: Loop?
     }
 
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private let changed = Condition()
 
     // Guarded by `lock`.

@@ -60,7 +60,7 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
 
     private let belt: Belt<Element>
     private let priority: TaskPriority?
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
 
     // Guarded by `lock`.
     private var iterate: (@Sendable (@escaping @Sendable () -> Loop.Source0?) async -> Void)?

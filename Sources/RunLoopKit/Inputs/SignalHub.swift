@@ -49,7 +49,7 @@ final class SignalHub: @unchecked Sendable {
     }
 
     /// A leaf, but for eventfd writes: taken with a loop's lock held.
-    private let lock = Lock()
+    private let lock = Lock(.signals)
     private var inboxes: [Inbox] = []
     private var masks: [Mask] = []
 

@@ -308,6 +308,11 @@ enum System {
         @inline(never) set { clinux_thread_mark().pointee = newValue ? 1 : 0 }
     }
 
+    #if DEBUG
+        /// A word of the calling thread, zero at first. Never inlined, as above.
+        static var heldLockRanks: UnsafeMutablePointer<UInt> { @inline(never) get { clinux_held_lock_ranks() } }
+    #endif
+
     // MARK: The main dispatch queue
 
     /// The eventfd of libdispatch's main queue, or -1 in a program without libdispatch. First called on the initial

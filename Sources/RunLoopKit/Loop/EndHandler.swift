@@ -32,7 +32,7 @@ extension Loop {
         let turn = Turn.next()
 
         private weak let loop: Loop?
-        private let lock = Lock()
+        private let lock = Lock(.leaf)
         /// Guarded by `lock`.
         private var body: (@Sendable () -> Void)?
 

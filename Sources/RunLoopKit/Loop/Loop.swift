@@ -33,7 +33,7 @@ public final class Loop: @unchecked Sendable {
     // - atomics, for any thread, some also for signal handlers;
     // - what `lock` guards;
     // - what only the loop's own thread touches: `own`.
-    // Order of locks: this one, then an item's, or a virtual clock's. No handler is ever called with one held.
+    // `LockRank` is the order of locks. No handler is ever called with one held.
 
     let clock: LoopTime
 
@@ -69,7 +69,7 @@ public final class Loop: @unchecked Sendable {
 
     // MARK: Guarded by the lock
 
-    let lock = Lock()
+    let lock = Lock(.loop)
     var modeStates: [ModeState] = []
     var commonModes: [Mode] = [.default]
     var commonItems: [Item] = []

@@ -42,7 +42,7 @@ public final class VirtualClock: @unchecked Sendable {
         var isQuiet: Bool { waker.isAsleep && !System.isReadable(poller) }
     }
 
-    private let lock = Lock()
+    private let lock = Lock(.clock)
     private let changed = Condition()
 
     // Guarded by `lock`.
@@ -81,7 +81,7 @@ public final class VirtualClock: @unchecked Sendable {
     /// Keeps the time of a clock from jumping for as long as it lives, or until it is released.
     public final class Hold: @unchecked Sendable {
         private let clock: VirtualClock
-        private let lock = Lock()
+        private let lock = Lock(.leaf)
         private var isReleased = false
 
         fileprivate init(_ clock: VirtualClock) { self.clock = clock }

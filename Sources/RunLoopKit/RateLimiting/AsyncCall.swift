@@ -30,7 +30,7 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
         }
     }
 
-    private let lock = Lock()
+    private let lock = Lock(.asyncOutcome)
 
     // Guarded by `lock`.
     private var answer: Answer?

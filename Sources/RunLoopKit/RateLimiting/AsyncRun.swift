@@ -8,7 +8,7 @@ final class AsyncRun: @unchecked Sendable {
 
     /// One for all limiters: a ring can go through several. Taken for waits of actions, and at an action's end; with the
     /// locks of a runner and of an outcome held or without.
-    private static let lock = Lock()
+    private static let lock = Lock(.asyncWaits)
 
     /// Nil once it has ended. Guarded by `lock`.
     private var waits: [AsyncWait]? = []

@@ -11,7 +11,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     }
 
     private let overlap: RateLimitOverlap
-    private let lock = Lock()
+    private let lock = Lock(.asyncActions)
 
     // Guarded by `lock`.
     /// Nil once the limiter was invalidated.

@@ -13,7 +13,7 @@ class LimiterCore: @unchecked Sendable {
     /// get their turn. As many as the messages of a port that one pass handles.
     static let actionsPerPortion = 64
 
-    final let lock = Lock()
+    final let lock = Lock(.limiter)
     private let loop: Loop
     private let modes: Set<Loop.Mode>
     private let whenReleased: RateLimitRelease

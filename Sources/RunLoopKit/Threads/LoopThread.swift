@@ -209,7 +209,7 @@ private final class Worker: @unchecked Sendable {
 
     private let clock: LoopTime
     private let process = ProcessMark.current
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private let changed = Condition()
 
     // Guarded by `lock`.

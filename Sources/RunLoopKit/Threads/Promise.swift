@@ -5,7 +5,7 @@
 /// `withTaskCancellationHandler` or a continuation's closure may run only after the task has been enqueued elsewhere, where
 /// another call can overtake it.
 final class Promise<Value: Sendable>: @unchecked Sendable {
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
 
     // Guarded by `lock`.
     private var result: Result<Value, any Error>?

@@ -76,6 +76,7 @@ final class Reply<Value>: AnsweredWork, @unchecked Sendable {
 
     @inline(never)
     private func doWork() -> Result<Value, any Error> {
+        Lock.assertNoneHeld()
         defer { work = nil }
         return Result(catching: work!)
     }
@@ -88,7 +89,7 @@ final class Reply<Value>: AnsweredWork, @unchecked Sendable {
 
 /// Where a thread waits for a result.
 final class Waiter<Value>: @unchecked Sendable {
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private let changed = Condition()
     private var result: Result<Value, any Error>?
 

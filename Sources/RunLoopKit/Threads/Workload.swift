@@ -18,7 +18,7 @@ final class Workload: @unchecked Sendable {
     }
 
     private let policy: LoopThreadPool.Policy
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
 
     // Guarded by `lock`.
     /// The unfinished pieces of each worker.

@@ -17,7 +17,7 @@ extension Loop {
         // |---|---|---|
         // | valid | `invalidate()` | invalid: it joins no mode any more, and every loop takes it out of all its modes |
         // | invalid | it is in no mode, and has heard of the last leaving | released: its handlers go, once |
-        let itemLock = Lock()
+        let itemLock = Lock(.item)
         private var memberships = Memberships()
         private enum Life: UInt8, AtomicRepresentable { case valid, invalid, released }
         /// Written with the item's lock held.

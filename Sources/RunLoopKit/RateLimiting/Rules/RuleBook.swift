@@ -39,7 +39,7 @@ final class RuleBook: @unchecked Sendable {
     /// Whether a message has to look here at all. Written with the lock held.
     @usableFromInline let hasRules = Atomic<Bool>(false)
 
-    let lock = Lock()
+    let lock = Lock(.book)
 
     // Guarded by `lock`.
     private var objectRules: [ObjectIdentifier: ThrottleRule] = [:]

@@ -49,7 +49,7 @@ public final class ThrottleEngine: @unchecked Sendable {
         }
     }
 
-    let lock = Lock()
+    let lock = Lock(.engine)
 
     // Guarded by `lock`.
     private var books: [BookKey: RuleBook] = [:]

@@ -1,0 +1,29 @@
+extension Lock {
+    /// The lock order of the library: a thread that holds a lock takes only locks of cases further down.
+    ///
+    /// No two locks of one rank nest. Debug builds trap on a violation and name both ranks.
+    enum Rank: UInt8, CaseIterable {
+        /// A throttle engine's rules. Held while its books are searched and changed.
+        case engine
+        /// The rules of one method.
+        case book
+        /// A limiter's state. Held while its timer, blocks and end handler enter or leave the loop.
+        case limiter
+        /// The actions of an asynchronous limiter: which one runs, which calls are queued.
+        case asyncActions
+        /// The answer to an asynchronous limiter's calls, and the tasks that wait for it.
+        case asyncOutcome
+        /// Which asynchronous action waits for which. One lock for the process.
+        case asyncWaits
+        /// A loop: its modes, their items and memberships, and the posted blocks.
+        case loop
+        /// An item: its memberships, handlers and settings.
+        case item
+        /// Which source receives which Unix signal. Read while a loop looks for work.
+        case signals
+        /// A virtual clock. Read while a timer of a loop changes.
+        case clock
+        /// What a thread takes for a few instructions, and takes no other lock meanwhile.
+        case leaf
+    }
+}
