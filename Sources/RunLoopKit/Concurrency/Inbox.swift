@@ -61,7 +61,7 @@ final class Inbox<Element: Sendable>: @unchecked Sendable {
     /// - Parameter ask: Called when there is none yet and the task is going to wait.
     nonisolated(nonsending) func next(asking ask: () -> Void) async -> Element? {
         if let answer = lock.withLock({ takeAnswer() }) { return answer }
-        // Not with the lock held: the loop may put the element in at once.
+        Lock.assertNoneHeld()  // The loop may put the element in at once.
         ask()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Element?, Never>) in
@@ -77,8 +77,9 @@ final class Inbox<Element: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// What there is to return without waiting. The lock is held.
+    /// What there is to return without waiting.
     private func takeAnswer() -> Element?? {
+        lock.assertHeld()
         precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")
         if Task.isCancelled { return .some(nil) }
         if let element = elements.takeFirst() { return element }

@@ -29,18 +29,17 @@ final class JobQueue: @unchecked Sendable {
     private var hasComplained = false
     private var isOrphaned = false
 
-    // MARK: For the one thread that runs the jobs
+    /// What the loop's thread knows of the jobs that it runs. Reached through `Loop.jobProgress`.
+    struct Progress {
+        /// Whether a job, or a handler isolated to an actor, runs. Then no other begins, not even in a run of the loop
+        /// nested in it: that would interrupt an actor in the middle of a function.
+        var isBusy = false
 
-    /// Whether a job, or a handler isolated to an actor, runs. Then no other begins, also not in a run of the loop
-    /// nested in it: that would interrupt an actor in the middle of a function. Touched by the loop's thread only.
-    var isBusy = false
-    /// Whether a drain came while it was so.
-    var hasDeferredDrain = false
-
-    func takeDeferredDrain() -> Bool {
-        defer { hasDeferredDrain = false }
-        return hasDeferredDrain
+        /// Whether a drain was skipped meanwhile.
+        var hasSkippedDrain = false
     }
+
+    fileprivate var progress = Progress()
 
     /// Whether the loop has ended and its thread has nothing to say any more.
     var hasLostItsThread: Bool { lock.withLock { isOrphaned } }
@@ -116,10 +115,14 @@ final class JobQueue: @unchecked Sendable {
 
     // MARK: Inside
 
-    private var countWhileLocked: Int { levels.reduce(0) { $0 + $1.count } }
+    private var countWhileLocked: Int {
+        lock.assertHeld()
+        return levels.reduce(0) { $0 + $1.count }
+    }
 
     private var levelOfOldest: Int? {
-        levels.indices.filter { !levels[$0].isEmpty }.min { levels[$0].first!.turn < levels[$1].first!.turn }
+        lock.assertHeld()
+        return levels.indices.filter { !levels[$0].isEmpty }.min { levels[$0].first!.turn < levels[$1].first!.turn }
     }
 
     /// The named priorities, the highest first; what lies between two counts as the lower one.
@@ -130,6 +133,20 @@ final class JobQueue: @unchecked Sendable {
         case 21..., 0: 2  // medium, unspecified
         case 17...: 3  // utility, low
         default: 4  // background
+        }
+    }
+}
+
+extension Loop {
+    /// What the loop's thread knows of the jobs that it runs.
+    var jobProgress: JobQueue.Progress {
+        get {
+            assert(isOnOwnThread)
+            return jobs.progress
+        }
+        _modify {
+            assert(isOnOwnThread)
+            yield &jobs.progress
         }
     }
 }

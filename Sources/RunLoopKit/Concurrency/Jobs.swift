@@ -18,8 +18,8 @@ extension Loop {
 
     /// Runs what is there now, up to the limit; and sees to the rest.
     func drainJobs() {
-        guard !jobs.isBusy else {
-            jobs.hasDeferredDrain = true
+        guard !jobProgress.isBusy else {
+            jobProgress.hasSkippedDrain = true
             return
         }
         // Refused when the loop has been told to end: then the rest is for runAcceptedJobs(), or for the last resort.
@@ -33,8 +33,8 @@ extension Loop {
     }
 
     private func runJobsOnOwnThread(upTo limit: Int) -> Bool {
-        jobs.isBusy = true
-        defer { jobs.isBusy = false }
+        jobProgress.isBusy = true
+        defer { jobProgress.isBusy = false }
         callerKnowsOfClosing = false
         return jobs.run(upTo: limit, of: self) {
             callerKnowsOfClosing = false  // The next job knows nothing of it.
@@ -44,11 +44,14 @@ extension Loop {
 
     /// Calls a handler that is isolated to an actor on this loop: no job begins meanwhile.
     func withoutJobs(_ body: () -> Void) {
-        guard !jobs.isBusy else { return body() }
-        jobs.isBusy = true
+        guard !jobProgress.isBusy else { return body() }
+        jobProgress.isBusy = true
         body()
-        jobs.isBusy = false
-        if jobs.takeDeferredDrain() { postDrain() }
+        jobProgress.isBusy = false
+        if jobProgress.hasSkippedDrain {
+            jobProgress.hasSkippedDrain = false
+            postDrain()
+        }
     }
 
     /// The loop has ended: what is left is for the last resort.

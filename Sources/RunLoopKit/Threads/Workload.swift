@@ -44,8 +44,8 @@ final class Workload: @unchecked Sendable {
         }
     }
 
-    /// The lock is held.
     private func pick() -> Int {
+        lock.assertHeld()
         var chosen = next
         if policy == .leastLoaded {
             // From the one whose turn it is, so that equals take turns.
