@@ -5,9 +5,14 @@
 #ifndef CLINUX_H
 #define CLINUX_H
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -22,6 +27,10 @@
 // GNU extensions, hidden without _GNU_SOURCE.
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
+
+// A macro, which Swift does not import.
+static inline int clinux_errno(void) { return errno; }
+static inline void clinux_set_errno(int number) { errno = number; }
 
 // Calls that the C library makes a cancellation point, made straight to the kernel: a thread that somebody cancels
 // (pthread_cancel) goes on in them, and ends where it holds no lock and owes nobody a write. -1 and errno on failure.
@@ -38,6 +47,9 @@ static inline int clinux_close(int descriptor) { return (int)syscall(SYS_close, 
 static inline int clinux_open_for_reading(const char *path) {
     return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 }
+
+// A function with a variable number of arguments, which Swift does not import.
+static inline int clinux_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
 
 // Looks without waiting.
 static inline int clinux_poll(struct pollfd *requests, unsigned long count) {

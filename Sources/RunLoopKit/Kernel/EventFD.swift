@@ -1,3 +1,5 @@
+internal import CLinux
+
 /// An eventfd: a kernel counter that makes a descriptor readable when something is added to it.
 ///
 /// Watched edge-triggered and, as a rule, never read: every addition is a new edge, and a read would be a system
@@ -12,4 +14,28 @@ struct EventFD: ~Copyable, Sendable {
 
     /// Adds one; nothing in a forked child. Async-signal-safe.
     borrowing func signal() { if process.isCurrent { System.signal(eventFD: descriptor) } }
+}
+
+extension System {
+    /// A new eventfd with the count zero; non-blocking, so that reading it never waits.
+    static func makeEventFD() throws(LoopError) -> Descriptor {
+        try check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
+    }
+
+    /// Adds 1 to an eventfd. Async-signal-safe: no lock, no allocation, errno kept.
+    static func signal(eventFD: Descriptor) {
+        let saved = clinux_errno()
+        var one: UInt64 = 1
+        while clinux_write(eventFD, &one, 8) < 0, clinux_errno() == EINTR {}
+        clinux_set_errno(saved)
+    }
+
+    /// What was added to an eventfd since it was last read; 0 when nothing was.
+    static func drain(eventFD: Descriptor) -> UInt64 {
+        var count: UInt64 = 0
+        while true {
+            if clinux_read(eventFD, &count, 8) == 8 { return count }
+            if clinux_errno() != EINTR { return 0 }
+        }
+    }
 }

@@ -1,3 +1,5 @@
+internal import CLinux
+
 /// A timerfd, and what it is armed for.
 ///
 /// Edge-triggered and never read: arming it again clears what has fired.
@@ -23,4 +25,27 @@ final class TimerFD {
 
     /// To be called when the descriptor became readable: the kernel holds nothing any more.
     func didFire() { armedTime = nil }
+}
+
+extension System {
+    /// The clocks that a timerfd can count on: CLOCK_MONOTONIC and CLOCK_BOOTTIME.
+    enum TimerClock { case suspending, continuous }
+
+    /// A new timerfd, disarmed.
+    static func makeTimerFD(_ clock: TimerClock) throws(LoopError) -> Descriptor {
+        let number = clock == .suspending ? CLOCK_MONOTONIC : CLOCK_BOOTTIME
+        return try check("timerfd_create", timerfd_create(number, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
+    }
+
+    /// Arms a timerfd for an absolute time, in nanoseconds of its clock. Times of zero or less are armed
+    /// as 1 ns, since zero disarms.
+    static func arm(timerFD: Descriptor, at nanoseconds: Int64) {
+        let time = max(nanoseconds, 1)
+        var setting = itimerspec()
+        setting.it_value.tv_sec = Int(time / 1_000_000_000)
+        setting.it_value.tv_nsec = Int(time % 1_000_000_000)
+        guard timerfd_settime(timerFD, Int32(TFD_TIMER_ABSTIME), &setting, nil) == 0 else {
+            fatalError("RunLoopKit: \(LoopError(call: "timerfd_settime"))")
+        }
+    }
 }

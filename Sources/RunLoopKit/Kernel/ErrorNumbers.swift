@@ -1,0 +1,41 @@
+internal import CLinux
+
+// The numbers by which system calls say why they failed.
+
+extension System {
+    /// The errno of a call that has just failed.
+    static var lastError: Int32 { clinux_errno() }
+
+    /// The error of values that are valid nowhere.
+    static var invalidArgument: Int32 { EINVAL }
+
+    /// The error number for a signal that another thread would take.
+    static var busy: Int32 { EBUSY }
+
+    /// errno's symbolic name and text, such as `Too many open files (EMFILE)`.
+    static func describe(errno code: Int32) -> String {
+        let text = String(cString: strerror(code))
+        return "\(text) (\(name(ofErrno: code)))"
+    }
+
+    private static func name(ofErrno code: Int32) -> String {
+        switch code {
+        case EMFILE: "EMFILE"
+        case ENFILE: "ENFILE"
+        case ENOMEM: "ENOMEM"
+        case ENOSPC: "ENOSPC"
+        case EAGAIN: "EAGAIN"
+        case EPERM: "EPERM"
+        case EACCES: "EACCES"
+        case EBADF: "EBADF"
+        case EEXIST: "EEXIST"
+        case EINVAL: "EINVAL"
+        case ENOSYS: "ENOSYS"
+        case ESRCH: "ESRCH"
+        case ECHILD: "ECHILD"
+        case EBUSY: "EBUSY"
+        case ELOOP: "ELOOP"
+        default: "errno \(code)"
+        }
+    }
+}

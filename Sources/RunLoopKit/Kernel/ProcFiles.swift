@@ -1,0 +1,28 @@
+internal import CLinux
+
+extension System {
+    /// The kernel's numbers of this process's threads; none where there is no `/proc`.
+    static var threadNumbers: [Int32] {
+        guard let folder = opendir("/proc/self/task") else { return [] }
+        defer { closedir(folder) }
+        var numbers: [Int32] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if let number = Int32(name) { numbers.append(number) }
+        }
+        return numbers
+    }
+
+    /// The first 4096 bytes of a file of `/proc`, as text; nil when it cannot be read.
+    static func readProcFile(_ path: String) -> String? {
+        let file = clinux_open_for_reading(path)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
+            let count = clinux_read(file, buffer.baseAddress, UInt(buffer.count))
+            return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
+        }
+    }
+}

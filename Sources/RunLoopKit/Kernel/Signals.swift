@@ -1,0 +1,57 @@
+internal import CLinux
+
+extension System {
+    /// What a signalfd tells about a signal.
+    typealias SignalInfo = (signal: Int32, sender: Int32, user: UInt32, code: Int32, value: Int32)
+
+    /// The set that has one signal in it; throws for numbers that are none, or that the C library keeps for itself.
+    private static func set(of signal: Int32, _ call: String) throws(LoopError) -> sigset_t {
+        var set = sigset_t()
+        sigemptyset(&set)
+        guard sigaddset(&set, signal) == 0 else {
+            throw LoopError(
+                call: "\(call)(\(signal))", advice: "there is no such signal, or the C library keeps it for itself")
+        }
+        return set
+    }
+
+    /// A signalfd for one signal, which has to be blocked.
+    static func makeSignalFD(_ signal: Int32) throws(LoopError) -> Descriptor {
+        var set = try set(of: signal, "signalfd")
+        guard signal != SIGKILL, signal != SIGSTOP else {
+            throw LoopError(call: "signalfd(\(signal))", code: EINVAL, advice: "nobody can catch SIGKILL and SIGSTOP")
+        }
+        return try check("signalfd(\(signal))", signalfd(-1, &set, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK)))
+    }
+
+    /// The next signal of a signalfd that is pending, for the process or for the calling thread; nil when there is none.
+    static func takeSignal(from signalFD: Descriptor) -> SignalInfo? {
+        var info = signalfd_siginfo()
+        let size = MemoryLayout<signalfd_siginfo>.size
+        while true {
+            if clinux_read(signalFD, &info, UInt(size)) == size {
+                return (Int32(info.ssi_signo), Int32(info.ssi_pid), info.ssi_uid, info.ssi_code, info.ssi_int)
+            }
+            if clinux_errno() != EINTR { return nil }
+        }
+    }
+
+    /// Whether each signal of that number is remembered, and not only the first: so it is from 32 on, for the kernel.
+    static func isRealTime(_ signal: Int32) -> Bool { signal >= 32 }
+
+    /// How many signals the kernel keeps for the user of this process, `RLIMIT_SIGPENDING`; `.max` for no limit.
+    static var pendingSignalLimit: Int { Int(clamping: clinux_pending_signal_limit()) }
+
+    /// Blocks a signal on the calling thread. Says whether it was blocked before.
+    static func block(_ signal: Int32) throws(LoopError) -> Bool {
+        var (set, old) = (try set(of: signal, "pthread_sigmask"), sigset_t())
+        pthread_sigmask(SIG_BLOCK, &set, &old)
+        return sigismember(&old, signal) == 1
+    }
+
+    /// Unblocks a signal on the calling thread: if it is pending it takes its ordinary way now.
+    static func unblock(_ signal: Int32) {
+        guard var set = try? set(of: signal, "pthread_sigmask") else { return }
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
+}

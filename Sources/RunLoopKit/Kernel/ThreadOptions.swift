@@ -1,0 +1,41 @@
+internal import CLinux
+
+// What the kernel knows of the calling thread.
+
+extension System {
+    /// Names the calling thread; the kernel keeps 15 bytes.
+    static func nameThread(_ name: String) {
+        var bytes = Array(name.utf8.prefix(15)).map(CChar.init(bitPattern:))
+        // Not in the middle of a character.
+        while String(validating: bytes.map(UInt8.init(bitPattern:)), as: UTF8.self) == nil { bytes.removeLast() }
+        _ = pthread_setname_np(pthread_self(), bytes + [0])
+    }
+
+    /// Sets the calling thread's nice value.
+    static func setNice(_ value: Int32) -> Bool { clinux_set_nice(value) == 0 }
+
+    /// Sets the calling thread's scheduling policy; the priority is 0 for those that have none.
+    static func setScheduling(_ policy: SchedulingPolicy, priority: Int32) -> Bool {
+        clinux_set_scheduling(policy.rawValue, priority) == 0
+    }
+
+    /// The kernel's numbers, the same on every architecture.
+    enum SchedulingPolicy: Int32 { case other = 0, fifo = 1, roundRobin = 2, batch = 3, idle = 5 }
+
+    /// Ties the calling thread to the CPUs whose bits are set. The kernel passes over those that it does not have.
+    static func setAffinity(_ mask: [UInt]) -> Bool {
+        clinux_set_affinity(mask, UInt(mask.count * MemoryLayout<UInt>.size)) == 0
+    }
+
+    /// The CPUs that the calling thread may run on, as bits in `words` words.
+    static func affinity(words: Int) -> [UInt] {
+        var mask = [UInt](repeating: 0, count: words)
+        guard clinux_get_affinity(&mask, UInt(words * MemoryLayout<UInt>.size)) >= 0 else {
+            fatalError("RunLoopKit: \(LoopError(call: "sched_getaffinity"))")
+        }
+        return mask
+    }
+
+    /// Sets by how many nanoseconds the kernel may delay the calling thread's waits. Zero is the process's default.
+    static func setTimerSlack(_ nanoseconds: Int64) -> Bool { clinux_set_timer_slack(UInt(clamping: nanoseconds)) == 0 }
+}

@@ -1,0 +1,78 @@
+internal import CLinux
+
+typealias CThread = pthread_t
+
+extension System {
+    /// Whether the caller is the process's initial thread.
+    static var isInitialThread: Bool { clinux_thread_id() == getpid() }
+
+    /// Has a handler called in every child that is forked from now on, on its one thread.
+    static func afterForkInChild(_ handler: @escaping @convention(c) () -> Void) {
+        let code = pthread_atfork(nil, nil, handler)
+        guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "pthread_atfork", code: code))") }
+    }
+
+    /// Gives up the processor for a moment.
+    static func yieldThread() { sched_yield() }
+
+    /// Starts a thread that runs `body`, to be joined or detached. `stackSize` is in bytes; nil for the system's
+    /// default.
+    static func startThread(stackSize: Int?, _ body: @escaping @Sendable () -> Void) throws(LoopError) -> CThread {
+        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+        pthread_attr_init(attributes)
+        defer {
+            pthread_attr_destroy(attributes)
+            attributes.deallocate()
+        }
+        if let stackSize {
+            let code = pthread_attr_setstacksize(attributes, stackSize)
+            guard code == 0 else {
+                throw LoopError(
+                    call: "pthread_attr_setstacksize(\(stackSize))", code: code,
+                    advice: "give at least \(sysconf(Int32(_SC_THREAD_STACK_MIN))) bytes")
+            }
+        }
+        do throws(LoopError) {
+            return try createThread(attributes, Unmanaged.passRetained(ThreadBody(body)))
+        } catch {
+            guard let stackSize else { throw error }
+            throw LoopError(
+                call: "pthread_create with a stack of \(stackSize) bytes", code: error.errno,
+                advice: "a smaller stack may be had")
+        }
+    }
+
+    private static func createThread(
+        _ attributes: UnsafeMutablePointer<pthread_attr_t>, _ body: Unmanaged<ThreadBody>
+    ) throws(LoopError) -> CThread {
+        let started = clinux_start_thread(attributes, { System.runThreadBody($0) }, body.toOpaque())
+        if started.error != 0 {
+            body.release()
+            throw LoopError(call: "pthread_create", code: started.error)
+        }
+        return started.thread
+    }
+
+    /// Waits until a thread has ended. Once for each thread.
+    static func join(_ thread: CThread) {
+        // A thread cancelled here would leave others that join waiting for it.
+        let state = clinux_begin_uncancellable()
+        pthread_join(thread, nil)
+        clinux_end_uncancellable(state)
+    }
+
+    /// Lets a thread's memory go by itself when it ends. Instead of joining it.
+    static func detach(_ thread: CThread) { pthread_detach(thread) }
+
+    /// What a new thread runs. The closure is gone before the thread's own end begins.
+    private static func runThreadBody(_ box: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        guard let box else { return nil }
+        Unmanaged<ThreadBody>.fromOpaque(box).takeRetainedValue().run()
+        return nil
+    }
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
