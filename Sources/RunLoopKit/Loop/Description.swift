@@ -20,7 +20,8 @@ extension Loop: CustomStringConvertible {
                 lines.append("  \(state.mode)" + (commonModes.contains(state.mode) ? " (common)" : ""))
                 let contents: [String] =
                     state.source0s.map(\.summary) + state.source1s.all.map { $0.source.summary }
-                    + state.timers.all.map { $0.summary(at: now($0)) } + state.observers.map(\.summary)
+                    + state.timers.all.map { $0.summary(at: now($0)) }
+                    + state.observers.map(\.summary)
                 lines += contents.map { "    \($0)" }
             }
             return lines.joined(separator: "\n")

@@ -60,6 +60,7 @@ extension Loop {
 
     /// Takes everything out of the loop, which has ended from now on; nil when it had before. The lock is held.
     private func takeEstate() -> Estate? {
+        lock.assertHeld()
         guard !hasEnded else { return nil }
         advance(to: .ended)
         // A thread that exits inside a block leaves its runs on the stack, with what their block steps have taken out.

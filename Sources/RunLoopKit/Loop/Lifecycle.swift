@@ -24,12 +24,16 @@ extension Loop {
     /// Moves on to a later state; does nothing if the loop is there, or has passed it. The lock is held, so a caller
     /// that holds the lock and finds the loop open may put things into it.
     func advance(to next: Lifecycle) {
+        lock.assertHeld()
         // Release: a thread that finds the loop in this state sees what the caller did before.
         if lifecycle.load(ordering: .relaxed) < next { lifecycle.store(next, ordering: .releasing) }
     }
 
     /// Whether the loop accepts items and blocks. The lock is held.
-    var isOpen: Bool { lifecycle.load(ordering: .relaxed) == .open }
+    var isOpen: Bool {
+        lock.assertHeld()
+        return lifecycle.load(ordering: .relaxed) == .open
+    }
 
     /// Whether every run is to end. Acquire: see `advance(to:)`.
     var isClosing: Bool { lifecycle.load(ordering: .acquiring) >= .closing }

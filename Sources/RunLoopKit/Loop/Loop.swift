@@ -86,20 +86,12 @@ public final class Loop: @unchecked Sendable {
 
     // MARK: The loop's own thread's
 
-    private var ownThreadState = OwnThreadState()
+    private let ownThreadState = OwnThreadState()
 
     /// What only the loop's own thread touches.
     var own: OwnThreadState {
-        @inline(__always)
-        _read {
-            assertOnOwnThread()
-            yield ownThreadState
-        }
-        @inline(__always)
-        _modify {
-            assertOnOwnThread()
-            yield &ownThreadState
-        }
+        assertOnOwnThread()
+        return ownThreadState
     }
 
     // MARK: Making one

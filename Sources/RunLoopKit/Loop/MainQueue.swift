@@ -41,6 +41,7 @@ extension Loop {
     /// Whether runs in `mode` drain the main queue: on the main loop, in common modes, and not inside a drain. The lock
     /// is held.
     func servesMainQueueWhileLocked(in mode: Mode) -> Bool {
+        lock.assertHeld()
         guard let mainQueue = own.mainQueue else { return false }
         return !mainQueue.isDraining && commonModes.contains(mode)
     }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// One mode of one loop: its sources, timers and observers, and its epoll set.
 ///
-/// Guarded by the loop's lock but for what says otherwise.
+/// Guarded by the loop's lock, except for what says otherwise.
 final class ModeState {
     let mode: Loop.Mode
     private(set) weak var loop: Loop?
@@ -12,9 +12,9 @@ final class ModeState {
     let isVirtual: Bool
 
     private(set) var source0s: [Loop.Source0] = []
-    private(set) var observers: [Loop.Observer] = []
-    var source1s = Source1Table()
+    private(set) var source1s = Source1Table()
     var timers = ModeTimers()
+    private(set) var observers: [Loop.Observer] = []
 
     /// The activities that any observer wants. Written with the lock held, read without it at every step of a pass;
     /// relaxed, since an observer added at the same moment may as well have come a moment later.
@@ -33,7 +33,7 @@ final class ModeState {
     /// Made when the mode first runs: modes that never run own no descriptor.
     private(set) var poller: Poller?
 
-    /// Touched by the loop's thread only.
+    /// What the kernel has reported and no pass has served yet. Only the loop's thread touches it.
     var ready = ReadyList()
 
     init(_ mode: Loop.Mode, of loop: Loop) {
@@ -41,11 +41,23 @@ final class ModeState {
         self.loop = loop
         self.waker = loop.waker
         self.isVirtual = loop.clock.isVirtual
-        self.timers.owner = ObjectIdentifier(self)
+        timers.owner = ObjectIdentifier(self)
+    }
+
+    /// Checks in debug builds that the calling thread holds the loop's lock.
+    @inline(__always)
+    func assertLocked() {
+        #if DEBUG
+            // A loop that is being deallocated has no other users.
+            loop?.lock.assertHeld()
+        #endif
     }
 
     /// Nothing that could keep a run going: observers do not count. Blocks are the loop's affair.
-    var isEmpty: Bool { source0s.isEmpty && source1s.isEmpty && timers.isEmpty }
+    var isEmpty: Bool {
+        assertLocked()
+        return source0s.isEmpty && source1s.isEmpty && timers.isEmpty
+    }
 
     // MARK: The epoll set
 
@@ -82,6 +94,7 @@ final class ModeState {
 
     /// The tokens of the message ports that have messages. The loop's lock is held.
     func portsWithMessages() -> [UInt64] {
+        assertLocked()
         guard mayHaveMessages.load(ordering: .relaxed) else { return [] }
         mayHaveMessages.store(false, ordering: .relaxed)
         let found = source1s.readyUnwatched
@@ -92,22 +105,28 @@ final class ModeState {
     // MARK: Items
 
     func insert(_ source: Loop.Source0) {
+        assertLocked()
         source0s.append(source)
         // It may have been signalled before it came.
         mayHaveSignal.store(true, ordering: .releasing)
         if source.wantsToWake { waker.wake() }
     }
 
-    func remove(_ source: Loop.Source0) { source0s.removeAll { $0 === source } }
+    func remove(_ source: Loop.Source0) {
+        assertLocked()
+        source0s.removeAll { $0 === source }
+    }
 
     /// By order, and behind those of equal order.
     func insert(_ observer: Loop.Observer) {
+        assertLocked()
         let index = observers.lastIndex { $0.order <= observer.order }.map { $0 + 1 } ?? 0
         observers.insert(observer, at: index)
         observeWhatIsWanted()
     }
 
     func remove(_ observer: Loop.Observer) {
+        assertLocked()
         observers.removeAll { $0 === observer }
         observeWhatIsWanted()
     }
@@ -117,11 +136,13 @@ final class ModeState {
     }
 
     func insert(_ source: any Source1) {
+        assertLocked()
         source1s.insert(source)
         watchesChanged(of: source)
     }
 
     func watchesChanged(of source: any Source1) {
+        assertLocked()
         guard let poller, let token = source1s.token(of: source) else { return }
         do {
             for watch in source.watches { try poller.set(watch, token: token) }
@@ -131,6 +152,7 @@ final class ModeState {
     }
 
     func remove(_ source: any Source1) {
+        assertLocked()
         source1s.remove(source)
         guard let poller else { return }
         for watch in source.watches { poller.remove(watch) }
@@ -138,7 +160,9 @@ final class ModeState {
 
     /// Takes everything out at once, at the loop's end, and says what it was.
     func removeAll() -> [Loop.Item] {
-        let items: [Loop.Item] = source0s + source1s.all.map(\.source) + timers.all + observers
+        assertLocked()
+        let items: [Loop.Item] =
+            source0s + source1s.all.map(\.source) + timers.all + observers
         source0s = []
         observers = []
         source1s = Source1Table()

@@ -1,5 +1,5 @@
 /// What only a loop's own thread touches. It is reached through `Loop.own`, which asserts the thread.
-struct OwnThreadState {
+final class OwnThreadState {
     /// Set while a foreign loop hosts this one.
     var host: (any Host)?
 
@@ -16,6 +16,7 @@ extension Loop {
     /// down.
     @inline(__always)
     func assertOnOwnThread() {
-        assert(isOnOwnThread || hasEnded, "RunLoopKit: this belongs to the loop's own thread.")
+        assert(
+            isOnOwnThread || hasEnded, "RunLoopKit: this thread touched what belongs to the loop's own thread.")
     }
 }

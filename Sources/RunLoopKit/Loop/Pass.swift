@@ -84,6 +84,7 @@ extension Loop {
     /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and take
     /// what its parent waits for, such as the wake-up of the main queue.
     func callOut<Result>(_ handler: () -> Result) -> Result {
+        Lock.assertNoneHeld()
         defer { process.requireCurrent() }
         // This handler does not know what the handler before has learned.
         callerKnowsOfClosing = false
@@ -173,7 +174,9 @@ extension Loop {
 
     /// Performs a source that was found ready, if it is still in the mode.
     private func performSource1(_ token: UInt64, _ events: PollEvents, of mode: ModeState) -> Bool {
-        guard let source = lock.withLock({ mode.source1s.source(for: token) }), source.isValid else { return false }
+        guard let source = lock.withLock({ mode.source1s.source(for: token) }), source.isValid else {
+            return false
+        }
         return callOut { loopIsCallingOutToASource1(source, events, mode) }
     }
 

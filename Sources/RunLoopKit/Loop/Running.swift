@@ -118,6 +118,7 @@ extension Loop {
 
     /// The state of a mode that has something to wait for, ready to run; nil without.
     private func modeToRun(_ mode: Mode) -> ModeState? {
+        lock.assertHeld()
         do {
             try findMainQueue()
             guard !hasEnded, let state = existingState(for: mode), hasAnythingToWaitFor(in: state) else { return nil }
@@ -137,6 +138,7 @@ extension Loop {
 
     /// Makes what descriptors are missing. The lock is held.
     private func open(_ state: ModeState) throws(LoopError) {
+        lock.assertHeld()
         try waker.open()
         if timerFDs.suspending == nil, !clock.isVirtual { timerFDs.suspending = try TimerFD(.suspending) }
         try state.open(

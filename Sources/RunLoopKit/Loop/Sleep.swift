@@ -10,6 +10,7 @@ extension Loop {
 
         /// Until the mode's first timer.
         init(in mode: ModeState) {
+            mode.assertLocked()
             self.mode = mode
             deadline = mode.timers.suspending.wakeUpTime() ?? TimerHeap.never
             continuousDeadline = mode.timers.continuous.wakeUpTime() ?? TimerHeap.never
@@ -35,7 +36,8 @@ extension Loop {
 
     /// Whether a timer had to fire at these times.
     func isTimerDue(in mode: ModeState, at times: ClockTimes) -> Bool {
-        mode.timers.suspending.wakeUpTime().map { $0 <= times.suspending } ?? false
+        lock.assertHeld()
+        return mode.timers.suspending.wakeUpTime().map { $0 <= times.suspending } ?? false
             || mode.timers.continuous.wakeUpTime().map { $0 <= times.continuous } ?? false
     }
 
@@ -57,6 +59,7 @@ extension Loop {
 
     /// Arms what is to end a sleep.
     func arm(for sleep: Sleep) {
+        lock.assertHeld()
         self.sleep = sleep
         if sleep.deadline != TimerHeap.never { arm(timerFDs.suspending, at: sleep.deadline) }
         if sleep.continuousDeadline != TimerHeap.never { arm(timerFDs.continuous, at: sleep.continuousDeadline) }
@@ -69,6 +72,7 @@ extension Loop {
 
     /// To be called when a mode's timers changed: a loop that sleeps in this mode must not sleep too long.
     func timersChanged(in mode: ModeState) {
+        lock.assertHeld()
         guard let sleep, sleep.mode === mode else { return }
         // A virtual clock must not jump to a deadline that has gone either: the loop looks once more.
         guard !clock.isVirtual else { return waker.nudge() }
@@ -85,6 +89,7 @@ extension Loop {
 
     /// Makes the timerfd for the continuous clock, if it is missing, for all modes that have run.
     func openContinuousTimer() {
+        lock.assertHeld()
         guard timerFDs.continuous == nil, !clock.isVirtual else { return }
         do {
             let timerFD = try TimerFD(.continuous)
@@ -97,6 +102,7 @@ extension Loop {
 
     /// When the first timer of a mode is to fire, on the loop's clock; `TimerHeap.never` when none is.
     func earliestDeadline(in mode: ModeState) -> Int64 {
+        lock.assertHeld()
         let suspending = mode.timers.suspending.earliestDeadline ?? TimerHeap.never
         guard let continuous = mode.timers.continuous.earliestDeadline else { return suspending }
         return min(suspending, onOwnClock(continuous))

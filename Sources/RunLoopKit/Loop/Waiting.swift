@@ -14,6 +14,7 @@ extension Loop {
     /// The kernel is asked only when everything that it reported before has been served. Readiness behind which there
     /// is nothing, such as a port that another mode served, is passed over without the pass noticing.
     func nextReady(in run: Run, polls: Bool) -> Ready {
+        assertOnOwnThread()
         let mode = run.mode
         waiting.store(true, ordering: .relaxed)
         defer { waiting.store(false, ordering: .relaxed) }
@@ -55,6 +56,7 @@ extension Loop {
 
     /// Whether there is anything to serve in what was fetched; forgets what comes before it.
     func hasReady(_ mode: ModeState) -> Bool {
+        assertOnOwnThread()
         while let entry = mode.ready.first {
             if look(at: entry, in: mode, takes: false) != nil {
                 mode.ready.keepFirst()
@@ -91,7 +93,10 @@ extension Loop {
     ///
     /// Nil also when somebody served it and it has become ready again: it will be listed once more, in its new turn.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
-        guard let port = mode.source1s.entry(for: entry.token), entry.turn == nil || entry.turn == port.readyTurn else {
+        lock.assertHeld()
+        guard let port = mode.source1s.entry(for: entry.token),
+            entry.turn == nil || entry.turn == port.readyTurn
+        else {
             return nil
         }
         return port.source.workBehind(entry.events, isFresh: entry.isFresh)
@@ -99,6 +104,7 @@ extension Loop {
 
     /// Asks the kernel what is ready, and waits for something if nothing is and the run may sleep.
     func fetch(in run: Run, polls: Bool) {
+        assertOnOwnThread()
         let mode = run.mode
         // nil: look, but do not wait.
         let deadline: Int64? = lock.withLock {
@@ -131,6 +137,7 @@ extension Loop {
     /// Lists what the kernel has reported, and the message ports that have messages: in the order in which they became
     /// ready, which an epoll set does not always tell. The lock is held.
     private func listReady(_ count: Int, countsWakeUp: Bool, in mode: ModeState) {
+        lock.assertHeld()
         let poller = mode.poller!
         let before = mode.ready.count
         for index in 0..<count {
@@ -167,6 +174,7 @@ extension Loop {
     /// The timerfds are armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps, or a
     /// host does the sleeping. The lock is held.
     private func deadlineToSleepUntil(in run: Run) -> Int64? {
+        lock.assertHeld()
         let mode = run.mode
         var sleep = Sleep(in: mode)
         let isDue = sleep.hasTimers && listDueTimers(in: mode)

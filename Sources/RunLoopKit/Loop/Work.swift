@@ -4,13 +4,16 @@
 extension Loop {
     /// Whether a block or a signal waits for a pass in this mode.
     func hasPostedWork(for mode: ModeState) -> Bool {
-        blocks.hasBlock(for: mode.mode, common: commonModes) || mode.source0s.contains { $0.isSignalled }
+        lock.assertHeld()
+        return blocks.hasBlock(for: mode.mode, common: commonModes)
+            || mode.source0s.contains { $0.isSignalled }
     }
 
     /// Whether a run in this mode has anything to wait for: an item that is not an observer, a block, or the main
     /// queue, which may get a job at any time.
     func hasAnythingToWaitFor(in mode: ModeState) -> Bool {
-        !mode.isEmpty || blocks.hasBlock(for: mode.mode, common: commonModes)
+        lock.assertHeld()
+        return !mode.isEmpty || blocks.hasBlock(for: mode.mode, common: commonModes)
             || servesMainQueueWhileLocked(in: mode.mode)
     }
 }

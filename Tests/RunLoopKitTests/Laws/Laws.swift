@@ -58,7 +58,7 @@ extension LawPlayer {
         for item in items {
             let (isHere, isLeaving) = (item.places.contains(place), item.leaving.contains(place))
             guard isHere || isLeaving, let port = item.item as? any Source1,
-                let token = state.source1s.token(of: port)
+                let token = actual.lock.withLock({ state.source1s.token(of: port) })
             else { continue }
             for watch in port.watches {
                 guard let events = watch.events else { continue }

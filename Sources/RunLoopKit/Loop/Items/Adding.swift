@@ -81,13 +81,15 @@ extension Loop {
     // The rest is called with the lock held.
 
     private func join(_ item: Item, _ state: ModeState) -> Bool {
+        lock.assertHeld()
         guard item.join(state) else { return false }
         item.insert(into: state)
         return true
     }
 
     private func takeOutWhileLocked(_ item: Item, from modes: [ModeState?]) -> [ModeState] {
-        modes.compactMap { mode in
+        lock.assertHeld()
+        return modes.compactMap { mode in
             guard let mode, item.isIn(mode) else { return nil }
             if mode === commonMembership {
                 commonItems.removeAll { $0 === item }
@@ -99,10 +101,14 @@ extension Loop {
         }
     }
 
-    func existingState(for mode: Mode) -> ModeState? { modeStates.first { $0.mode == mode } }
+    func existingState(for mode: Mode) -> ModeState? {
+        lock.assertHeld()
+        return modeStates.first { $0.mode == mode }
+    }
 
     /// The mode's state, made if it does not exist.
     func state(for mode: Mode) -> ModeState {
+        lock.assertHeld()
         if let state = existingState(for: mode) { return state }
         let state = ModeState(mode, of: self)
         modeStates.append(state)
@@ -111,6 +117,7 @@ extension Loop {
 
     /// Stands for membership in `common`, which is not a mode: no item is ever put into it.
     private func stateOfCommon() -> ModeState {
+        lock.assertHeld()
         if let commonMembership { return commonMembership }
         let state = ModeState(.common, of: self)
         commonMembership = state

@@ -57,7 +57,8 @@ extension Loop {
 
         /// Records that the item joins `mode`; false when it may not: it is invalid, there already, or in another loop.
         final func join(_ mode: ModeState) -> Bool {
-            itemLock.withLock {
+            mode.assertLocked()
+            return itemLock.withLock {
                 guard isValid, !memberships.contains(mode) else { return false }
                 if !canBeInManyLoops, let other = memberships.modes.first, other.waker !== mode.waker { return false }
                 memberships.join(mode, hears: hears(of: mode))
@@ -67,6 +68,7 @@ extension Loop {
 
         /// Records that the item leaves `mode`, where it is. Whether it is to hear of it: `hear(thatItLeft:of:)`.
         final func leave(_ mode: ModeState) -> Bool {
+            mode.assertLocked()
             let hears = hears(of: mode)
             let thread = hears ? ThreadLoops.current.id : .ended
             return itemLock.withLock { memberships.leave(mode, hears: hears, on: thread) }
@@ -81,6 +83,7 @@ extension Loop {
         /// To be called once for each mode that the item has joined.
         final func hear(thatItJoined mode: ModeState, of loop: Loop) {
             guard hearsOfModes else { return }
+            Lock.assertNoneHeld()
             let thread = ThreadLoops.current.id
             guard itemLock.withLock({ memberships.beginHearing(of: mode, on: thread) }) else { return }
             didJoin(mode.mode, of: loop)
@@ -90,6 +93,7 @@ extension Loop {
 
         /// To be called once for each mode for which `leave` was true; with nil by a loop that is going itself.
         final func hear(thatItLeft mode: ModeState, of loop: Loop?) {
+            if hearsOfModes { Lock.assertNoneHeld() }
             if let loop { didLeave(mode.mode, of: loop) }
             itemLock.withLock { memberships.endLeaving(mode) }
             releaseIfOver()
@@ -110,7 +114,10 @@ extension Loop {
                 life.store(.released, ordering: .releasing)
                 return true
             }
-            if isOver { releaseHandlers() }
+            guard isOver else { return }
+            // A limiter holds its own lock as it invalidates its timer, which has captured nothing of a caller's.
+            Lock.assertNoneHeld(from: .loop)
+            releaseHandlers()
         }
 
         // MARK: Where the item is

@@ -30,6 +30,7 @@ extension Source1 {
     /// Every mode reads `watches` with its loop's lock held: of two concurrent changes, the thread that comes to a mode
     /// last finds the later one.
     func watchesChanged() {
+        Lock.assertNoneHeld()
         for mode in currentModes { mode.loop?.lock.withLock { mode.watchesChanged(of: self) } }
     }
 }
