@@ -1,24 +1,24 @@
 extension Loop {
-    /// What a host learns from a pass.
+    /// The result of a hosted pass.
     public enum HostedResult: Sendable, Hashable {
-        /// There is nothing to do until the descriptor becomes readable.
+        /// Nothing is left to do until the descriptor becomes readable.
         case idle
-        /// More is ready. The descriptor is readable, so a host need not do anything about it.
+        /// More is ready. The descriptor is readable, so the host need not do anything special.
         case more
-        /// Somebody called `stop()`. The host decides what that means; it may go on.
+        /// ``Loop/stop()`` was called. The host decides what that means; it may continue.
         case stopped
-        /// As `idle`; besides, nothing is left in the mode that could ever happen by itself.
+        /// As `idle`; in addition, the mode has nothing to wait for.
         case finished
     }
 
     // MARK: For hosts
 
-    /// Lets a foreign loop run this one: GLib's, SDL's, libuv's, Android's, or a `poll` of your own.
+    /// Lets a foreign loop run this one: that of GLib, SDL, libuv or Android, or a `poll` of your own.
     ///
-    /// The host watches one descriptor for readability, level- or edge-triggered as it likes, and calls `hostedPass()`
-    /// when it is readable. Nothing else is needed: timers, posts, ports, stops, and on the main loop the main dispatch
-    /// queue all make it readable, and after a pass that leaves nothing to do it is not. An idle loop costs the host no
-    /// wake-up.
+    /// The host watches one descriptor for readability, level- or edge-triggered, and calls ``Loop/hostedPass()`` when
+    /// it is readable. Nothing else is needed: timers, posts, ports, stops, and on the main loop the main dispatch
+    /// queue all make it readable, and after a pass that leaves nothing to do it is not. An idle loop never wakes the
+    /// host.
     ///
     /// ```swift
     /// let descriptor = try Loop.main.beginHosting()
@@ -28,22 +28,22 @@ extension Loop {
     /// }, nil)
     /// ```
     ///
-    /// Hosting is one long run in which the host does the sleeping. The entry observers are called now, the exit ones
-    /// by `endHosting()`; the beforeWaiting ones when a pass leaves nothing to do, and the afterWaiting ones when the
-    /// next one, a run, or the end begins. `currentMode` is the hosted mode, `isWaiting` is true between passes, and a
-    /// `stop()` is not lost. A handler may run the loop nested, or the host; a stop is for the innermost of these. On a
-    /// `VirtualClock` time stands still while a handler runs the host.
+    /// Hosting is one long run in which the host does the sleeping. This method calls the entry observers,
+    /// ``Loop/endHosting()`` the exit observers. A pass that leaves nothing to do calls the beforeWaiting observers;
+    /// the next pass, a run or the end calls the afterWaiting ones. ``Loop/currentMode`` is the hosted mode,
+    /// ``Loop/isWaiting`` is true between passes, and a ``Loop/stop()`` is not lost. A handler may run the loop nested,
+    /// or the host; a stop is for the innermost of these. On a ``VirtualClock`` time does not advance while a handler
+    /// runs the host.
     ///
     /// - Parameter mode: The mode that passes run in. To change it, end hosting and begin again.
-    /// - Returns: The descriptor: the mode's own, valid as long as the loop. Only watch it: never read or close it. It
-    ///   is readable at once, so the first pass comes without being asked for.
-    /// - Throws: `LoopError` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
-    ///   process has no descriptor left. Nothing has begun then.
+    /// - Returns: The mode's own descriptor, valid for the lifetime of the loop. Only watch it: never read or close it.
+    ///   It is readable at once, so that the host makes a first pass.
+    /// - Throws: ``LoopError`` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
+    ///   process has no descriptor left. The loop is then not hosted.
     /// - Precondition: Called on the loop's own thread, outside its runs, for a mode other than `common` of a loop that
     ///   has not ended and is not hosted; traps otherwise.
     ///
-    /// CF: `_CFRunLoopGetWakeUpPort` and `CFRunLoopRunInMode` with a timeout of zero, by which hosts have to help
-    /// themselves.
+    /// CF: `_CFRunLoopGetWakeUpPort`, and `CFRunLoopRunInMode` with a timeout of zero, which hosts must make do with.
     public func beginHosting(_ mode: Mode = .default) throws(LoopError) -> Int32 {
         requireOwnThread("beginHosting")
         guard mode != .common, currentMode == nil, !lock.withLock({ hasEnded }) else {
@@ -61,20 +61,19 @@ extension Loop {
         return state.poller!.descriptor
     }
 
-    /// Makes one pass that does not wait: what is ready is served as in a pass of a run, one version-1 source at
-    /// most.
+    /// Makes one pass that does not wait. As in a run, it serves at most one version-1 source.
     ///
-    /// To be called by the host when the descriptor is readable; calling it at other times does no harm. From C
-    /// callbacks, which capture nothing, call it on `Loop.main` or `Loop.current`.
+    /// The host calls this when the descriptor is readable; calling it at other times is harmless. From C callbacks,
+    /// which capture nothing, call it on ``Loop/main`` or ``Loop/current``.
     ///
-    /// - Precondition: Called on the loop's own thread, between `beginHosting` and `endHosting`; traps otherwise.
+    /// - Precondition: Called on the loop's own thread, while the loop is hosted; traps otherwise.
     @discardableResult
     public func hostedPass() -> HostedResult { makePasses(until: nil, in: requireHosted("hostedPass")) }
 
-    /// Makes passes that do not wait until there is nothing to do or the time is up: for hosts that draw frames.
+    /// Makes passes that do not wait, until nothing is left to do or the time is up: for hosts that draw frames.
     ///
     /// Nothing is lost when the time is up: what was not served is ready for the next call. Handlers are not
-    /// interrupted: the time is looked at after each, and at least one of each kind that is ready is called.
+    /// interrupted: the time is checked after each, and at least one handler of each kind that is ready is called.
     ///
     /// ```swift
     /// while drawsFrames {
@@ -84,22 +83,22 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// - Parameter budget: How long to go on, on the loop's clock. Zero or less: one pass, cut short after a handler of
-    ///   each kind.
-    /// - Returns: As `hostedPass()`; `more` when the time was up first.
-    /// - Precondition: As for `hostedPass()`.
+    /// - Parameter budget: How long to continue, on the loop's clock. If zero or less, makes one pass, cut short after
+    ///   one handler of each kind.
+    /// - Returns: As ``Loop/hostedPass()``; `more` if the time was up first.
+    /// - Precondition: As for ``Loop/hostedPass()``.
     @discardableResult
     public func hostedPass(for budget: Duration) -> HostedResult {
         let hosting = requireHosted("hostedPass")
         return makePasses(until: clock.nanoseconds.addingSaturating(max(0, budget.wholeNanoseconds)), in: hosting)
     }
 
-    /// For how long the host may sleep at most: zero when something is ready, nil for ever.
+    /// How long the host may sleep at most: zero if something is ready, nil for no limit.
     ///
-    /// For hosts that sleep with a timeout instead of watching a descriptor. They do not hear of posts from other
-    /// threads while they sleep: keep the timeout short then, or wake the host.
+    /// For hosts that sleep with a timeout instead of watching a descriptor. Posts from other threads do not end that
+    /// sleep: keep the timeout short, or wake the host.
     ///
-    /// - Precondition: As for `hostedPass()`.
+    /// - Precondition: As for ``Loop/hostedPass()``.
     public var hostTimeout: Duration? {
         let mode = requireHosted("hostTimeout").mode
         if System.isReadable(mode.poller!.descriptor) { return .zero }
@@ -111,17 +110,17 @@ extension Loop {
         return next == TimerHeap.never ? nil : max(.zero, now.duration(to: Instant(nanoseconds: next)))
     }
 
-    /// Whether the loop is being hosted. On the loop's own thread; traps elsewhere.
+    /// Whether the loop is hosted. On the loop's own thread; traps elsewhere.
     public var isHosted: Bool {
         requireOwnThread("isHosted")
         return own.host != nil
     }
 
-    /// Ends being hosted: the exit observers are called, and from now on the loop is run as any other. Stop watching
-    /// the descriptor first; the loop may run or be hosted again. Called inside a pass, it takes effect when that
-    /// returns, which returns `stopped`; inside a run between two passes, when that returns.
+    /// Ends hosting: calls the exit observers. The loop may then be run, or hosted again. Stop watching the descriptor
+    /// first. Inside a pass, the call takes effect when the pass returns, with the result `stopped`; inside a run
+    /// between two passes, when the run returns.
     ///
-    /// - Precondition: As for `hostedPass()`.
+    /// - Precondition: As for ``Loop/hostedPass()``.
     public func endHosting() {
         let hosting = requireHosted("endHosting")
         ThreadLoops.current.running(self) { hosting.end() }

@@ -1,19 +1,18 @@
-/// The time in which a foreign loop runs a loop of ours and does the sleeping for it: one long run, at the bottom of
-/// the loop's stack of runs. Each pass that the host makes is a run above it, also one that the host makes inside a
-/// handler.
+/// The hosting of a loop: a foreign loop runs it and sleeps for it. It is one long run, at the bottom of the loop's
+/// stack of runs. Each pass that the host makes is a run above it, also a pass inside a handler.
 ///
-/// Only the loop's thread touches it.
+/// Accessed only by the loop's thread.
 final class Hosting: Host {
-    /// Unowned, since the loop owns its hosting. Unsafe, since a hosted loop may end the hosting in its deinit.
+    /// Unowned, since the loop owns its hosting. Unsafe, since the loop's deinit may end the hosting.
     private unowned(unsafe) let loop: Loop
 
     /// The run at the bottom. It makes no passes itself.
     private let run: Run
 
-    /// Whether the beforeWaiting observers have been called, and not yet the afterWaiting ones: the host may sleep.
+    /// Whether the beforeWaiting observers have been called and the afterWaiting observers not yet: the host may sleep.
     private var rests = false
 
-    /// Whether `end()` was called inside a pass or a run, which ends the hosting when it returns.
+    /// Whether `end()` was called inside a pass or a run, and the hosting ends when that returns.
     private var isEndRequested = false
 
     var mode: ModeState { run.mode }
@@ -21,20 +20,20 @@ final class Hosting: Host {
     /// Whether no pass and no run of the loop is active.
     private var isBetweenPasses: Bool { loop.innermostRun === run }
 
-    /// Begins hosting. The caller calls the entry observers then.
+    /// Begins hosting. The caller then calls the entry observers.
     init(_ loop: Loop, in mode: ModeState) {
         self.loop = loop
         run = loop.begin(in: mode, isHosted: true)
         run.phase = .hasWaited
         run.hasJustDrainedMainQueue = false
         loop.waker.setHosted(true)
-        // The first pass comes without being asked for.
+        // The host is to make a first pass.
         loop.waker.nudge()
     }
 
     // MARK: Passes
 
-    /// Makes passes that do not wait: one, or as many as there is time and something to do for.
+    /// Makes passes that do not wait: one, or as many as the budget allows and there is work for.
     func makePasses(until budgetEnd: Int64?) -> Loop.HostedResult {
         let pass = beginPass(budgetEnd: budgetEnd)
         loop.waker.hostHasCome()
@@ -42,14 +41,14 @@ final class Hosting: Host {
         var result: Loop.HostedResult
         repeat {
             _ = loop.pass(pass)
-            // A handler may have run the host, which has slept then.
+            // A handler may have run the host, which then has slept.
             endRest()
             result = outcome(of: pass)
         } while result == .more && budgetEnd.map { loop.clock.nanoseconds < $0 } ?? false
         switch result {
         case .idle, .finished: rest(after: pass)
         case .more: inform(ofMore: true)
-        // A host that goes on makes another pass, in which the loop comes to rest. Not before: virtual time would move.
+        // If the host continues, the loop comes to rest in its next pass. Not before: virtual time would advance.
         case .stopped: inform(ofMore: !isEndRequested || hasMore(for: pass))
         }
         endPass(pass)
@@ -77,17 +76,17 @@ final class Hosting: Host {
         return loop.lock.withLock { loop.hasAnythingToWaitFor(in: mode) } ? .idle : .finished
     }
 
-    /// Whether another pass would find something to do at once. That includes work whose sender did not wake the loop:
-    /// a run looks for it before it sleeps.
+    /// Whether another pass would find work at once, including work whose sender did not wake the loop: a run looks for
+    /// that before it sleeps.
     private func hasMore(for pass: Run) -> Bool {
-        // The next pass begins with posted work, which may make more become ready. It asks the kernel after that.
+        // The next pass begins with posted work, which may make more ready, and asks the kernel after that.
         if loop.hasReady(mode) || hasPostedWork { return true }
-        // Takes all edges from the descriptor: from now on it becomes readable only for what comes later.
+        // Consumes all edges of the descriptor: it now becomes readable only for what comes later.
         loop.fetch(in: pass, polls: true)
-        // A wake-up since the pass calls for another pass, which begins with a look at everything, as in a run: nothing
-        // of the wake-up is left to serve then.
+        // A wake-up since the pass calls for another pass, which begins by looking at all work, as in a run. Nothing of
+        // the wake-up is then left to serve.
         let wasWoken = mode.ready.forgetWakeUp()
-        // In any case, or the next pass would take what has been fetched for fresh.
+        // `hasReady` comes first, since it also marks what has been fetched as no longer fresh for the next pass.
         return loop.hasReady(mode) || wasWoken || hasPostedWork
     }
 
@@ -95,18 +94,18 @@ final class Hosting: Host {
 
     // MARK: The rest between passes
 
-    /// Hands the sleeping over to the host.
+    /// Lets the host sleep.
     private func rest(after pass: Run) {
         // First, since an observer may run the host.
         inform()
         loop.notify(.beforeWaiting, in: mode)
         rests = true
         loop.waiting.store(true, ordering: .relaxed)
-        // Inside a handler the loop is busy, whatever its host does.
+        // Inside a handler the loop is busy, even if its host sleeps.
         guard case .virtual(let clock) = loop.clock, pass.below === run else { return }
         let deadline = loop.lock.withLock { Loop.Sleep(in: mode).deadline }
         let sleeps = clock.sleep(loop, until: deadline, on: mode.poller!.descriptor, blocksThread: false)
-        // The time has come there already.
+        // The time has already reached the deadline.
         if !sleeps { loop.waker.nudge() }
     }
 
@@ -127,8 +126,8 @@ final class Hosting: Host {
         endPass(pass)
     }
 
-    /// The host's descriptor knows nothing of what the run has fetched, or armed. After a run between two passes there
-    /// has to be another pass, in which the loop comes to rest.
+    /// The host's descriptor does not show what the run has fetched or armed. After a run between two passes the host
+    /// must make another pass, in which the loop comes to rest.
     func runHasEnded() {
         inform(ofMore: isBetweenPasses)
         _ = endIfRequested()
@@ -138,9 +137,9 @@ final class Hosting: Host {
 
     func loopHasEnded() { stop() }
 
-    /// Ensures that the host notices what is ready, and the next timer. Called whenever the host may come to sleep: at
-    /// the end of a pass, and as soon as the loop has fetched something or armed a timerfd, since handlers that are
-    /// called then might run the host.
+    /// Makes the descriptor readable if anything is ready, and arms the timerfds for the next timer. Called whenever
+    /// the host may sleep: at the end of a pass, and as soon as the loop has fetched events or armed a timerfd, since a
+    /// handler called after that may run the host.
     private func inform(ofMore hasMore: Bool = false) {
         let isDue = loop.lock.withLock {
             loop.arm(for: Loop.Sleep(in: mode))
@@ -157,7 +156,7 @@ final class Hosting: Host {
             isEndRequested = true
             return
         }
-        // The exit observers are called as in a pass: one that ends the hosting, too, changes nothing.
+        // The exit observers are called as in a pass: if one of them ends the hosting too, that has no effect.
         let pass = beginPass()
         endRest()
         loop.notify(.exit, in: mode)

@@ -1,5 +1,5 @@
 extension Loop.FileDescriptorSource {
-    /// What a source waits for. Hang-ups and errors are always reported, whatever is asked for.
+    /// What a source waits for. Hang-ups and errors are always reported.
     public struct Interest: OptionSet, Hashable, Sendable {
         /// The option's bit.
         public let rawValue: UInt8
@@ -7,18 +7,17 @@ extension Loop.FileDescriptorSource {
         /// Options made of bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// That there is something to read: data, a connection to accept, or the end of the data. CF:
-        /// `kCFFileDescriptorReadCallBack`.
+        /// Data to read, a connection to accept, or the end of the data. CF: `kCFFileDescriptorReadCallBack`.
         public static let read = Interest(rawValue: 1)
 
-        /// That there is room to write. CF: `kCFFileDescriptorWriteCallBack`.
+        /// Room to write. CF: `kCFFileDescriptorWriteCallBack`.
         public static let write = Interest(rawValue: 2)
 
-        /// That something exceptional has happened: out-of-band data of a TCP socket, a change in `/proc/mounts`.
+        /// An exceptional condition: out-of-band data of a TCP socket, a change in `/proc/mounts`.
         public static let priority = Interest(rawValue: 4)
     }
 
-    /// What a descriptor was found ready for.
+    /// What a descriptor is ready for.
     public struct Readiness: OptionSet, Hashable, Sendable {
         /// The option's bit.
         public let rawValue: UInt8
@@ -26,22 +25,23 @@ extension Loop.FileDescriptorSource {
         /// Options made of bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// Reading does not wait: there is data, or its end.
+        /// Reading does not block: there is data, or its end.
         public static let readable = Readiness(rawValue: 1)
 
-        /// Writing does not wait.
+        /// Writing does not block.
         public static let writable = Readiness(rawValue: 2)
 
-        /// Something exceptional has happened.
+        /// There is an exceptional condition.
         public static let priority = Readiness(rawValue: 4)
 
-        /// The other end has gone. There may be data left to be read.
+        /// The other end is closed. There may be data left to read.
         public static let hangUp = Readiness(rawValue: 8)
 
-        /// The other end of a stream socket has finished writing. Reported to those who want to read.
+        /// The other end of a stream socket has finished writing. Reported to sources that wait for
+        /// ``Loop/FileDescriptorSource/Interest/read``.
         public static let readHangUp = Readiness(rawValue: 16)
 
-        /// The descriptor is in error; for the writing end of a pipe: nobody reads it any more.
+        /// The descriptor is in error or, for the writing end of a pipe, all reading ends are closed.
         public static let error = Readiness(rawValue: 32)
     }
 }
@@ -69,7 +69,7 @@ extension [String] {
     fileprivate var joinedOptions: String { isEmpty ? "nothing" : joined(separator: "|") }
 }
 
-// How interest and readiness are called in the kernel.
+// Conversion between interest or readiness and the kernel's events.
 
 extension PollEvents {
     init(_ interest: Loop.FileDescriptorSource.Interest) {

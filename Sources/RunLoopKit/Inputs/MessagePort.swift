@@ -1,8 +1,8 @@
 extension Loop {
     /// A version-1 source: a queue of messages of one type, which any number of threads send and one loop handles.
     ///
-    /// Use it to hand values to a thread: unlike a posted block a message needs no closure, and unlike a `PortSource`
-    /// it says what happened.
+    /// Use it to send values to a thread. Unlike a posted block, a message needs no closure; unlike a
+    /// ``Loop/PortSource``, a message port carries values.
     ///
     /// ```swift
     /// let worker = try LoopThread(name: "worker")
@@ -12,70 +12,69 @@ extension Loop {
     /// ```
     ///
     /// **Order.** The messages of each sender are handled in the order in which they were sent, one call of the handler
-    /// for each; also when a handler runs the loop nested, which goes on with the next message.
+    /// for each. A run nested in the handler continues with the next message.
     ///
-    /// **How many at once.** A pass handles as many messages as there are when it comes to the port, but at most
-    /// `messagesPerPass`; then other inputs have their turn. What the handler itself sends comes behind them: it waits
-    /// for another pass, unless a run nested in a handler has taken some of them.
+    /// **How many at once.** A pass handles the messages that are in the queue when it serves the port, at most
+    /// ``Loop/MessagePort/messagesPerPass``; then it serves other inputs. Messages that the handler itself sends wait
+    /// for another pass, unless a run nested in a handler has taken some of those before them.
     ///
-    /// **Nothing is lost.** A message is in the queue until the moment in which its handler is called. When the handler
-    /// stops the loop, or takes the port out of the mode, the rest waits until a loop runs with the port in its mode:
-    /// the same one or another. Messages sent while the port is in no loop wait too. Invalidating the port drops what
-    /// waits.
+    /// **Nothing is lost.** A message is in the queue until its handler is called. If the handler stops the loop, or
+    /// removes the port from the mode, the rest waits until any loop runs with the port in its mode. Messages sent
+    /// while the port is in no loop wait too. Invalidating the port drops the waiting messages.
     ///
-    /// **A consumer that cannot keep up** disarms the port: what is sent waits, `waitingCount` tells senders how much,
-    /// and the loop goes on with other things. A one-shot port disarms itself before each message.
+    /// **A consumer that cannot keep up** disarms the port: messages wait, ``Loop/MessagePort/waitingCount`` shows
+    /// senders how many, and the loop serves other inputs. A one-shot port disarms itself before each message.
     ///
-    /// **Senders that are too fast** are held up by a `capacity`: no more messages wait than that. On a full port
-    /// `send(_:)` and `trySend(_:)` refuse, and `send(whenRoom:)` suspends its task until there is room; no call keeps
-    /// a thread waiting. Without a capacity, as by default, no send is refused for lack of room, and what waits grows
-    /// for as long as messages come faster than they are handled, until memory ends and with it the process: have no
-    /// capacity only where something else bounds the senders. A message that waits takes its own size and what it
-    /// refers to; the queue doubles when it grows, so it may be twice as large as what it holds, and is given back when
-    /// it has been emptied.
+    /// **Senders that are too fast** are limited by a `capacity`, the largest number of messages that wait. On a full
+    /// port ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` refuse, and
+    /// ``Loop/MessagePort/send(whenRoom:)`` suspends its task until there is room; no call blocks a thread. Without a
+    /// capacity, the default, no send is refused for lack of room, and the queue grows for as long as messages arrive
+    /// faster than they are handled, until the process runs out of memory: do without a capacity only if something else
+    /// bounds the senders. A waiting message takes its own size and what it refers to. The queue doubles when it grows,
+    /// so it may be twice as large as its contents. It releases its memory when it has been emptied.
     ///
-    /// **Threads.** A port can be in several modes, but only in one loop at a time. Everything may be called from any
-    /// thread, but not from a Unix signal handler: see `PortSource`. To move a port without two threads ever handling
-    /// messages at the same time, take it out on the thread of the loop it is in. Having it in its mode keeps a loop
-    /// alive.
+    /// **Threads.** A port can be in several modes, but only in one loop at a time. Any thread may call everything
+    /// here, but not a Unix signal handler: see ``Loop/PortSource``. To move a port without two threads ever handling
+    /// messages at the same time, remove it on the thread of its loop. The port keeps runs in its modes going.
     ///
-    /// **Cost.** It has no descriptor: whoever sends to a loop that sleeps wakes it as `perform` does, with one write
-    /// to the loop's own eventfd. Sending to a loop that is awake makes no system call.
+    /// **Cost.** A port has no descriptor. A send to a sleeping loop wakes it as `perform` does, with one write to the
+    /// loop's own eventfd. A send to a loop that is awake makes no system call.
     ///
     /// CF: `CFMessagePort`, without the encoding.
     public final class MessagePort<Message: Sendable>: Item, Source1, @unchecked Sendable {
-        /// How many messages one pass handles at most: 64.
+        /// The largest number of messages that one pass handles: 64.
         public static var messagesPerPass: Int { 64 }
 
-        /// How many messages wait at most; nil for as many as memory holds.
+        /// The largest number of waiting messages; nil for no limit.
         public let capacity: Int?
 
-        /// Whether each message disarms the port, before the handler is called: it handles one for each `rearm()`.
+        /// Whether each message disarms the port before the handler is called: the port handles one for each
+        /// ``Loop/MessagePort/rearm()``.
         public let isOneShot: Bool
 
         // Guarded by the item's lock.
 
         private var queue = FirstInFirstOut<Message>()
 
-        /// Those who wait for room: none unless the queue is full, so no other sender can overtake them.
+        /// The senders that wait for room. None unless the queue is full, so no other sender can overtake them.
         private var senders = WaitingSenders<Message>()
 
         private var armed = true
 
-        /// When the port last became ready: when the queue left empty, or the port was rearmed.
+        /// The sequence number of the port's readiness, taken when the queue became non-empty or the port was rearmed.
         private var turn: UInt64 = 0
 
         /// Nil once the port is invalid.
         private var handler: (@Sendable (Message) -> Void)?
 
-        /// Whether the loop that the port was in has ended, and no other has got it since.
+        /// Whether the loop that the port was in has ended, and the port has been added to no other since.
         private var hasLostItsLoop = false
 
         /// Makes a port.
         ///
         /// - Parameters:
-        ///   - capacity: How many messages may wait, at least 1: less counts as 1. Nil for no bound.
-        ///   - isOneShot: Whether to handle one message only, until `rearm()`.
+        ///   - capacity: The largest number of waiting messages; less than 1 counts as 1. Nil for no limit.
+        ///   - isOneShot: Whether to handle one message only, until ``Loop/MessagePort/rearm()``.
         ///   - handler: Called on the loop's thread, once for each message.
         public init(
             capacity: Int? = nil, isOneShot: Bool = false, handler: @escaping @Sendable (_ message: Message) -> Void
@@ -89,11 +88,12 @@ extension Loop {
 
         enum Outcome {
             case accepted, full, closed
-            /// It stands in the line of those who wait for room.
+            /// The sender waits for room.
             case waits(WaitingSender<Message>)
         }
 
-        /// Puts a message into the queue if there is room. If there is none and `waiting`, it lines up, here and now.
+        /// Puts a message into the queue if there is room. If there is none and `waiting` is true, the sender waits for
+        /// room.
         func offer(_ message: Message, waiting: Bool) -> Outcome {
             let (outcome, modes) = itemLock.withLock { () -> (Outcome, [ModeState]) in
                 guard handler != nil, isValid, !hasLostItsLoop else { return (.closed, []) }
@@ -111,14 +111,15 @@ extension Loop {
             return outcome
         }
 
-        /// Takes back a message that still waits for room: the sender's task has been cancelled.
+        /// Withdraws a message that still waits for room: the sender's task has been cancelled.
         func withdraw(_ sender: WaitingSender<Message>) {
             let message = itemLock.withLock { senders.withdraw(sender) }
-            // Released here, and not with the lock held: its deinit may call us.
+            // Released here, without the lock: its deinit may call back.
             if message != nil { sender.answer.fulfil(.failure(CancellationError())) }
         }
 
-        /// Moves messages that wait for room into the queue. The lock is held; the answers are to be given without it.
+        /// Moves messages that wait for room into the queue. The lock is held; the caller answers the senders without
+        /// it.
         private func admitSenders() -> [WaitingSender<Message>] {
             var admitted: [WaitingSender<Message>] = []
             while !senders.isEmpty, queue.count < capacity ?? .max, let (sender, message) = senders.takeFirst() {
@@ -128,7 +129,7 @@ extension Loop {
             return admitted
         }
 
-        /// Nothing makes room any more for those who wait for it.
+        /// Refuses all senders that wait for room, since there will be none.
         private func refuseSenders() {
             let refused = itemLock.withLock { () -> [(sender: WaitingSender<Message>, message: Message)] in
                 var refused: [(sender: WaitingSender<Message>, message: Message)] = []
@@ -140,14 +141,14 @@ extension Loop {
 
         deinit { refuseSenders() }
 
-        /// How many messages wait. From any thread.
+        /// The number of waiting messages. From any thread.
         public var waitingCount: Int { itemLock.withLock { queue.count } }
 
-        /// Takes out what waits, in order, without calling the handler: for what a port is left with when its loop has
-        /// ended. From any thread. Empty when nothing waits, and for an invalid port.
+        /// Removes and returns the waiting messages, in order, without calling the handler: for what is left in a port
+        /// after its loop has ended. From any thread. Empty if nothing waits, and for an invalid port.
         ///
-        /// Calls of `send(whenRoom:)` that wait are not asked: their messages move into the queue now that there is
-        /// room.
+        /// Messages of waiting ``Loop/MessagePort/send(whenRoom:)`` calls are not returned: they move into the queue,
+        /// which now has room.
         public func takeWaiting() -> [Message] {
             let (taken, admitted, modes) = itemLock.withLock {
                 () -> ([Message], [WaitingSender<Message>], [ModeState]) in
@@ -161,16 +162,16 @@ extension Loop {
             return taken
         }
 
-        /// How many calls of `send(whenRoom:)` wait.
+        /// The number of calls of `send(whenRoom:)` that wait.
         var waitingSenderCount: Int { itemLock.withLock { senders.count } }
 
         // MARK: Arming
 
-        /// Whether the port hands messages over. True at first; made false by `disarm()`, and by each message if it is
-        /// one-shot.
+        /// Whether the port handles messages. Initially true; each message of a one-shot port, and
+        /// ``Loop/MessagePort/disarm()``, make it false.
         public var isArmed: Bool { itemLock.withLock { armed } }
 
-        /// Makes the port hand messages over again. Does nothing if it is armed.
+        /// Makes the port handle messages again. Does nothing if it is armed.
         public func rearm() {
             let modes = itemLock.withLock { () -> [ModeState] in
                 guard !armed else { return [] }
@@ -180,14 +181,14 @@ extension Loop {
             for mode in modes { mode.announceMessages() }
         }
 
-        /// Keeps the messages in the queue until `rearm()`, those of a pass that is handling some too. Having the port
-        /// in its mode keeps a loop alive all the same.
+        /// Keeps messages in the queue until ``Loop/MessagePort/rearm()``, also the rest of those that a pass is
+        /// handling. A disarmed port still keeps runs in its modes going.
         public func disarm() { itemLock.withLock { armed = false } }
 
         private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && isValid }
 
-        /// The port has become ready: whom to tell, once the lock is open. Who adds it to a mode from now on sees for
-        /// itself.
+        /// Records that the port has become ready. Returns the modes to notify after unlocking. A mode that the port is
+        /// added to later checks for itself.
         private func becomeReady() -> [ModeState] {
             turn = Turn.next()
             return modesWhileLocked
@@ -218,8 +219,8 @@ extension Loop {
                     return index > 0
                 }
                 for sender in next.admitted { sender.answer.fulfil(.success(())) }
-                // A run looks at ports again before it sleeps. But the handler may run a host, which has to hear of the
-                // rest.
+                // A run looks at ports again before it sleeps. But the handler may run a host, which must be notified
+                // of the rest.
                 if next.leavesOthers { mode.announceMessages() }
                 next.handler(next.message)
             }
@@ -229,13 +230,13 @@ extension Loop {
         private struct Next {
             let handler: @Sendable (Message) -> Void
             let message: Message
-            /// Whose messages have come into the queue for it.
+            /// The senders whose messages have moved into the queue in its place.
             let admitted: [WaitingSender<Message>]
             let leavesOthers: Bool
         }
 
-        /// Nil when nothing waits any more, the port has been disarmed, or it has left the mode meanwhile: the rest is
-        /// for another.
+        /// Nil if no message waits, the port has been disarmed, or it has left the mode meanwhile: another loop handles
+        /// the rest.
         private func takeFirst(in mode: ModeState) -> Next? {
             itemLock.withLock {
                 guard armed, let handler, modesWhileLocked.contains(where: { $0 === mode }) else { return nil }

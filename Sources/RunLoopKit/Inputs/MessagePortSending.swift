@@ -1,23 +1,22 @@
 extension Loop {
-    /// What a message port answers to a message that it is offered.
+    /// A message port's answer to a message that it is offered.
     public enum SendAnswer: Sendable, Hashable {
         /// The message is in the queue.
         case accepted
 
-        /// The queue holds as many messages as the port's capacity allows. The message was not sent.
+        /// The queue is at its capacity. The message was not sent.
         case full
 
-        /// The port is invalid, or the loop that it was in has ended and no other has it. The message was not sent.
+        /// The port is invalid, or its loop has ended and it has been added to no other. The message was not sent.
         case closed
     }
 
-    /// What is thrown to a sender whose message a port did not accept, because the port is invalid or its loop has
-    /// ended.
+    /// The error thrown to a sender if the port is invalid or its loop has ended.
     public struct PortClosed: Error, Hashable, Sendable, CustomStringConvertible {
-        /// For tests of what senders do about it.
+        /// Makes the error, for tests of senders.
         public init() {}
 
-        /// What has happened, and that the message was not sent.
+        /// The reason, and that the message was not sent.
         public var description: String {
             "the message port is invalid, or the loop that it was in has ended: the message was not sent"
         }
@@ -25,21 +24,21 @@ extension Loop {
 }
 
 extension Loop.MessagePort {
-    /// Puts a message into the queue, and wakes the loop if it sleeps. Never waits.
+    /// Puts a message into the queue, and wakes the loop if it sleeps. Never blocks.
     ///
-    /// It costs a system call only if the loop sleeps, the queue was empty and the port is armed: otherwise the loop is
-    /// on its way to it, or need not come.
+    /// It makes a system call only if the loop sleeps, the queue was empty and the port is armed. Otherwise the loop
+    /// already knows of the port, or need not serve it.
     ///
-    /// - Returns: Whether the message was accepted. False when the port is full, or closed: `trySend(_:)` says which of
-    ///   them, and its answer cannot be overlooked. Messages that were accepted before their loop ended wait in the
-    ///   port for another loop.
+    /// - Returns: Whether the message was accepted. False if the port is full or closed:
+    ///   ``Loop/MessagePort/trySend(_:)`` distinguishes the two, and its result cannot be ignored. Messages that were
+    ///   accepted before their loop ended wait in the port for another loop.
     @discardableResult
     public func send(_ message: Message) -> Bool { trySend(message) == .accepted }
 
-    /// Puts a message into the queue, as `send(_:)` does, and says why if it cannot.
+    /// Puts a message into the queue, as ``Loop/MessagePort/send(_:)`` does, and returns the reason if it cannot.
     ///
-    /// A port without a capacity is never `full`. One with a capacity is full also as long as calls of
-    /// `send(whenRoom:)` wait, so nothing overtakes them.
+    /// A port without a capacity is never `full`. One with a capacity is also full while calls of
+    /// ``Loop/MessagePort/send(whenRoom:)`` wait, so that no message overtakes theirs.
     ///
     /// Go: `select` with a `default`; Tokio and crossbeam: `try_send`.
     public func trySend(_ message: Message) -> Loop.SendAnswer {
@@ -50,18 +49,17 @@ extension Loop.MessagePort {
         }
     }
 
-    /// Puts a message into the queue as soon as there is room for it, and suspends until then. Where there is room
+    /// Puts a message into the queue as soon as there is room for it, and suspends until then. If there is room
     /// already, or no capacity, it does not suspend.
     ///
-    /// **Order.** A call enters the line on the caller's executor, before it suspends for the first time: calls of one
-    /// actor, or of one task, are accepted in the order in which they were made, and those that wait before all that
-    /// come later.
+    /// **Order.** A call takes its place on the caller's executor, before it first suspends. So the messages of one
+    /// actor, or of one task, are accepted in the order of the calls, and waiting messages before all later ones.
     ///
-    /// **The end.** Every call that waits gets an answer: it returns when its message is in the queue, and throws when
-    /// the port is invalidated, when its loop ends, and when its task is cancelled. A message is in the queue or its
-    /// call throws, never both. Taking a port out of its loop is no end: calls go on waiting until it is in a loop
-    /// again. A task that waits keeps the port alive. One that has to handle the messages itself, by iterating
-    /// `makeMessages(on:in:capacity:)`, would wait for itself.
+    /// **The end.** Every waiting call ends: it returns when its message is in the queue, and throws if the port is
+    /// invalidated, its loop ends, or its task is cancelled. A message is in the queue or its call throws, never both.
+    /// Removing a port from its loop does not end the calls: they wait until it is in a loop again. A waiting task
+    /// keeps the port alive. A task that itself iterates the port's messages, by
+    /// ``Loop/MessagePort/makeMessages(on:in:capacity:)``, would deadlock.
     ///
     /// ```swift
     /// let port = Loop.MessagePort<String>(capacity: 100) { line in print(line) }
@@ -69,7 +67,7 @@ extension Loop.MessagePort {
     /// for try await line in file.lines { try await port.send(whenRoom: line) }  // no faster than they are printed
     /// ```
     ///
-    /// - Throws: `Loop.PortClosed`; `CancellationError`, also when the task was cancelled before the call.
+    /// - Throws: ``Loop/PortClosed``; `CancellationError`, also if the task was cancelled before the call.
     ///
     /// Go: `channel <- message`; Tokio: `Sender::send`.
     nonisolated(nonsending) public func send(whenRoom message: Message) async throws {
@@ -78,7 +76,7 @@ extension Loop.MessagePort {
         case .accepted: return
         case .closed, .full: throw Loop.PortClosed()
         case .waits(let sender):
-            // The call is in the line. Now, and not before, it may suspend.
+            // The call has its place. Only now may it suspend.
             try await sender.answer.value { self.withdraw(sender) }
         }
     }

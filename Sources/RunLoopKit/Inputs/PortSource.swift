@@ -3,10 +3,10 @@ import Synchronization
 extension Loop {
     /// A version-1 source: a port backed by an eventfd, which wakes the loop by itself.
     ///
-    /// Having one in its mode keeps a loop alive: `run()` waits for the port instead of finishing. Sends are counted:
-    /// any number of them before the loop gets to the port make one call of the handler, which is told how many there
-    /// were. A port can be in several modes and several loops; each send is handled once. It has one descriptor until
-    /// it is deallocated. CF: `CFRunLoopSource` of version 1.
+    /// A port keeps runs in its modes going: ``Loop/run()`` waits for the port instead of finishing. Sends are counted:
+    /// those before the loop serves the port are coalesced into one call of the handler, which receives their number. A
+    /// port can be in several modes and several loops; each send is handled once. It has one descriptor until it is
+    /// deallocated. CF: `CFRunLoopSource` of version 1.
     ///
     /// ```swift
     /// let port = try Loop.PortSource { count in print("\(count) sends") }
@@ -19,33 +19,34 @@ extension Loop {
         private var handler: (@Sendable (Int) -> Void)?
         private let eventFD: EventFD
 
-        /// Sends that no handler has been told of. The count is here and not in the eventfd, which is never read: the
-        /// eventfd only makes edges, one for each time that the count leaves zero.
+        /// The number of sends not yet passed to a handler. The count is here and not in the eventfd, which is never
+        /// read: the eventfd only makes edges, one each time that the count leaves zero.
         private let unhandled = Atomic<Int>(0)
 
-        /// When the count left zero. Only for the order of ports that are ready before their mode first runs; relaxed,
-        /// since it guards nothing.
+        /// The sequence number taken when the count left zero. Only for the order of ports that are ready before their
+        /// mode first runs; relaxed, since it publishes nothing.
         private let turn = Atomic<UInt64>(0)
 
         /// Makes a port.
         ///
         /// - Parameter handler: Called on the loop's thread with the number of sends since its last call, at least 1.
-        /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
+        /// - Throws: ``LoopError`` from `eventfd`, if the process has no descriptor left.
         public init(handler: @escaping @Sendable (_ count: Int) -> Void) throws(LoopError) {
             self.handler = handler
             self.eventFD = try EventFD()
             super.init()
-            _ = Turn.next()  // Made when first used, which must not be in a signal handler.
+            _ = Turn.next()  // Initializes the counter, which must not happen in a signal handler.
         }
 
-        /// Makes the port ready in every loop that has it, and wakes them.
+        /// Makes the port ready in every loop that has it, and wakes those loops.
         ///
-        /// From any thread, also from a Unix signal handler: no lock, no allocation, errno kept. Sends to a port that
-        /// is in no loop are kept for the first one that gets it. Sends to an invalid port do nothing.
+        /// From any thread, also from a Unix signal handler: it takes no lock, allocates nothing and keeps errno. Sends
+        /// to a port that is in no loop wait for the first loop that it is added to. Sends to an invalid port do
+        /// nothing.
         public func send() {
             guard isValid else { return }
-            // Release: the handler sees what the caller did before. While the count is not zero an edge is on its way
-            // to every loop already, and a write would be needless.
+            // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
+            // an edge, and a write would be needless.
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
             turn.store(Turn.next(), ordering: .relaxed)
             eventFD.signal()
@@ -64,7 +65,7 @@ extension Loop {
         var readyTurn: UInt64? { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
-            // Acquire: see send(). A send after this finds zero, and makes a new edge.
+            // Acquire: see send(). A later send finds zero, and makes a new edge.
             let count = unhandled.exchange(0, ordering: .acquiring)
             guard count > 0 else { return false }
             itemLock.withLock { handler }?(count)

@@ -8,37 +8,36 @@ extension Loop {
     /// Loop.current.add(source, in: .default)
     /// ```
     ///
-    /// For a child of this process it tells how it ended, also if that was before the source was made, as long as
-    /// nobody has waited for it: a process that has ended is kept for its parent, as a zombie, until then. Other
-    /// processes can be watched too, without learning more than that they have ended.
+    /// For a child of this process it reports how the child ended, also if that was before the source was made, as long
+    /// as the child has not been reaped: a process that has ended remains as a zombie until its parent waits for it.
+    /// Other processes can be watched too, but only the fact that they have ended is known.
     ///
-    /// **Who reaps.** The source waits for its child, unless told otherwise, and so takes the zombie away; the number
-    /// may then be given to another process. If somebody else waits for the child, as Foundation's `Process` does for
-    /// those that it starts, say `reaping: false`, or the two take the exit away from each other. A source that is
-    /// invalidated before the exit was reported reaps nothing. While another process traces the child (a debugger), its
-    /// exit is reported once that has let go of it.
+    /// **Reaping.** By default the source reaps its child; the number may then be given to another process. If other
+    /// code waits for the child, as Foundation's `Process` does for the processes that it starts, set `reaping` to
+    /// false, or the two race for the exit status. A source that is invalidated before it has reported the exit reaps
+    /// nothing. While another process traces the child (a debugger), the exit is reported once the tracer has detached.
     ///
-    /// Afterwards, right before the handler, the source becomes invalid. A pidfd stands for the process itself, not its
+    /// The source becomes invalid right before the handler is called. A pidfd refers to the process itself, not to its
     /// number: a source never reports another process that was given the same number later.
     ///
-    /// **Threads.** A source can be in several modes, but only in one loop at a time. Everything may be called from any
-    /// thread. Having it in its mode keeps a loop alive. It has one descriptor until it is deallocated.
+    /// **Threads.** A source can be in several modes, but only in one loop at a time. Any thread may call everything
+    /// here. The source keeps runs in its modes going. It has one descriptor until it is deallocated.
     ///
-    /// CF has none; Dispatch: `DispatchSource.makeProcessSource` with `exit`; GLib: `g_child_watch`.
+    /// CF: none. Dispatch: `DispatchSource.makeProcessSource` with `exit`; GLib: `g_child_watch`.
     public final class ProcessSource: Item, Source1, @unchecked Sendable {
         /// How a process ended.
         public enum Exit: Equatable, Sendable, CustomStringConvertible {
-            /// By itself, with an exit code.
+            /// The process exited, with an exit code.
             case exited(_ code: Int32)
 
-            /// By a signal.
+            /// A signal ended the process.
             case signalled(_ signal: Int32, coreDumped: Bool)
 
-            /// It has ended, and this process cannot know how: it is not its child, or somebody else has waited for it,
-            /// or SIGCHLD is ignored, which makes the kernel wait for all children.
+            /// The process has ended, and its exit status is unavailable: it is not a child of this process, or other
+            /// code has reaped it, or SIGCHLD is ignored, which makes the kernel reap all children.
             case unknown
 
-            /// Such as `exited with 0` and `ended by signal 9`.
+            /// A description such as `exited with 0` or `ended by signal 9`.
             public var description: String {
                 switch self {
                 case .exited(let code): "exited with \(code)"
@@ -49,28 +48,28 @@ extension Loop {
             }
         }
 
-        /// What the handler of a source is given.
+        /// The type of the handler.
         public typealias Handler = @Sendable (_ source: ProcessSource, _ exit: Exit) -> Void
 
         /// The process's number.
         public let process: Int32
 
-        /// Whether the source waits for its process.
+        /// Whether the source reaps its process.
         public let isReaping: Bool
 
         private let processFD: Descriptor
 
-        /// Nil once it has been called or the source is invalid. Guarded by the item's lock.
+        /// Nil once it has been called, or the source is invalid. Guarded by the item's lock.
         private var handler: Handler?
 
         /// Makes a source.
         ///
         /// - Parameters:
-        ///   - process: The number of a process; one that has ended but not been waited for is one too.
-        ///   - reaping: Whether to take the zombie of a child away when its exit is reported.
+        ///   - process: The number of a process, which may have ended but must not have been reaped.
+        ///   - reaping: Whether to reap a child when its exit is reported.
         ///   - handler: Called once, on the loop's thread.
-        /// - Throws: `LoopError` from `pidfd_open`: `ESRCH` when there is no such process (any more), `EINVAL` when the
-        ///   number is zero, negative or a thread's, `EMFILE` without descriptors, `ENOSYS` before Linux 5.4.
+        /// - Throws: ``LoopError`` from `pidfd_open`: `ESRCH` if there is no such process, `EINVAL` if the number is
+        ///   zero, negative or a thread's, `EMFILE` if the process has no descriptor left, `ENOSYS` before Linux 5.4.
         public init(_ process: Int32, reaping: Bool = true, handler: @escaping Handler) throws(LoopError) {
             self.process = process
             self.isReaping = reaping
@@ -82,8 +81,8 @@ extension Loop {
 
         // MARK: Source1
 
-        /// Edge-triggered: a child that another process traces has ended, and so is readable, before its exit is told
-        /// to us. That comes with an edge of its own.
+        /// Edge-triggered: a child that another process traces has ended, and so is readable, before its exit is
+        /// reported to this process. That raises another edge.
         var watches: [Watch] { [Watch(descriptor: processFD, events: [.read, .edge])] }
 
         var summary: String { "process source: process \(process)" + (isReaping ? "" : ", not reaping") }
@@ -92,7 +91,7 @@ extension Loop {
             exit(reaping: false) == nil ? nil : events
         }
 
-        /// How the process has ended; nil when it has not.
+        /// How the process has ended; nil if it has not.
         private func exit(reaping: Bool) -> Exit? {
             switch System.wait(forProcess: processFD, reaping: reaping) {
             case .running: nil

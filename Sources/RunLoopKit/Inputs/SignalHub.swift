@@ -1,24 +1,24 @@
-/// Who hears which Unix signals, and which thread blocks which for it: for the whole process, as signals are.
+/// Routes Unix signals to sources, and tracks which thread blocks which signal for them. One for the process.
 ///
-/// A signal that one signalfd has been asked for is gone from all others. So whoever finds one takes everything that is
-/// pending and gives it to all listeners, waking them through eventfds of their own.
+/// Reading a signal from one signalfd consumes it for all others. So the thread that finds one takes every pending one,
+/// gives it to all sources for it, and wakes them through eventfds of their own.
 final class SignalHub: @unchecked Sendable {
     static let shared = SignalHub()
 
-    /// What one source has heard and not told yet. Guarded by the hub's lock.
+    /// The signals that one source has received and not yet passed to its handler. Guarded by the hub's lock.
     final class Inbox: @unchecked Sendable {
         let signal: Int32
         let signalFD: Descriptor
 
-        /// Written when the first arrival comes, and never read.
+        /// Written when the inbox becomes non-empty, and never read.
         let eventFD: EventFD
         private(set) var arrivals: [Loop.SignalSource.Arrival] = []
 
-        /// How many arrivals it holds at most. What comes after that is forgotten, as the kernel forgets what it cannot
-        /// keep: a source that no run looks at must not fill the memory with what others read.
+        /// The largest number of arrivals it holds. Later ones are dropped, as in the kernel: otherwise a source that
+        /// no run serves would use unbounded memory for what other sources read.
         private let capacity: Int
 
-        /// - Parameter pendingLimit: How many real-time signals it holds at most.
+        /// - Parameter pendingLimit: The largest number of real-time signals it holds.
         init(_ signal: Int32, pendingLimit: Int = System.pendingSignalLimit) throws(LoopError) {
             self.signal = signal
             capacity = System.isRealTime(signal) ? max(1, pendingLimit) : 1
@@ -48,7 +48,7 @@ final class SignalHub: @unchecked Sendable {
         var sources: Int
     }
 
-    /// A leaf, but for eventfd writes: taken with a loop's lock held.
+    /// Taken with a loop's lock held. No lock is taken under it.
     private let lock = Lock(.signals)
     private var inboxes: [Inbox] = []
     private var masks: [Mask] = []
@@ -57,7 +57,7 @@ final class SignalHub: @unchecked Sendable {
 
     func add(_ inbox: Inbox) { lock.withLock { inboxes.append(inbox) } }
 
-    /// What it has not told is dropped: other listeners have it too.
+    /// Drops what it holds: the other inboxes have the same signals.
     func remove(_ inbox: Inbox) {
         lock.withLock {
             inboxes.removeAll { $0 === inbox }
@@ -65,7 +65,7 @@ final class SignalHub: @unchecked Sendable {
         }
     }
 
-    /// Takes what is pending from the kernel, for all listeners. Says whether this one has anything to tell.
+    /// Takes all pending signals from the kernel, for all inboxes. Returns whether this one holds any.
     func collect(for inbox: Inbox) -> Bool {
         lock.withLock {
             while let info = System.takeSignal(from: inbox.signalFD) {
@@ -82,7 +82,7 @@ final class SignalHub: @unchecked Sendable {
 
     // MARK: Masks
 
-    /// Blocks a signal on the calling thread, for one source more.
+    /// Blocks a signal on the calling thread, and counts a source for it.
     func block(_ signal: Int32) throws(LoopError) {
         let thread = ThreadLoops.current.id
         try lock.withLock { () throws(LoopError) in
@@ -95,7 +95,7 @@ final class SignalHub: @unchecked Sendable {
         }
     }
 
-    /// The calling thread blocks it for one source less: after the last one its mask is what it was before the first.
+    /// Counts one source fewer for a signal on the calling thread. The last one restores the mask.
     func unblock(_ signal: Int32) {
         let thread = ThreadLoops.current.id
         let isLast = lock.withLock {
@@ -104,11 +104,11 @@ final class SignalHub: @unchecked Sendable {
             guard masks[index].sources == 0 else { return false }
             return !masks.remove(at: index).wasBlocked
         }
-        // Not with the lock held: what is pending takes its ordinary way at once, which may be a signal handler.
+        // Without the lock: a pending signal is delivered at once, perhaps to a signal handler.
         if isLast { System.unblock(signal) }
     }
 
-    /// A thread that ended without putting its mask back has none any more.
+    /// Forgets the mask of a thread that ended without restoring it.
     func forgetMask(_ signal: Int32, of thread: ThreadID) {
         lock.withLock { masks.removeAll { $0.thread == thread && $0.signal == signal } }
     }

@@ -1,59 +1,58 @@
 import Synchronization
 
 extension Loop {
-    /// A version-1 source: a Unix signal, handled on a loop's thread as anything else is, with no restriction on what
-    /// the handler may do.
+    /// A version-1 source: a Unix signal, handled on a loop's thread without restrictions on what the handler may do.
     ///
     /// ```swift
-    /// // First thing in main, before any thread is started.
+    /// // First in main, before any thread is started.
     /// let interrupt = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }
     /// Loop.main.add(interrupt, in: .common)
     /// ```
     ///
     /// **Make it before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks
-    /// it; a thread that does not would take it the default way, which for most signals ends the process. Making a
-    /// source blocks its signal on the calling thread, and threads inherit that from the thread that starts them.
-    /// Threads that exist already are looked at, and one that would take the signal is an error that names it.
+    /// it. A thread that does not block it receives it by default, which for most signals ends the process. Making a
+    /// source blocks its signal on the calling thread, and threads inherit that from the thread that starts them. The
+    /// initializer checks the existing threads, and throws an error that names one that does not block the signal.
     ///
-    /// **Masks.** When the last source for a signal made on a thread is invalidated or goes, the signal is unblocked
-    /// there, unless it was blocked before. If that happens on another thread, the thread's own loop does it as soon as
-    /// it runs. A signal that is pending then takes its ordinary way; one that the source has taken from the kernel
-    /// already, and not yet told its handler, is dropped. Programs that are started inherit blocked signals too:
-    /// unblock them there (`POSIX_SPAWN_SETSIGMASK`).
+    /// **Masks.** When the last source for a signal made on a thread is invalidated or deallocated, the signal is
+    /// unblocked on that thread, unless it was blocked before. If that happens on another thread, the thread's own loop
+    /// unblocks it as soon as it runs. A pending signal is then delivered normally. A signal that the source has read
+    /// and not yet passed to its handler is dropped. New processes inherit blocked signals too: unblock them there
+    /// (`POSIX_SPAWN_SETSIGMASK`).
     ///
-    /// **Two sources for one signal** both hear it, whichever of them has read it. Signals that come while no loop runs
-    /// with a source in its mode wait in the kernel. What a source hears while its own loop does not get to it, because
-    /// another source reads it, is remembered as the kernel does: an ordinary signal once, however often it is sent,
-    /// and of a real-time signal as many as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost
-    /// for that source only, so one that no run looks at takes no more memory than that. While a source waits,
-    /// `sigaction` handlers for its signal are not called, and a signal that is ignored is reported all the same.
+    /// **Two sources for one signal** both receive it, whichever of them reads it. Signals wait in the kernel while no
+    /// loop runs with a source in its mode. If another source reads a signal before a source's own loop serves it, the
+    /// signal is kept as the kernel does: an ordinary signal once, however often it is sent, and as many real-time
+    /// signals as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost for that source only, so a
+    /// source that no run serves uses no more memory than that. While a source exists, `sigaction` handlers for its
+    /// signal are not called, and an ignored signal is reported nevertheless.
     ///
-    /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS come here
-    /// only when somebody sent them; an actual fault ends the process, blocked or not. A signal sent to one thread
-    /// (`pthread_kill`) reaches a source only if that is its loop's.
+    /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS are reported
+    /// only if a process sent them; an actual fault ends the process, blocked or not. A signal sent to one thread
+    /// (`pthread_kill`) reaches a source only if that thread runs its loop.
     ///
-    /// **Threads.** A source can be in several modes, but only in one loop at a time, whichever thread made it.
-    /// Everything may be called from any thread. Having it in its mode keeps a loop alive. It has two descriptors until
-    /// it is deallocated.
+    /// **Threads.** A source can be in several modes, but only in one loop at a time, whichever thread made it. Any
+    /// thread may call everything here. The source keeps runs in its modes going. It has two descriptors until it is
+    /// deallocated.
     ///
-    /// CF has none; Dispatch: `DispatchSource.makeSignalSource`.
+    /// CF: none. Dispatch: `DispatchSource.makeSignalSource`.
     public final class SignalSource: Item, Source1, @unchecked Sendable {
         /// One signal, as the kernel reports it; see `signalfd(2)` and `sigaction(2)`.
         public struct Arrival: Equatable, Sendable {
             /// The signal's number.
             public let signal: Int32
 
-            /// The process that sent it; 0 when that is not known or the kernel did.
+            /// The process that sent it; 0 if that is unknown or the kernel did.
             public let senderProcess: Int32
 
-            /// The user that the sending process belonged to.
+            /// The user of the sending process.
             public let senderUser: UInt32
 
-            /// Why it was sent: `SI_USER` (0) by `kill`, `SI_QUEUE` (-1) by `sigqueue`, `SI_KERNEL` (128) by the
-            /// kernel, such as for Ctrl-C, and more for SIGCHLD and others.
+            /// The reason: `SI_USER` (0) for `kill`, `SI_QUEUE` (-1) for `sigqueue`, `SI_KERNEL` (128) for the kernel,
+            /// such as for Ctrl-C, and others, such as those for SIGCHLD.
             public let code: Int32
 
-            /// What `sigqueue` sent along.
+            /// The value that `sigqueue` sent with it.
             public let value: Int32
 
             init(_ info: System.SignalInfo) {
@@ -61,7 +60,7 @@ extension Loop {
             }
         }
 
-        /// What the handler of a source is given.
+        /// The type of the handler.
         public typealias Handler = @Sendable (_ source: SignalSource, _ arrivals: [Arrival]) -> Void
 
         /// The signal's number.
@@ -69,7 +68,7 @@ extension Loop {
 
         private let inbox: SignalHub.Inbox
 
-        /// The thread whose mask was changed, and that thread's own loop: one in virtual time that happens to run there
+        /// The thread whose mask was changed, and that thread's own loop: a loop in virtual time that runs there now
         /// may never run again.
         private let thread: ThreadID
         private weak let loopOfThread: Loop?
@@ -81,15 +80,15 @@ extension Loop {
         /// Makes a source, and blocks its signal on the calling thread.
         ///
         /// - Parameters:
-        ///   - signal: Such as `SIGINT`; real-time signals too.
-        ///   - checkingThreads: Whether to look for threads that would take the signal (in `/proc`, where there is
-        ///     one). `false` when they are going to block it, or are known to end.
-        ///   - handler: Called on the loop's thread with all that has arrived since its last call, in order; at least
-        ///     one. Real-time signals are reported each, with their values; of an ordinary one that was sent several
-        ///     times before the source's loop came to it, the first.
-        /// - Throws: `LoopError`: `EINVAL` when the number is no signal that can be caught (SIGKILL, SIGSTOP, or one
-        ///   that the C library keeps for itself); `EBUSY` when another thread would take it; `EMFILE` when the process
-        ///   has no descriptor left. Masks are as before then.
+        ///   - signal: A signal such as `SIGINT`, or a real-time signal.
+        ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
+        ///     Pass `false` if they block it later, or are known to end.
+        ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order;
+        ///     at least one. Each real-time signal is reported, with its value; of an ordinary signal that was sent
+        ///     several times before the loop served the source, only the first.
+        /// - Throws: ``LoopError``: `EINVAL` if the number is not a signal that can be caught (SIGKILL, SIGSTOP, or one
+        ///   that the C library reserves); `EBUSY` if another thread does not block it; `EMFILE` if the process has no
+        ///   descriptor left. The masks are then unchanged.
         public init(
             _ signal: Int32, checkingThreads: Bool = true, handler: @escaping Handler
         ) throws(LoopError) {
@@ -118,10 +117,10 @@ extension Loop {
                     + "(pthread_sigmask)")
         }
 
-        /// The signal is not heard any more. May be called twice.
+        /// Stops receiving the signal. May be called twice.
         private func end() {
             SignalHub.shared.remove(inbox)
-            // Relaxed: whoever is first does all of it.
+            // Relaxed: the first caller does all of it.
             guard !hasPutMaskBack.exchange(true, ordering: .relaxed) else { return }
             let (signal, thread) = (signal, thread)
             if thread == ThreadLoops.current.id { return SignalHub.shared.unblock(signal) }
@@ -131,8 +130,8 @@ extension Loop {
 
         // MARK: Source1
 
-        /// The signalfd level-triggered, since whoever finds it ready takes what is there. The eventfd makes an edge
-        /// when there is something in the inbox, whoever has put it there.
+        /// The signalfd is level-triggered, since the thread that finds it ready takes all pending signals. The eventfd
+        /// raises an edge when the inbox becomes non-empty, whichever source has read the signal.
         var watches: [Watch] {
             [
                 Watch(descriptor: inbox.signalFD, events: .read),

@@ -1,10 +1,10 @@
-/// A message that waits for room in a port's queue, and the call that waits with it.
+/// A message that waits for room in a port's queue, and the answer to the call that sends it.
 ///
 /// Guarded by the port's lock, except the answer.
 final class WaitingSender<Message: Sendable>: @unchecked Sendable {
     let answer = Promise<Void>()
 
-    /// Nil once it has been moved to the queue, withdrawn, or refused.
+    /// Nil once it has been moved to the queue, withdrawn or refused.
     fileprivate var message: Message?
 
     init(_ message: Message) { self.message = message }
@@ -14,7 +14,7 @@ final class WaitingSender<Message: Sendable>: @unchecked Sendable {
 struct WaitingSenders<Message: Sendable> {
     private var line = FirstInFirstOut<WaitingSender<Message>>()
 
-    /// How many wait. The others in the line have been withdrawn.
+    /// The number of waiting senders. The others in the queue have been withdrawn.
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
@@ -24,7 +24,7 @@ struct WaitingSenders<Message: Sendable> {
         count += 1
     }
 
-    /// The first one that waits, and its message; both leave the line.
+    /// Removes and returns the first waiting sender and its message.
     mutating func takeFirst() -> (sender: WaitingSender<Message>, message: Message)? {
         while let sender = line.takeFirst() {
             guard let message = sender.message.take() else { continue }
@@ -34,13 +34,12 @@ struct WaitingSenders<Message: Sendable> {
         return nil
     }
 
-    /// Takes a sender out, wherever it stands. Returns its message, to be released without the lock; nil when it does
-    /// not wait any more.
+    /// Withdraws a sender. Returns its message, for the caller to release without the lock; nil if it no longer waits.
     mutating func withdraw(_ sender: WaitingSender<Message>) -> Message? {
         guard let message = sender.message.take() else { return nil }
         count -= 1
-        // Withdrawn ones stay in the line until its head comes to them, but never more than those that wait: calls that
-        // come and give up while nothing is handled must not fill the memory.
+        // Withdrawn senders stay in the queue until they come to its head, but never more than those that wait: calls
+        // that are cancelled while nothing is handled must not use unbounded memory.
         if line.count > 2 * count + 16 { closeRanks() }
         return message
     }

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Which modes a posted block may run in.
+/// The modes that a posted block may run in.
 enum ModeFilter: Sendable {
     case one(Loop.Mode)
     case any(Set<Loop.Mode>)
 
-    /// Whether a block with this filter runs in `mode`, given the loop's common modes as they are now.
+    /// Whether a block with this filter runs in `mode`, given the loop's current common modes.
     func admits(_ mode: Loop.Mode, common: [Loop.Mode]) -> Bool {
         switch self {
         case .one(let own): own == mode || (own == .common && common.contains(mode))
@@ -21,7 +21,7 @@ enum ModeFilter: Sendable {
     }
 }
 
-/// Closures posted to a loop, in the order in which they were posted. Guarded by the loop's lock.
+/// The blocks posted to a loop, in the order in which they were posted. Guarded by the loop's lock.
 struct BlockQueue {
     struct Block {
         let modes: ModeFilter
@@ -31,19 +31,19 @@ struct BlockQueue {
 
     private(set) var blocks: [Block?] = []
 
-    /// The storage of an earlier drain, so that posting and draining do not allocate again and again.
+    /// The storage of an earlier drain, kept so that posting and draining do not allocate each time.
     private var spare: [Block?] = []
 
     var isEmpty: Bool { blocks.isEmpty }
 
     mutating func append(_ block: Block) { blocks.append(block) }
 
-    /// Whether a block waits that may run in `mode`.
+    /// Whether a block is in the list that may run in `mode`.
     func hasBlock(for mode: Loop.Mode, common: [Loop.Mode]) -> Bool {
         blocks.contains { $0?.modes.admits(mode, common: common) ?? false }
     }
 
-    /// Takes the whole list out: what is posted from now on waits for the next drain.
+    /// Takes the whole list out. Blocks posted later wait for the next drain.
     mutating func takeAll() -> [Block?] {
         let taken = blocks
         blocks = spare
@@ -51,8 +51,8 @@ struct BlockQueue {
         return taken
     }
 
-    /// Puts back, before what was posted meanwhile, those of a drained list that belong to other modes; those that ran
-    /// are nil. Returns the withdrawn ones, to be let go without the lock.
+    /// Puts the blocks of a drained list that have not run (those that have are nil) back, before those posted
+    /// meanwhile. Returns those that were withdrawn, for the caller to release without the lock.
     mutating func giveBack(_ drained: inout [Block?]) -> [Block] {
         let withdrawn = drained.compactMap { $0 }.filter { $0.handle?.isWithdrawn ?? false }
         drained.removeAll { $0.map { $0.handle?.isWithdrawn ?? false } ?? true }
@@ -64,7 +64,7 @@ struct BlockQueue {
         return withdrawn
     }
 
-    /// Removes the block with `handle` and returns it; nil when it is not in the list.
+    /// Removes the block with `handle` and returns it; nil if it is not in the list.
     mutating func remove(_ handle: Loop.PendingBlock) -> Block? {
         guard let index = blocks.firstIndex(where: { $0?.handle === handle }) else { return nil }
         return blocks.remove(at: index) ?? nil
@@ -72,9 +72,9 @@ struct BlockQueue {
 }
 
 extension Loop {
-    /// A block that was posted and can be withdrawn. Made by `Loop.performCancellable(in:wake:_:)`.
+    /// A posted block that can be withdrawn. Made by ``Loop/performCancellable(in:wake:_:)``.
     ///
-    /// Dropping it changes nothing: the block still runs.
+    /// Releasing this object changes nothing: the block still runs.
     public final class PendingBlock: Sendable {
         private enum State: UInt8, AtomicRepresentable { case waiting, taken, withdrawn }
 
@@ -83,7 +83,7 @@ extension Loop {
 
         init(loop: Loop) { self.loop = loop }
 
-        /// Takes the block back. True when it has not begun to run and never will; false when it has begun, has been
+        /// Withdraws the block. Returns true if it has not begun to run and never will; false if it has begun, was
         /// withdrawn before, or was dropped with its loop. From any thread.
         @discardableResult
         public func withdraw() -> Bool {
@@ -94,10 +94,10 @@ extension Loop {
 
         var isWithdrawn: Bool { state.load(ordering: .relaxed) == .withdrawn }
 
-        /// Claims the block for running; false when it was withdrawn.
+        /// Claims the block for running; false if it was withdrawn.
         func take() -> Bool { change(to: .taken) }
 
-        /// Relaxed: the change decides between two threads and publishes nothing.
+        /// Relaxed: the exchange decides between two threads and publishes nothing.
         private func change(to new: State) -> Bool {
             state.compareExchange(expected: .waiting, desired: new, ordering: .relaxed).exchanged
         }

@@ -1,6 +1,6 @@
-// Where the library calls its user. Never inlined and named after what they do, so that a backtrace or a profile says
-// what the loop was doing. (The empty closing fence keeps the call from becoming a jump, which would take the frame
-// away.)
+// The calls of handlers. These functions are never inlined, and their names tell in a backtrace or a profile what the
+// loop was doing. (The empty function at the end keeps the call from becoming a tail call, which would remove the
+// frame.)
 
 @inline(never)
 private func keepFrame() {}
@@ -44,11 +44,11 @@ func loopIsCallingOutToATimer(_ firing: Loop.Timer.Firing) {
 
 @inline(never)
 func loopIsRunningAJob(_ job: JobQueue.Job, of loop: Loop?) {
-    // A job run in the other's form crashes, or is enqueued again at every step.
+    // A job that is run as the other kind crashes, or is enqueued again at every step.
     if let taskExecutor = job.taskExecutor {
         job.job.runSynchronously(on: taskExecutor.asUnownedTaskExecutor())
     } else {
-        // An actor's loop is there: see giveUpJobs(isGoing:).
+        // An actor's loop is alive: see giveUpJobs(isGoing:).
         job.job.runSynchronously(on: loop!.asUnownedSerialExecutor())
     }
     keepFrame()

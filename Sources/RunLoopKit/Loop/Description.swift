@@ -1,5 +1,5 @@
 extension Loop: CustomStringConvertible {
-    /// The loop with its modes and what is in them, over several lines, for a person to read.
+    /// The loop with its modes and their contents, over several lines, for people to read.
     ///
     /// ```
     /// Loop: running in default, 1 block posted

@@ -1,19 +1,19 @@
 extension Loop {
-    /// Ends a loop that was made with `Loop(clock:)`, as the end of its thread does with others: items leave it, cancel
-    /// handlers run, blocks that never ran are dropped, its descriptors are closed, and from now on it refuses
-    /// everything. A second call does nothing.
+    /// Ends a loop made with ``Loop/init(clock:)``. Items leave it, cancel handlers run, blocks that never ran are
+    /// dropped, and its descriptors are closed, as when a thread ends. The loop then refuses everything. A second call
+    /// does nothing.
     ///
-    /// When the last reference goes the loop ends too, but without calling cancel handlers and end handlers: there is
-    /// no loop any more that they could be told of.
+    /// The loop also ends when its last reference is released, but then calls neither cancel handlers nor end handlers:
+    /// there is no loop to pass to them.
     ///
-    /// - Precondition: Called on the loop's own thread, outside its runs, for a loop that was made with `Loop(clock:)`;
+    /// - Precondition: Called on the loop's own thread, outside its runs, for a loop made with ``Loop/init(clock:)``;
     ///   traps otherwise.
     public func end() {
         requireOwnThread("end()")
         guard currentMode == nil, clock.isVirtual else {
             fatalError(
                 "RunLoopKit: Loop.end() was called on a loop that runs or is hosted, or that belongs to a thread. A "
-                    + "thread's loop ends with its thread; to end a run, call stop(); to end being hosted, call "
+                    + "thread's loop ends with its thread; to end a run, call stop(); to end hosting, call "
                     + "endHosting().")
         }
         end(tellingSources: true)
@@ -21,7 +21,7 @@ extension Loop {
 
     /// What a loop leaves behind when it ends.
     private struct Estate {
-        /// The items, each with the modes that it is to hear about.
+        /// The items, each with the modes whose leaving it is notified of.
         var items: [(item: Item, left: [ModeState])] = []
         var blocks: [BlockQueue.Block?] = []
         var endHandlers: [EndHandler] = []
@@ -29,10 +29,10 @@ extension Loop {
         var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
     }
 
-    /// Ends the loop: called by its thread when that ends, when the last reference goes, or, for a main loop whose
-    /// thread was given away, by the thread that finds this out. Only the first call does anything.
+    /// Ends the loop. Called by its thread when the thread ends, by its deinit, or, for a main loop whose thread was
+    /// given away, by the thread that finds this out. Only the first call has an effect.
     func end(tellingSources: Bool) {
-        // Its parent's loop is not a forked child's to end; the child's copies of its descriptors go with the objects.
+        // A forked child must not end its parent's loop. The deinits close the child's copies of the descriptors.
         guard process.isCurrent else { return }
         guard let estate = lock.withLock({ takeEstate() }) else { return }
         own.host?.loopHasEnded()
@@ -48,22 +48,22 @@ extension Loop {
             if tellingSources { body?() }
         }
         lock.withLock {
-            // A thread that met an item here may come back to the mode, and arm or watch what is in it no more.
+            // A thread that found an item here may still reach the mode, and must not arm or watch anything in it.
             sleep = nil
             for mode in modeStates { mode.close() }
             timerFDs = TimerFDs()
         }
         waker.close()
-        // Last of all: until now handlers of this thread may have been inside the actors that the jobs belong to.
+        // Last: until now handlers of this thread may have been inside the actors that the jobs belong to.
         giveUpJobs(isGoing: !tellingSources)
     }
 
-    /// Takes everything out of the loop, which has ended from now on; nil when it had before. The lock is held.
+    /// Takes everything out of the loop and marks it ended; nil if it had ended before.
     private func takeEstate() -> Estate? {
         lock.assertHeld()
         guard !hasEnded else { return nil }
         advance(to: .ended)
-        // A thread that exits inside a block leaves its runs on the stack, with what their block steps have taken out.
+        // A thread that exits inside a block leaves its runs on the stack, with the blocks that they have taken out.
         let runs = innermostRun.map { Array($0.stack.reversed()) } ?? []
         var estate = Estate(
             blocks: runs.flatMap(\.takenBlocks) + blocks.takeAll(),
@@ -73,7 +73,7 @@ extension Loop {
         endHandlers = [:]
         for item in commonItems { _ = item.leave(commonMembership!) }
         commonItems = []
-        // An item is listed where it is met first, and hears about its modes in their order.
+        // An item is listed in the first mode that has it, and is notified of its modes in their order.
         var indices: [ObjectIdentifier: Int] = [:]
         for mode in modeStates {
             for item in mode.removeAll() {
@@ -88,8 +88,8 @@ extension Loop {
         return estate
     }
 
-    /// Refuses items and blocks from now on, and makes every run end. Blocks accepted before still run, in
-    /// `runAcceptedWork()`, or are dropped.
+    /// Makes the loop refuse items and blocks, and ends every run. `runAcceptedWork()` runs the blocks accepted before,
+    /// or they are dropped.
     func close(discardingBlocks: Bool) {
         guard process.isCurrent else { return }
         let dropped = lock.withLock { () -> [BlockQueue.Block?] in
@@ -102,8 +102,8 @@ extension Loop {
         waker.wake()
     }
 
-    /// Runs the blocks and jobs that are left, in whichever mode, without waiting and without observers. The loop is
-    /// closed, so there is an end to it.
+    /// Runs the blocks and jobs that are left, in any mode, without waiting and without observers. This ends, since the
+    /// loop is closed.
     func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) } }) {
             withRun(in: state) { performBlocks(of: $0) }
@@ -111,9 +111,9 @@ extension Loop {
         runAcceptedJobs()
     }
 
-    /// Lets go of blocks that will never run. What they captured may call us: not with the lock held.
+    /// Drops blocks that will never run. The deinit of what they captured may call back, so the lock is not held.
     private func drop(_ blocks: [BlockQueue.Block?]) {
-        // Their handles cannot withdraw them any more.
+        // Their handles can no longer withdraw them.
         for block in blocks { _ = block?.handle?.take() }
     }
 }

@@ -1,19 +1,20 @@
 extension Loop {
-    /// Has a handler called when the loop ends: once, on its thread, when its items have left it and the blocks that it
-    /// had accepted have run or been dropped. The loop refuses everything by then.
+    /// Registers a handler that is called when the loop ends: once, on its thread, after its items have left it and the
+    /// blocks that it accepted have run or been dropped. By then the loop refuses everything.
     ///
-    /// From any thread. It is not an item: it belongs to no mode and keeps no run going. Handlers are called in the
-    /// order in which they were registered. Those of a main loop whose thread has been given away are called on the
-    /// thread that finds this out. When a loop made with `Loop(clock:)` goes with its last reference, they are
-    /// not called, as cancel handlers are not. CF: the cancel handler of a source that is there for nothing else.
+    /// From any thread. An end handler is not an item: it belongs to no mode and keeps no run going. Handlers are
+    /// called in the order in which they were registered. If the main loop's thread has been given away, they are
+    /// called on the thread that finds this out. If a loop made with ``Loop/init(clock:)`` ends because its last
+    /// reference is released, they are not called, like cancel handlers. CF: the cancel handler of a source that exists
+    /// only for it.
     ///
     /// ```swift
     /// let handler = worker.loop.onEnd { print("the worker has done its last work") }
     /// ```
     ///
-    /// - Parameter handler: Released after the call, and when it is cancelled.
-    /// - Returns: What to cancel it with; dropping it changes nothing. Nil when the loop has ended, or its `LoopThread`
-    ///   was stopped: the handler is never called then.
+    /// - Parameter handler: Released after the call, or when it is cancelled.
+    /// - Returns: An object that cancels the handler; releasing the object changes nothing. Nil if the loop has ended,
+    ///   or its ``LoopThread`` was stopped: the handler is then never called.
     @discardableResult
     public func onEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
         guard isOfThisProcess else { return nil }
@@ -26,9 +27,9 @@ extension Loop {
         return isAccepted ? registered : nil
     }
 
-    /// A handler that waits for a loop's end. Made by `Loop.onEnd(_:)`.
+    /// A handler that a loop calls when it ends. Made by ``Loop/onEnd(_:)``.
     public final class EndHandler: @unchecked Sendable {
-        /// Its place in the order of registrations.
+        /// Orders the handlers by registration.
         let turn = Turn.next()
 
         private weak let loop: Loop?
@@ -41,14 +42,14 @@ extension Loop {
             self.loop = loop
         }
 
-        /// Takes the handler back and releases it. From any thread; does nothing when it has been called, or was
-        /// cancelled before. One that is being called goes on.
+        /// Cancels the handler and releases it. From any thread. Does nothing if the handler was called or cancelled
+        /// before. A call that has begun continues.
         public func cancel() {
             loop?.forget(self)
             _ = take()
         }
 
-        /// What is to be called, once.
+        /// Takes the handler out, so that it is called at most once.
         func take() -> (@Sendable () -> Void)? {
             lock.withLock {
                 defer { body = nil }

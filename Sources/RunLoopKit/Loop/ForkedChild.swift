@@ -1,10 +1,10 @@
-// What a child made by `fork`, without exec, finds of its parent's loops: they refuse work there, trap when they are
-// run, and leave the kernel objects alone that they share with the parent (`ProcessMark`).
+// The loops of the parent in a child made by `fork` without exec: they refuse work, trap when they are run, and leave
+// the kernel objects alone that they share with the parent (`ProcessMark`).
 
 extension Loop {
-    /// False in a forked child of the process that the loop belongs to, where it refuses everything; says so once.
+    /// False in a forked child of the loop's process, where the loop refuses everything. Reports that once.
     ///
-    /// To be asked before a lock is taken: a thread that the child does not have may hold it for ever.
+    /// Called before a lock is taken: a thread that does not exist in the child may hold it forever.
     var isOfThisProcess: Bool {
         if process.isCurrent { return true }
         _ = Loop.complaintAboutFork
@@ -13,5 +13,5 @@ extension Loop {
 
     private static let complaintAboutFork: Void = System.complain(
         "RunLoopKit: a forked child gave work to a loop of its parent's, which refuses it there. Call exec or _exit in "
-            + "the child, or make what it needs anew: Loop.current, a LoopThread. (Said only once.)")
+            + "the child, or make what it needs anew: Loop.current, a LoopThread. (Reported only once.)")
 }

@@ -2,12 +2,12 @@ import Synchronization
 
 /// One mode of one loop: its sources, timers and observers, and its epoll set.
 ///
-/// Guarded by the loop's lock, except for what says otherwise.
+/// Guarded by the loop's lock, except where stated.
 final class ModeState {
     let mode: Loop.Mode
     private(set) weak var loop: Loop?
 
-    /// The loop's, kept here so that a source can wake its loops without asking for them.
+    /// The loop's waker, stored here so that a source can wake its loops without references to them.
     let waker: Waker
     let isVirtual: Bool
 
@@ -16,21 +16,20 @@ final class ModeState {
     var timers = ModeTimers()
     private(set) var observers: [Loop.Observer] = []
 
-    /// The activities that any observer wants. Written with the lock held, read without it at every step of a pass;
-    /// relaxed, since an observer added at the same moment may as well have come a moment later.
+    /// The union of the observers' activities. Written with the lock held, read without it at every step of a pass.
+    /// Relaxed: an observer that is added at the same moment may as well be added a moment later.
     let observed = Atomic<UInt>(0)
 
-    /// Whether some version-0 source may have been signalled. Set after the mark on the source (release), cleared
-    /// before looking at the marks (acquire): so a mark is seen by this look or by the next.
+    /// Whether a version-0 source may be signalled. Set after the source is marked (release), cleared before the marks
+    /// are read (acquire), so a mark is seen by this look or the next.
     let mayHaveSignal = Atomic<Bool>(false)
 
-    /// Whether some message port may have messages. Set after a port has become ready, before the nudge; cleared before
-    /// the ports are asked, and set again if any has messages. So while a port has some, this is true or a look at the
-    /// ports is under way that sees them. Relaxed: what has become ready is seen because ports are asked under their
-    /// locks.
+    /// Whether a message port may have messages. Set after a port has become ready, before the nudge; cleared before
+    /// the ports are asked, and set again if any has messages. So while a port has messages, this is true, or a thread
+    /// is asking the ports and sees them. Relaxed: the ports' own locks publish what has become ready.
     private let mayHaveMessages = Atomic<Bool>(false)
 
-    /// Made when the mode first runs: modes that never run own no descriptor.
+    /// Made when the mode first runs: a mode that never runs owns no descriptor.
     private(set) var poller: Poller?
 
     /// What the kernel has reported and no pass has served yet. Only the loop's thread touches it.
@@ -53,7 +52,7 @@ final class ModeState {
         #endif
     }
 
-    /// Nothing that could keep a run going: observers do not count. Blocks are the loop's affair.
+    /// Whether nothing in the mode keeps a run going. Observers do not, and blocks belong to the loop.
     var isEmpty: Bool {
         assertLocked()
         return source0s.isEmpty && source1s.isEmpty && timers.isEmpty
@@ -61,7 +60,7 @@ final class ModeState {
 
     // MARK: The epoll set
 
-    /// Makes the epoll set, with the loop's own descriptors and the ports that are in the mode.
+    /// Makes the epoll set, with the loop's own descriptors and the version-1 sources that are in the mode.
     func open(
         wakeUp: Descriptor, timer: Descriptor?, continuousTimer: Descriptor?, mainQueue: Descriptor?
     ) throws(LoopError) {
@@ -77,7 +76,7 @@ final class ModeState {
         self.poller = poller
     }
 
-    /// Watches the loop's timerfd for the continuous clock, made after the set.
+    /// Watches the loop's timerfd for the continuous clock, which is made after the set.
     func watch(continuousTimer: Descriptor) throws(LoopError) {
         try poller?.add(continuousTimer, token: ReadyList.continuousTimers)
     }
@@ -86,13 +85,13 @@ final class ModeState {
 
     // MARK: Message ports
 
-    /// To be called by a message port that has become ready. From any thread.
+    /// Called by a message port that has become ready. From any thread.
     func announceMessages() {
         mayHaveMessages.store(true, ordering: .relaxed)
         waker.nudge()
     }
 
-    /// The tokens of the message ports that have messages. The loop's lock is held.
+    /// The tokens of the message ports that have messages.
     func portsWithMessages() -> [UInt64] {
         assertLocked()
         guard mayHaveMessages.load(ordering: .relaxed) else { return [] }
@@ -107,7 +106,7 @@ final class ModeState {
     func insert(_ source: Loop.Source0) {
         assertLocked()
         source0s.append(source)
-        // It may have been signalled before it came.
+        // It may have been signalled before it was added.
         mayHaveSignal.store(true, ordering: .releasing)
         if source.wantsToWake { waker.wake() }
     }
@@ -117,7 +116,7 @@ final class ModeState {
         source0s.removeAll { $0 === source }
     }
 
-    /// By order, and behind those of equal order.
+    /// Inserts an observer by order, after those of equal order.
     func insert(_ observer: Loop.Observer) {
         assertLocked()
         let index = observers.lastIndex { $0.order <= observer.order }.map { $0 + 1 } ?? 0
@@ -158,7 +157,7 @@ final class ModeState {
         for watch in source.watches { poller.remove(watch) }
     }
 
-    /// Takes everything out at once, at the loop's end, and says what it was.
+    /// Removes and returns all items, at the loop's end.
     func removeAll() -> [Loop.Item] {
         assertLocked()
         let items: [Loop.Item] =

@@ -1,9 +1,9 @@
-/// What only a loop's own thread touches. It is reached through `Loop.own`, which asserts the thread.
+/// The state that only a loop's own thread accesses, through `Loop.own`, which asserts the thread.
 final class OwnThreadState {
-    /// Set while a foreign loop hosts this one.
+    /// The host, while a foreign loop hosts this one.
     var host: (any Host)?
 
-    /// On the main loop only, and only in programs with libdispatch. Made by the first run.
+    /// On the main loop only, in programs with libdispatch. Made by the first run.
     var mainQueue: MainQueue?
 
     /// Whether code that calls the loop outside any run has learned that the loop is closing. See
@@ -12,8 +12,7 @@ final class OwnThreadState {
 }
 
 extension Loop {
-    /// Checks in debug builds that the caller is on the loop's thread, or, once the loop has ended, where it is torn
-    /// down.
+    /// Asserts that the caller is on the loop's thread. An ended loop may be torn down on another.
     @inline(__always)
     func assertOnOwnThread() {
         assert(

@@ -16,7 +16,7 @@
 // | 3.8 | Unless the pass polls, observers: afterWaiting. |
 // | 3.9 | The one thing that is ready is served: due timers, the main queue, or one version-1 source. |
 // | 3.10 | Blocks again. |
-// | 3.11 | Reasons to return, in this order: it was to after a source; its time is up; it was stopped; nothing is left. |
+// | 3.11 | Reasons to return, in this order: a source was handled, if asked for; time is up; a stop; nothing is left. |
 // | 4 | The exit observers are called. |
 
 extension Loop {
@@ -46,8 +46,7 @@ extension Loop {
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
     }
 
-    /// From here on a wake-up counts: those that came since the last wait are forgotten, as the pass looks for all
-    /// work.
+    /// Begins to count wake-ups. Those since the last wait are forgotten, since the pass looks for all work.
     private func beginPass(of run: Run) {
         Tally.count(tally.passes)
         if run.phase == .hasWaited { forgetWakeUps(for: run) }
@@ -78,11 +77,12 @@ extension Loop {
         return lock.withLock { hasAnythingToWaitFor(in: run.mode) } ? nil : .finished
     }
 
-    /// Whether a hosted pass has used up its budget. Looked at after each callout, so one of each kind is called.
+    /// Whether a hosted pass has used up its budget. Checked after each callout, so the pass calls at least one handler
+    /// of each kind.
     func isSpent(_ run: Run?) -> Bool { run?.budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
 
-    /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and take
-    /// what its parent waits for, such as the wake-up of the main queue.
+    /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and
+    /// consume what its parent waits for, such as the wake-up of the main queue.
     func callOut<Result>(_ handler: () -> Result) -> Result {
         Lock.assertNoneHeld()
         defer { process.requireCurrent() }
@@ -93,12 +93,13 @@ extension Loop {
 
     // MARK: Observers
 
-    /// Calls the observers of an activity: those that are there now, in order. What they add comes at the next
-    /// activity; what they remove is still called, what they invalidate is not. Says whether there were any.
+    /// Calls the observers of an activity that are in the mode now, in order. Observers that they add are called at the
+    /// next activity. Observers that they remove are still called; those that they invalidate are not. Returns whether
+    /// there were any.
     @discardableResult
     func notify(_ activity: Activity, in mode: ModeState) -> Bool {
         guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
-        // The array is a snapshot that costs nothing unless somebody changes the original.
+        // The array is a snapshot that costs nothing unless a thread changes the original.
         for observer in lock.withLock({ mode.observers }) where observer.wants(activity) {
             callOut { loopIsCallingOutToAnObserver(observer, activity) }
         }
@@ -107,8 +108,8 @@ extension Loop {
 
     // MARK: Blocks
 
-    /// Runs the blocks that are posted for the run's mode now. What they post waits. Blocks for other modes stay, as do
-    /// those for which a budget leaves no time.
+    /// Runs the blocks that are posted for the run's mode. Blocks that they post wait for the next block step. Blocks
+    /// for other modes stay in the queue, as do those for which a budget leaves no time.
     func performBlocks(of run: Run) {
         guard hasBlocks.load(ordering: .relaxed) else { return }
         run.takenBlocks = lock.withLock {
@@ -116,7 +117,7 @@ extension Loop {
             return blocks.takeAll()
         }
         for index in run.takenBlocks.indices {
-            // The common modes of this very moment: the block before may have added one.
+            // Reads the common modes each time: the block before may have added one.
             guard let block = run.takenBlocks[index],
                 block.modes.admits(run.mode.mode, common: lock.withLock { commonModes })
             else {
@@ -146,10 +147,10 @@ extension Loop {
     // MARK: Version-0 sources
 
     /// Performs the sources that are signalled now, by order, then by time of signal; only the first one if the run
-    /// returns after it.
+    /// returns after a source.
     private func performSource0s(of run: Run) -> Bool {
         let mode = run.mode
-        // Acquire, and before the marks are looked at: a mark made after this look sets the hint again.
+        // Acquire, and before the marks are read: a signal that comes after this read sets the hint again.
         guard mode.mayHaveSignal.load(ordering: .relaxed), mode.mayHaveSignal.exchange(false, ordering: .acquiring)
         else {
             return false
@@ -182,7 +183,7 @@ extension Loop {
 
     // MARK: Timers
 
-    /// Fires every timer that is due now, collected first, each checked again before its handler.
+    /// Fires every timer that is due now. Collects them first, and checks each again before calling its handler.
     private func fireTimers(of run: Run) {
         for timer in timersDueNow(in: run.mode) {
             let now = clock.nanoseconds(timer.timeBase)

@@ -1,33 +1,32 @@
 extension Loop {
-    /// Posts a block: the loop calls it, once, in the next pass that it makes in `mode`, in order with other posted
-    /// blocks.
+    /// Posts a block. The loop calls it once, in the next pass that it makes in `mode`, in the order of posting.
     ///
     /// From any thread. The block belongs to the loop, not the mode: posted for `common`, it runs in whichever common
-    /// mode runs next. A block posted by a block waits for the next time blocks are looked at. CF:
-    /// `CFRunLoopPerformBlock`, and `CFRunLoopWakeUp`.
+    /// mode runs next. A block posted by a block waits for the next block step. CF: `CFRunLoopPerformBlock`, followed
+    /// by `CFRunLoopWakeUp`.
     ///
     /// - Parameters:
-    ///   - mode: Where the block may run.
-    ///   - wake: `false` does not wake a sleeping loop, as CF does not: the block then waits for another reason to make
-    ///     a pass.
+    ///   - mode: The mode in which the block may run.
+    ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, the block waits for another reason to make a
+    ///     pass.
     ///   - block: Called on the loop's thread, and released after the call.
-    /// - Returns: Whether the block was accepted. False when the loop has ended, or its `LoopThread` was stopped: it
-    ///   never runs then. A block that was accepted is dropped if the loop ends first; where nobody can run
-    ///   `Loop.main`, that may happen to the first ones, and is said on stderr.
+    /// - Returns: Whether the block was accepted. False if the loop has ended, or its ``LoopThread`` was stopped: the
+    ///   block then never runs. If the loop ends first, it drops blocks that it has accepted. Where no thread can run
+    ///   ``Loop/main``, that may happen to the first blocks, and is reported on stderr.
     @discardableResult
     public func perform(in mode: Mode = .default, wake: Bool = true, _ block: @escaping @Sendable () -> Void) -> Bool {
         post(.init(modes: .one(mode), handle: nil, body: block), wake: wake)
     }
 
-    /// Posts a block that runs once, in whichever of `modes` runs first; otherwise as `perform(in:wake:_:)`. Refused
-    /// when `modes` is empty. CF: `CFRunLoopPerformBlock` with an array of modes.
+    /// Posts a block that runs once, in whichever of `modes` runs first, as `perform(in:wake:_:)` does. Refused
+    /// if `modes` is empty. CF: `CFRunLoopPerformBlock` with an array of modes.
     @discardableResult
     public func perform(in modes: Set<Mode>, wake: Bool = true, _ block: @escaping @Sendable () -> Void) -> Bool {
         !modes.isEmpty && post(.init(modes: .any(modes), handle: nil, body: block), wake: wake)
     }
 
-    /// Posts a block as `perform(in:wake:_:)` does, and returns a handle to withdraw it with; nil when the loop has
-    /// ended.
+    /// Posts a block as `perform(in:wake:_:)` does. Returns an object that withdraws it; nil if the loop refuses
+    /// it.
     public func performCancellable(
         in mode: Mode = .default, wake: Bool = true, _ block: @escaping @Sendable () -> Void
     ) -> PendingBlock? {
@@ -53,6 +52,6 @@ extension Loop {
     /// Drops a block that was withdrawn.
     func discard(_ handle: PendingBlock) {
         let dropped = lock.withLock { blocks.remove(handle) }
-        _ = consume dropped  // What it captured may call us: not with the lock held.
+        _ = consume dropped  // The deinit of what it captured may call back: not with the lock held.
     }
 }

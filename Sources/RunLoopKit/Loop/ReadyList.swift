@@ -1,27 +1,27 @@
-/// What the kernel reported ready in a mode and no pass has served yet, oldest first.
+/// What is ready in a mode and no pass has served yet, oldest first.
 ///
-/// It belongs to the mode, not to a run: it survives nested runs, the end of a run and a stop, and is served first when
-/// the mode runs again. Touched by the loop's thread only.
+/// It belongs to the mode, not to a run: it survives nested runs, the end of a run, and a stop, and is served first
+/// when the mode runs again. Accessed only by the loop's thread.
 struct ReadyList {
-    /// Somebody woke the loop.
+    /// A thread woke the loop.
     static let wakeUp = UInt64.max
     /// A timer may be due.
     static let timers = UInt64.max - 1
     /// Jobs have arrived in the main dispatch queue.
     static let mainQueue = UInt64.max - 2
-    /// A timer on the continuous clock may be due. Of the poller's tokens only: listed as `timers`.
+    /// A timer on the continuous clock may be due. A token of the poller only; listed as `timers`.
     static let continuousTimers = UInt64.max - 3
 
     struct Entry {
         let token: UInt64
-        /// What the kernel reported; nothing for what it was not asked about.
+        /// What the kernel reported of a source that it watches; empty for others.
         let events: PollEvents
-        /// The turn in which it became ready; nil for what does not know.
+        /// The sequence number of its readiness; nil if unknown.
         let turn: UInt64?
-        /// Whether the report was the last thing that happened: an older one may have become untrue.
+        /// Whether no handler has been called since the report. An older report may no longer hold.
         fileprivate(set) var isFresh = false
 
-        /// For what somebody may have dealt with since it was reported.
+        /// An entry whose source another handler may have served since it was reported.
         static func old(_ token: UInt64, _ events: PollEvents) -> Entry {
             Entry(token: token, events: events, turn: nil)
         }
@@ -30,20 +30,20 @@ struct ReadyList {
     private var entries: [Entry] = []
     private var next = 0
 
-    /// When `timers` was listed last: it stands for the timers that were due then. Those that have become due since
-    /// line up anew, or they would pass what is listed between.
+    /// When `timers` was last listed: it stands for the timers that were due then. Timers that became due later are
+    /// listed again, or they would overtake entries listed between.
     private(set) var timesOfTimers = ClockTimes(suspending: .min, continuous: .min)
 
-    /// Whether nothing has been taken since entries came into an empty list.
+    /// Whether no entry has been taken since entries came into an empty list.
     private var isHeadFresh = false
 
     var isEmpty: Bool { next == entries.count }
 
-    /// How many there are; those that come next have higher numbers.
+    /// The number of entries. Entries appended later have higher numbers.
     var count: Int { entries.count - next }
 
     mutating func append(_ token: UInt64, events: PollEvents = [], turn: UInt64? = nil) {
-        // One entry for each of the loop's own: two would cost a pass for nothing.
+        // At most one entry for each of the loop's own tokens: two would cost a needless pass.
         if token >= ReadyList.mainQueue, entries[next...].contains(where: { $0.token == token }) { return }
         if isEmpty { isHeadFresh = true }
         entries.append(Entry(token: token, events: events, turn: turn))
@@ -55,8 +55,8 @@ struct ReadyList {
         append(ReadyList.timers)
     }
 
-    /// Puts the entries from number `start` on in the order of their turns. What has none stays behind what it came
-    /// behind.
+    /// Sorts the entries from number `start` on by sequence number. An entry without one stays after the entry before
+    /// it.
     mutating func sort(from start: Int) {
         guard count - start > 1 else { return }
         let unsorted = entries[(next + start)...]
@@ -68,10 +68,10 @@ struct ReadyList {
         entries.replaceSubrange((next + start)..., with: sorted.map(\.element.1))
     }
 
-    /// The turn of the last one; nil when it has none.
+    /// The sequence number of the last entry; nil if it has none.
     var lastTurn: UInt64? { isEmpty ? nil : entries.last?.turn }
 
-    /// Forgets a wake-up that no pass has got to. Says whether there was one.
+    /// Removes a wake-up that no pass has served. Returns whether there was one.
     @discardableResult
     mutating func forgetWakeUp() -> Bool {
         guard !isEmpty else { return false }
@@ -82,7 +82,7 @@ struct ReadyList {
         return entries.count < before
     }
 
-    /// The entry that is to be served next.
+    /// The entry to serve next.
     var first: Entry? {
         guard !isEmpty else { return nil }
         var entry = entries[next]
@@ -90,7 +90,7 @@ struct ReadyList {
         return entry
     }
 
-    /// To be called when the first entry stays: who knows when it is going to be served.
+    /// Called when the first entry stays: a handler may be called before it is served.
     mutating func keepFirst() { isHeadFresh = false }
 
     mutating func popFirst() -> Entry? {

@@ -1,13 +1,12 @@
-/// One run of a loop: what `Loop.run(mode:for:returnAfterSourceHandled:)` was called with, and what the run has learned
-/// since.
+/// One run of a loop: the arguments of `Loop.run(mode:for:returnAfterSourceHandled:)`, and the state of the run.
 ///
 /// Runs form a stack, `Loop.innermostRun` and those below it. A handler that runs its loop pushes a run, which suspends
 /// the run that called the handler. A pass that a host makes is a run as well. When a run ends, the run below it may
 /// have to look for work again: see `Loop.lookAgain(beforeSleepIn:)`.
 ///
-/// Only the loop's thread touches what can change, except for `firing`, which the loop's lock guards.
+/// Only the loop's thread accesses the variables, except `firing`, which the loop's lock guards.
 final class Run {
-    /// What ends a run, besides a stop and a lack of work.
+    /// What ends a run, apart from a stop and a lack of work.
     enum Limit: Equatable {
         /// One pass, which does not sleep.
         case onePass
@@ -18,7 +17,7 @@ final class Run {
 
     /// What a wake-up means to the run.
     enum Phase {
-        /// Until step 3.2: the pass will find work that arrives now. A wake-up still ends its wait.
+        /// Until step 3.2 (see Pass.swift): the pass will find work that arrives now. A wake-up still ends its wait.
         case beforeLooking
         /// From step 3.2 until the wait has ended: only a wake-up lets the run see work that arrives now.
         case hasLooked
@@ -30,23 +29,23 @@ final class Run {
 
     let returnsAfterSourceHandled: Bool
 
-    /// Whether a host makes this pass, or, for the lowest run of a hosted loop, does the sleeping.
+    /// Whether a host makes this pass or, for the bottom run of a hosted loop, does the sleeping.
     let isHosted: Bool
 
-    /// When a hosted pass leaves what is ready to the next one; nil for never.
+    /// When a hosted pass leaves ready work to the next pass; nil for never.
     let budgetEnd: Int64?
 
     /// The run whose handler began this one. It is suspended.
     let below: Run?
 
-    /// Whether the code that began the run knew that the loop was closing: the closing does not end the run then.
+    /// Whether the code that began the run knew that the loop was closing. The closing does not end such a run.
     let outlivesClosing: Bool
 
-    /// The stop flag of the run below. Nil for a hosted pass that the host began within its own hosting: a stop is
-    /// meant for the host then, whichever of its passes notices it.
+    /// The stop flag of the run below, restored when this run ends. Nil for a pass that a host makes within its own
+    /// hosting, which shares the flag: a stop is meant for the host, whichever of its passes notices it.
     let stopFlagBelow: Loop.StopFlag?
 
-    /// Set once the entry observers have been called, since a duration is counted from then.
+    /// Set after the entry observers have been called: a duration counts from then.
     var limit = Limit.onePass
 
     var phase = Phase.beforeLooking
@@ -60,11 +59,11 @@ final class Run {
     /// Whether the handler that the run is calling has learned that the loop is closing.
     var handlerKnowsOfClosing = false
 
-    /// Whether the run served the main queue last. A run begins with a look at everything.
+    /// Whether the run served the main queue last. Initially true: a run begins by looking at all work.
     var hasJustDrainedMainQueue = true
 
-    /// The blocks that the block step has taken out of the queue. Kept here, and not in a variable of that step: a
-    /// thread that exits inside a block does not unwind, and the callers that wait for these blocks must be answered.
+    /// The blocks that the block step has taken out of the queue. They are not in a local variable, since a thread that
+    /// exits inside a block does not unwind its stack, and callers that wait for these blocks must get an answer.
     var takenBlocks: [BlockQueue.Block?] = []
 
     /// The timer whose handler runs. Guarded by the loop's lock.

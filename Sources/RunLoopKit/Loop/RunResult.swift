@@ -1,14 +1,14 @@
 extension Loop {
     /// Why a run ended. The raw values are CF's (`CFRunLoopRunResult`).
     public enum RunResult: Int32, Sendable, CustomStringConvertible {
-        /// The mode has no source, no timer and no block left, or never had any. (The main loop's common modes always
-        /// have the main dispatch queue to wait for, in programs with libdispatch.) CF: `kCFRunLoopRunFinished`.
+        /// The mode has no source, no timer and no block left, or never had any. (In programs with libdispatch the main
+        /// loop's common modes always have the main dispatch queue to wait for.) CF: `kCFRunLoopRunFinished`.
         case finished = 1
-        /// `stop()` was called. CF: `kCFRunLoopRunStopped`.
+        /// ``Loop/stop()`` was called. CF: `kCFRunLoopRunStopped`.
         case stopped = 2
         /// The time was up. CF: `kCFRunLoopRunTimedOut`.
         case timedOut = 3
-        /// A source was handled, and the run was to return after one. CF: `kCFRunLoopRunHandledSource`.
+        /// A source was handled, and the run returns after one. CF: `kCFRunLoopRunHandledSource`.
         case handledSource = 4
 
         /// The case's name.

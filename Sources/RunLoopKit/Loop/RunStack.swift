@@ -3,7 +3,7 @@ import Synchronization
 // The stack of runs: how a run begins and ends, and what it means for the run below it.
 
 extension Loop {
-    /// What the innermost run was told by `stop()`.
+    /// Whether `stop()` was called for the innermost run.
     enum StopFlag: UInt8, AtomicRepresentable { case noRun, running, stopped }
 
     /// Calls `body` as a run of the loop, which may be nested in others.
@@ -18,8 +18,8 @@ extension Loop {
         }
     }
 
-    /// Pushes a run on the stack. Its stop flag is its own, except for the passes that a host makes within its hosting:
-    /// these share one, or the host would not learn of a stop between two passes.
+    /// Pushes a run on the stack. Each run has its own stop flag, except the passes that a host makes within its
+    /// hosting: these share one, so that a stop between two passes reaches the host.
     func begin(
         in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil
     ) -> Run {
@@ -29,11 +29,11 @@ extension Loop {
         let run = Run(
             in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled, isHosted: isHosted, budgetEnd: budgetEnd,
             above: below, outlivesClosing: callerKnowsOfClosing,
-            // Acquire: the run below will see what the thread that stopped it did before.
+            // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
         lock.withLock { innermostRun = run }
         if below?.phase ?? .hasWaited == .hasWaited { forgetWakeUps(for: nil) }
-        // A wake-up that was listed and not served concerned an earlier run.
+        // A wake-up that is listed but was not served was meant for an earlier run.
         if below == nil { for mode in lock.withLock({ modeStates }) { mode.ready.forgetWakeUp() } }
         return run
     }
@@ -50,11 +50,11 @@ extension Loop {
         if below.phase == .hasLooked { below.hasMissedWakeUp = true }
     }
 
-    /// Makes up for the wake-ups that runs above have consumed, or that were ignored: a run that is about to sleep must
-    /// not if it was stopped, or has work that it has not looked for since.
+    /// Makes up for wake-ups that runs above have consumed, or that were ignored. A run must not sleep if it was
+    /// stopped, or if work has arrived since it last looked.
     ///
-    /// Only here, and not as soon as the run above has ended: a handler of this run may make passes as a host, which
-    /// wait until there is nothing more to do for them.
+    /// Not done when the run above ends: a handler of this run may make passes as a host until there is nothing left to
+    /// do, and the wake-up would count as work.
     func lookAgain(beforeSleepIn run: Run) {
         let hasMissedWork = run.hasMissedWakeUp && lock.withLock { hasPostedWork(for: run.mode) }
         run.hasMissedWakeUp = false
@@ -63,14 +63,14 @@ extension Loop {
 
     private func restoreStopFlag(after run: Run) {
         guard let flag = run.stopFlagBelow else { return }
-        // A stop that a hosted pass has come too late to notice is for the run in whose handler the host was run.
+        // A stop that a hosted pass did not notice is for the run whose handler runs the host.
         if run.isHosted, flag == .running { return }
-        // Release: for the acquiring look of the run below at what the stopping thread did.
+        // Release: pairs with the acquiring load in `isStopped`. The run below sees what the stopping thread did.
         stopFlag.store(flag, ordering: .releasing)
     }
 
-    /// Forgets the wake-ups that came while they were ignored. The wake-up of a stop is made up for:
-    /// `lookAgain(beforeSleepIn:)`.
+    /// Forgets wake-ups that arrived while the loop ignored them. `lookAgain(beforeSleepIn:)` makes up for those of a
+    /// stop.
     func forgetWakeUps(for run: Run?) {
         if waker.forget() { run?.hasConsumedWakeUp = true }
     }
@@ -83,9 +83,9 @@ extension Loop {
     /// Whether the closing of the loop ends the innermost run.
     ///
     /// A handler that runs the loop learns of the closing by a run that returns `stopped`: the run that is active, or
-    /// the next one that it begins. If it begins another run all the same, such as to wait for an answer, that run
-    /// outlives the closing: a handler that looks at its answer, and not at the result, would otherwise be busy with
-    /// runs that return at once, and never get the answer. The thread ends when the handler returns.
+    /// the next one that it begins. If it then begins another run, such as to wait for an answer, that run outlives the
+    /// closing: otherwise a handler that checks for its answer, and not the result of the run, would make runs that
+    /// return at once, and never get the answer. The thread ends when the handler returns.
     var isEndedByClosing: Bool { isClosing && !(innermostRun?.outlivesClosing ?? false) }
 
     /// Whether the code that is calling the loop has learned that the loop is closing.

@@ -1,9 +1,9 @@
 extension Loop {
-    /// Runs the default mode again and again until the loop is stopped or nothing is left in that mode. CF:
-    /// `CFRunLoopRun`.
+    /// Runs the default mode repeatedly until the loop is stopped or nothing is left in that mode. CF: `CFRunLoopRun`.
     ///
-    /// On `Loop.main` a run never finishes for lack of work, since it serves the main queue (but for programs without
-    /// libdispatch): `stop()` it, or give a limit with `run(mode:for:)`. See `Loop.main`.
+    /// On ``Loop/main`` a run never finishes for lack of work, since it serves the main queue (except in programs
+    /// without libdispatch). Call ``Loop/stop()``, or give a limit with
+    /// ``Loop/run(mode:for:returnAfterSourceHandled:)``.
     ///
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
     public func run() {
@@ -15,21 +15,23 @@ extension Loop {
         }
     }
 
-    /// Runs the loop in a mode: entry observers, then passes until there is a reason to return, then exit observers.
+    /// Runs the loop in a mode: calls the entry observers, makes passes until there is a reason to return, and calls
+    /// the exit observers.
     ///
-    /// Returns `finished` at once, without calling any observer, if there is nothing to wait for: the mode is unknown,
-    /// it is `common` (in which nothing can run; said once on stderr), it has no source, no timer and no posted block,
-    /// or the loop has ended. May be called by a handler: the run is nested in the one that called the handler. CF:
-    /// `CFRunLoopRunInMode`.
+    /// Returns `finished` at once, without calling any observer, if there is nothing to wait for: the mode does not
+    /// exist, it is `common` (in which no loop can run; reported once on stderr), it has no source, no timer and no
+    /// posted block, or the loop has ended. A handler may call this: the run is nested in the run that called the
+    /// handler. CF: `CFRunLoopRunInMode`.
     ///
     /// - Parameters:
-    ///   - mode: The mode whose sources, timers and observers are looked at: the default one unless another is named.
-    ///   - duration: The run returns `timedOut` after this time. Zero or less: after one pass, which does not sleep.
-    ///     What is longer than about 146 years is for ever.
-    ///   - returnAfterSourceHandled: Return `handledSource` after the first pass that performed a source.
+    ///   - mode: The mode whose sources, timers and observers the run serves.
+    ///   - duration: The run returns `timedOut` after this time. If zero or less, it makes one pass, which does not
+    ///     sleep. More than about 146 years is forever.
+    ///   - returnAfterSourceHandled: Whether to return `handledSource` after the first pass that performs a source.
     /// - Returns: Why the run ended.
     /// - Precondition: Called on the loop's own thread; traps elsewhere. The first run in a mode needs up to three
-    ///   descriptors; without them it traps and says so. `prepare(_:)` gets them in advance and throws instead.
+    ///   descriptors; it traps if the process has none left. ``Loop/prepare(_:)`` makes them in advance and throws
+    ///   instead.
     @discardableResult
     public func run(
         mode: Mode = .default, for duration: Duration, returnAfterSourceHandled: Bool = false
@@ -41,9 +43,9 @@ extension Loop {
         }
     }
 
-    /// As `run(mode:for:returnAfterSourceHandled:)`, with an absolute time on the loop's clock: a time that is not in
-    /// the future makes one pass that does not sleep, and `distantFuture` is for ever. Foundation:
-    /// `RunLoop.run(mode:before:)`.
+    /// Runs the loop in a mode as ``Loop/run(mode:for:returnAfterSourceHandled:)`` does, until an absolute time on the
+    /// loop's clock. If the time is not in the future, makes one pass that does not sleep; `distantFuture` is forever.
+    /// Foundation: `RunLoop.run(mode:before:)`.
     @discardableResult
     public func run(
         mode: Mode = .default, until time: Instant, returnAfterSourceHandled: Bool = false
@@ -54,11 +56,11 @@ extension Loop {
         }
     }
 
-    /// Gets the descriptors that running in `mode` takes, so that the first run there cannot fail. The mode
-    /// exists from now on. Does nothing for `common`, and in an ended loop. On the loop's own thread; traps elsewhere.
+    /// Makes the descriptors that a run in `mode` needs, so that the first run there cannot fail. Creates the mode.
+    /// Does nothing for `common`, and in an ended loop. On the loop's own thread; traps elsewhere.
     ///
-    /// - Throws: `LoopError` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
-    ///   process has no descriptor left (EMFILE). Nothing is lost: it may be tried again.
+    /// - Throws: ``LoopError`` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
+    ///   process has no descriptor left (EMFILE). The call may be repeated.
     public func prepare(_ mode: Mode) throws(LoopError) {
         requireOwnThread("prepare(_:)")
         try lock.withLock { () throws(LoopError) in
@@ -86,16 +88,16 @@ extension Loop {
             notify(.exit, in: mode)  // 4
             return (result!, self.isEndedByClosing)
         }
-        // Not a run that returns for another reason: its caller has not learned of the closing.
+        // The caller of a run that returns for another reason has not learned of the closing.
         if result == .stopped, isEndedByClosing { callerKnowsOfClosing = true }
         return result
     }
 
     private static let complaintAboutCommon: Void = System.complain(
         "RunLoopKit: a loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. "
-            + "Run in one of them, such as 'default'. (Said only once.)")
+            + "Run in one of them, such as 'default'. (Reported only once.)")
 
-    /// A programming error that would corrupt the loop: there is no result to give.
+    /// Traps unless the caller is on the loop's thread: a programming error that would corrupt the loop.
     func requireOwnThread(_ call: String) {
         guard !isOnOwnThread else { return }
         if !process.isCurrent {
@@ -116,7 +118,7 @@ extension Loop {
 
     // MARK: Descriptors
 
-    /// The state of a mode that has something to wait for, ready to run; nil without.
+    /// The state of a mode that has something to wait for, with its descriptors open; nil if it has nothing.
     private func modeToRun(_ mode: Mode) -> ModeState? {
         lock.assertHeld()
         do {
@@ -131,12 +133,12 @@ extension Loop {
 
     func findMainQueue() throws(LoopError) {
         guard own.mainQueue == nil, isMain, self === Loop.main else { return }
-        // libdispatch makes an eventfd now, and crashes when it cannot: an error is better.
+        // libdispatch makes an eventfd now, and crashes if it cannot. Making one first throws an error instead.
         _ = try EventFD()
         own.mainQueue = MainQueue()
     }
 
-    /// Makes what descriptors are missing. The lock is held.
+    /// Makes the descriptors that are missing.
     private func open(_ state: ModeState) throws(LoopError) {
         lock.assertHeld()
         try waker.open()

@@ -1,7 +1,7 @@
 extension Loop {
     /// What the loop, or its host, is about to sleep on or sleeps on, and until when.
     struct Sleep {
-        /// Whose poller.
+        /// The mode whose poller the thread or the host waits on.
         let mode: ModeState
         /// On the loop's own clock.
         var deadline: Int64
@@ -21,7 +21,7 @@ extension Loop {
 }
 
 extension Loop {
-    /// What wakes the loop for its timers.
+    /// The timerfds that wake the loop for its timers.
     struct TimerFDs {
         /// Made when the loop first runs; never in virtual time.
         var suspending: TimerFD?
@@ -31,10 +31,10 @@ extension Loop {
 
     // The rest is called with the lock held.
 
-    /// Whether a timer has to fire now.
+    /// Whether a timer must fire now.
     func isTimerDue(in mode: ModeState) -> Bool { isTimerDue(in: mode, at: times(for: mode)) }
 
-    /// Whether a timer had to fire at these times.
+    /// Whether a timer must fire at these times.
     func isTimerDue(in mode: ModeState, at times: ClockTimes) -> Bool {
         lock.assertHeld()
         return mode.timers.suspending.wakeUpTime().map { $0 <= times.suspending } ?? false
@@ -48,7 +48,7 @@ extension Loop {
             continuous: mode.timers.continuous.isEmpty ? .min : clock.nanoseconds(.continuous))
     }
 
-    /// Lists the timers if one has to fire now, and says whether.
+    /// Lists the timers as ready if one must fire now. Returns whether it did.
     @discardableResult
     func listDueTimers(in mode: ModeState) -> Bool {
         let times = times(for: mode)
@@ -57,7 +57,7 @@ extension Loop {
         return true
     }
 
-    /// Arms what is to end a sleep.
+    /// Arms the timerfds that end a sleep.
     func arm(for sleep: Sleep) {
         lock.assertHeld()
         self.sleep = sleep
@@ -70,13 +70,13 @@ extension Loop {
         if let timerFD, timerFD.arm(at: deadline) { Tally.count(tally.timerArms) }
     }
 
-    /// To be called when a mode's timers changed: a loop that sleeps in this mode must not sleep too long.
+    /// Called when a mode's timers have changed: a loop that sleeps in this mode must wake for an earlier deadline.
     func timersChanged(in mode: ModeState) {
         lock.assertHeld()
         guard let sleep, sleep.mode === mode else { return }
-        // A virtual clock must not jump to a deadline that has gone either: the loop looks once more.
+        // A virtual clock must not jump to a deadline that no longer exists either, so the loop looks again.
         guard !clock.isVirtual else { return waker.nudge() }
-        // Arming a timerfd from here spares waking the loop's thread only to make it do that.
+        // Arming the timerfd on this thread saves waking the loop's thread to do it.
         if let wakeUp = mode.timers.suspending.wakeUpTime(), wakeUp < sleep.deadline {
             self.sleep!.deadline = wakeUp
             arm(timerFDs.suspending, at: wakeUp)
@@ -100,7 +100,7 @@ extension Loop {
         }
     }
 
-    /// When the first timer of a mode is to fire, on the loop's clock; `TimerHeap.never` when none is.
+    /// When the first timer of a mode fires, on the loop's clock; `TimerHeap.never` if none does.
     func earliestDeadline(in mode: ModeState) -> Int64 {
         lock.assertHeld()
         let suspending = mode.timers.suspending.earliestDeadline ?? TimerHeap.never
@@ -108,7 +108,7 @@ extension Loop {
         return min(suspending, onOwnClock(continuous))
     }
 
-    /// A time on the continuous clock as it looks on the loop's own, if the machine stays awake.
+    /// Converts a time on the continuous clock to the loop's own, assuming that the machine stays awake.
     func onOwnClock(_ time: Int64) -> Int64 {
         time.addingSaturating(clock.nanoseconds - clock.nanoseconds(.continuous))
     }

@@ -1,4 +1,4 @@
-/// What a thread keeps: its identity, its loop, and which loop runs on it. The loop ends when the thread does.
+/// The state of a thread: its identity, its own loop, and the loop that runs on it. The own loop ends with the thread.
 final class ThreadLoops {
     let id: ThreadID
     private var ownLoop: Loop?
@@ -6,23 +6,22 @@ final class ThreadLoops {
     /// The loop of the innermost run on this thread: its own, or one in virtual time.
     private var runningLoop: Loop?
 
-    /// The ended loop whose jobs run on this thread: the thread of last resort. Touched by the thread itself only.
+    /// The ended loop whose jobs run on this thread: the thread of last resort. Accessed only by the thread itself.
     var standsInFor: Loop?
 
-    /// The loops in virtual time that are in a run on this thread or hosted there, innermost last. A hosted one may go
-    /// meanwhile.
+    /// The loops in virtual time that are in a run on this thread or hosted there, innermost last. A hosted one may be
+    /// deallocated meanwhile.
     private var virtualRuns: [(id: ObjectIdentifier, clock: VirtualClock, loop: () -> Loop?)] = []
 
-    /// The work that runs on this thread and has callers who wait for its answer, innermost last. Touched by the thread
-    /// itself only.
+    /// The work on this thread whose callers wait for an answer, innermost last. Accessed only by the thread itself.
     ///
-    /// A thread that exits inside such work (`pthread_exit`) leaves its frames without running a `defer` or a `deinit`:
-    /// what only they know is forgotten. What is noted here, the thread's end finds.
+    /// A thread that exits inside such work (`pthread_exit`) leaves its frames without running a `defer` or a `deinit`.
+    /// The end of the thread finds the work recorded here.
     private var workUnderWay: [any AnsweredWork] = []
 
     private init(_ id: ThreadID) { self.id = id }
 
-    /// Runs work, with a note of it for the time in which it runs.
+    /// Runs work, and records it while it runs.
     func run<Result>(_ work: any AnsweredWork, _ body: () -> Result) -> Result {
         workUnderWay.append(work)
         let result = body()
@@ -30,11 +29,11 @@ final class ThreadLoops {
         return result
     }
 
-    /// The calling thread's.
+    /// The calling thread's state.
     static var current: ThreadLoops {
         if let known = System.value(of: key) { return Unmanaged.fromOpaque(known).takeUnretainedValue() }
-        // The destructors of other thread-specific values may ask for Loop.current, in several rounds, when the
-        // thread's loop has ended: they get one that has ended, and nothing is left behind after the last round.
+        // The destructors of other thread-specific values may ask for Loop.current, in several rounds, after the
+        // thread's loop has ended. They get an ended loop, and nothing is leaked after the last round.
         if System.isThreadMarked { return ThreadLoops(.ended) }
         let made = ThreadLoops(ThreadID.make())
         System.set(Unmanaged.passRetained(made).toOpaque(), for: key)
@@ -51,7 +50,7 @@ final class ThreadLoops {
         return body()
     }
 
-    /// The thread's own loop, whichever runs now. Made when it is first asked for.
+    /// The thread's own loop, whichever loop runs now. Made on first use.
     var loopOfItsOwn: Loop {
         if let ownLoop { return ownLoop }
         let made = makeLoop()
@@ -72,7 +71,7 @@ final class ThreadLoops {
 
     // MARK: Virtual time
 
-    /// Remembers a run that counts for a clock, in case that the thread exits inside it.
+    /// Records a run that a clock counts, in case the thread exits inside it.
     func willRun(_ loop: Loop, in clock: VirtualClock) {
         virtualRuns.append((ObjectIdentifier(loop), clock, { [weak loop] in loop }))
     }
@@ -85,11 +84,11 @@ final class ThreadLoops {
     // MARK: The end of a thread
 
     private static let key: CThreadKey = {
-        // The calling thread of a forked child is another one than its parent's, whose loops it must not end.
+        // In a forked child the calling thread has a new identity, and must not end the parent's loops.
         System.afterForkInChild { System.set(nil, for: ThreadLoops.key) }
         return System.makeThreadKey { pointer in
             guard let pointer else { return }
-            // Cancel handlers that run now ask for Loop.current and find the ending loop, not a new one.
+            // Cancel handlers that run now find the ending loop in Loop.current, not a new one.
             System.set(pointer, for: ThreadLoops.key)
             let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
             loops.end()
@@ -99,12 +98,12 @@ final class ThreadLoops {
     }()
 
     private func end() {
-        // Before the loop's end, whose handlers may take their time.
+        // Before the loop's end, whose handlers may take long.
         for work in workUnderWay.reversed() { work.threadHasExited() }
         workUnderWay = []
-        // A thread that exits inside a run never comes to the run's end, nor to those of the runs that it is nested in.
+        // A thread that exits inside a run never reaches the end of the run, nor of those below it.
         for run in virtualRuns.reversed() { run.loop()?.end(tellingSources: true) }
-        // The initial thread ends before its process when it has been given away.
+        // The initial thread ends before its process if it has been given away.
         (id == .initial && Loop.main.process.isCurrent ? Loop.main : ownLoop)?.end(tellingSources: true)
         for run in virtualRuns { run.clock.endRun(on: id) }
         (runningLoop, standsInFor) = (nil, nil)
@@ -113,6 +112,6 @@ final class ThreadLoops {
 
 /// Work whose caller waits for an answer.
 protocol AnsweredWork: AnyObject {
-    /// The thread has exited inside the work, which will not return: the waiting caller is answered all the same.
+    /// The thread has exited inside the work, which does not return. Answers the waiting caller.
     func threadHasExited()
 }

@@ -9,10 +9,10 @@ extension Loop {
         case source1(UInt64, PollEvents)
     }
 
-    /// Step 3.7: the one thing that this pass serves, waiting for it unless `polls`.
+    /// Step 3.7 (see Pass.swift): returns the one thing that this pass serves, and waits for it unless `polls`.
     ///
-    /// The kernel is asked only when everything that it reported before has been served. Readiness behind which there
-    /// is nothing, such as a port that another mode served, is passed over without the pass noticing.
+    /// The kernel is asked only when everything that it reported before has been served. Stale readiness, such as that
+    /// of a port that another mode has served, is skipped and does not end the wait.
     func nextReady(in run: Run, polls: Bool) -> Ready {
         assertOnOwnThread()
         let mode = run.mode
@@ -38,7 +38,7 @@ extension Loop {
         }
     }
 
-    /// The first thing fetched that there is still something behind; forgets what comes before it.
+    /// The first entry that is not stale. Removes those before it.
     private func takeReady(in mode: ModeState) -> Ready? {
         while let entry = mode.ready.popFirst() {
             if let ready = look(at: entry, in: mode, takes: true) { return ready }
@@ -54,7 +54,7 @@ extension Loop {
         }
     }
 
-    /// Whether there is anything to serve in what was fetched; forgets what comes before it.
+    /// Whether an entry that is not stale is listed. Removes those before it.
     func hasReady(_ mode: ModeState) -> Bool {
         assertOnOwnThread()
         while let entry = mode.ready.first {
@@ -67,9 +67,9 @@ extension Loop {
         return false
     }
 
-    /// What there is to serve behind an entry; nil if the readiness is stale.
+    /// What an entry stands for; nil if the readiness is stale.
     ///
-    /// - Parameter takes: Whether the caller is going to serve it: then the readiness of the main queue is consumed.
+    /// - Parameter takes: Whether the caller serves it. If so, the readiness of the main queue is consumed.
     private func look(at entry: ReadyList.Entry, in mode: ModeState, takes: Bool) -> Ready? {
         switch entry.token {
         case ReadyList.wakeUp:
@@ -83,15 +83,16 @@ extension Loop {
         }
     }
 
-    /// What is left of a source's readiness after observers have been called, which may have read the descriptor, run
+    /// What is left of a source's readiness after observers have been called. They may have read the descriptor, run
     /// the loop nested, or changed what the source waits for.
     func lookAgain(at token: UInt64, _ events: PollEvents, in mode: ModeState) -> Ready {
         lock.withLock { work(behind: .old(token, events), in: mode) }.map { .source1(token, $0) } ?? .nothing
     }
 
-    /// What a version-1 source has to handle; nil when it has nothing, or has left. The lock is held.
+    /// What a version-1 source has to handle; nil when it has nothing, or has left.
     ///
-    /// Nil also when somebody served it and it has become ready again: it will be listed once more, in its new turn.
+    /// Nil also when it has been served and has become ready again: it is then listed again, by its new sequence
+    /// number.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
         lock.assertHeld()
         guard let port = mode.source1s.entry(for: entry.token),
@@ -102,11 +103,11 @@ extension Loop {
         return port.source.workBehind(entry.events, isFresh: entry.isFresh)
     }
 
-    /// Asks the kernel what is ready, and waits for something if nothing is and the run may sleep.
+    /// Asks the kernel what is ready. If nothing is, and the run may sleep, waits until something is.
     func fetch(in run: Run, polls: Bool) {
         assertOnOwnThread()
         let mode = run.mode
-        // nil: look, but do not wait.
+        // Nil: poll without waiting.
         let deadline: Int64? = lock.withLock {
             guard polls else { return deadlineToSleepUntil(in: run) }
             listDueTimers(in: mode)
@@ -125,17 +126,17 @@ extension Loop {
         if wasNotified { run.hasConsumedWakeUp = true }
         lock.withLock {
             sleep = nil
-            // Our own eventfd may have an old edge left: what counts is the wake word. And who was awake gets the
-            // wake-up behind what was ready, written or not: hosted or not, the order is the same.
+            // The eventfd may have a stale edge: the wake word decides. A loop that was awake, hosted or not, gets its
+            // wake-up behind what was ready, whether the sender has written or not.
             listReady(count, countsWakeUp: wasNotified && hasSlept, in: mode)
         }
         if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
-        // Notified while awake, or by a sender that has not written yet: behind what was ready.
+        // Notified while awake, or by a sender that has not written yet: queues behind what was ready.
         if wasNotified { mode.ready.append(ReadyList.wakeUp) }
     }
 
-    /// Lists what the kernel has reported, and the message ports that have messages: in the order in which they became
-    /// ready, which an epoll set does not always tell. The lock is held.
+    /// Lists what the kernel has reported, and the message ports that have messages, in the order in which they became
+    /// ready. An epoll set does not always report in this order.
     private func listReady(_ count: Int, countsWakeUp: Bool, in mode: ModeState) {
         lock.assertHeld()
         let poller = mode.poller!
@@ -155,11 +156,11 @@ extension Loop {
                 mode.ready.append(ReadyList.mainQueue)
             default:
                 let turn = mode.source1s.turn(of: token)
-                // An edge of something that has been dealt with: what comes next makes another one.
+                // Zero is a stale edge: new work raises another.
                 if turn != 0 { mode.ready.append(token, events: poller.events(at: index), turn: turn) }
             }
         }
-        // The kernel may have more to report: of that, too, some may have become ready before a message port.
+        // The kernel may have more to report: some of that, too, may have become ready before a message port.
         let lastTurn = count < Poller.capacity ? .max : mode.ready.lastTurn ?? .max
         for token in mode.portsWithMessages() {
             guard let turn = mode.source1s.turn(of: token), turn < lastTurn else { continue }
@@ -168,11 +169,11 @@ extension Loop {
         mode.ready.sort(from: before)
     }
 
-    /// Until when the loop may sleep, `TimerHeap.never` for ever; nil when it may not: a timer has to fire, or the
-    /// run's time is up.
+    /// The time until which the loop may sleep, `TimerHeap.never` for forever. Nil if it may not sleep: a timer has to
+    /// fire, or the run's time is up.
     ///
-    /// The timerfds are armed here and nowhere else, unless somebody adds an earlier timer while the loop sleeps, or a
-    /// host does the sleeping. The lock is held.
+    /// The timerfds are armed only here, except when a thread adds an earlier timer while the loop sleeps, or a host
+    /// does the sleeping.
     private func deadlineToSleepUntil(in run: Run) -> Int64? {
         lock.assertHeld()
         let mode = run.mode
@@ -195,8 +196,7 @@ extension Loop {
         }
         if clock.sleep(self, until: deadline, on: poller.descriptor) {
             Tally.count(tally.waits)
-            // What woke us stays in the epoll set until the clock knows that we are awake: or it would look idle for a
-            // moment.
+            // What ended the wait stays in the epoll set until `awake(_:)`: else the loop would look idle for a moment.
             System.waitUntilReadable(poller.descriptor)
         }
         clock.awake(self)

@@ -2,29 +2,29 @@ import Synchronization
 
 /// Sleeping and waking: one atomic word and one eventfd.
 ///
-/// The word says whether the loop sleeps, and holds the notes that senders left since it last looked: *notified* for a
-/// wake-up, *nudged* for "look again" without one. The protocol, which `WakeProtocolTests` explores in every
-/// interleaving:
+/// The word says whether the loop sleeps, and holds the notes that senders have left since the loop last read it:
+/// *notified* for a wake-up, *nudged* for "look again" without one. The protocol, which `WakeProtocolTests` explores in
+/// every interleaving:
 ///
 /// | thread | what it does |
 /// |---|---|
 /// | a sender | publishes its work, adds its note, and writes the eventfd if it finds *asleep* and no note |
 /// | the loop, going to sleep | changes *awake* to *asleep*; if it finds a note instead, it only polls |
 /// | the loop, awake again | swaps in *awake*, and learns whether a sender notified it |
-/// | the loop, beginning a pass after a wait | swaps in *awake* and ignores notes: it is about to look at all work |
+/// | the loop, beginning a pass after a wait | swaps in *awake* and ignores notes, since it looks at all work next |
 ///
-/// A hosted loop has *hosted* wherever others have *awake*: somebody else's loop may be asleep on its epoll set at any
-/// time, also while one of its own handlers runs. To senders that is the same as *asleep*.
+/// A hosted loop has *hosted* where others have *awake*: a foreign loop may sleep on its epoll set at any time, also
+/// while one of its own handlers runs. To senders *hosted* is the same as *asleep*.
 ///
-/// No wake-up is lost. All four are read-modify-writes of one word, so they have one order. A sender's note that comes
-/// before the loop's change to *asleep* makes that change fail. One that comes after it finds *asleep*, and writes,
-/// unless somebody else has found it so and does. And one that comes before the beginning of a pass *releases* what it
-/// published to the loop's *acquiring* swap there, so this pass sees the work.
+/// No wake-up is lost. All four are read-modify-writes of one word, so they have one order. A sender's note before the
+/// loop's change to *asleep* makes that change fail. A note after it finds *asleep*, so this sender writes, unless
+/// another sender found it first and writes. A note before the beginning of a pass *releases* what the sender published
+/// to the loop's *acquiring* swap there, so this pass sees the work.
 ///
-/// No write is needless: a loop that is awake, or has a note already, is not written to.
+/// No write is needless: a sender does not write if the loop is awake, or has a note already.
 ///
-/// The eventfd is watched edge-triggered and never read, so its count is the number of writes: this is how `close()`
-/// knows that no sender is still on its way to a descriptor that is about to be closed.
+/// The eventfd is watched edge-triggered and never read, so its count is the number of writes. From it `close()` knows
+/// that no sender is still about to write to a descriptor that it closes.
 final class Waker: @unchecked Sendable {
     private static let awake: UInt8 = 0
     private static let asleep: UInt8 = 1
@@ -37,48 +37,48 @@ final class Waker: @unchecked Sendable {
 
     private let word = Atomic<UInt8>(Waker.awake)
 
-    /// -1 until the loop first runs: before that it cannot be asleep, so nobody writes.
+    /// -1 until the loop first runs: before that it is never asleep, so no sender writes.
     private let eventFD = Atomic<Descriptor>(-1)
 
     private let process = ProcessMark.current
 
-    /// Writes that senders have made, or are about to make. Changed by the loop's thread only, when it finds a note in
+    /// Writes that senders have made, or are about to make. Changed only by the loop's thread, when it finds a note in
     /// a word that said that it might be asleep.
     private var owedWrites: UInt64 = 0
 
-    /// What the word says while the loop does not sleep: *awake*, or *hosted*. Changed by the loop's thread only.
+    /// What the word says while the loop does not sleep: *awake* or *hosted*. Changed only by the loop's thread.
     private var whileRunning = Waker.awake
 
-    /// Whether there was a wake-up when the host came. Touched by the loop's thread only.
+    /// Whether the word held a wake-up when the host began a pass. Accessed only by the loop's thread.
     private var hasKeptWakeUp = false
 
-    /// Makes the eventfd, once. Called by the loop's thread, with the loop locked.
+    /// Makes the eventfd, once. Called by the loop's thread with the loop's lock held.
     func open() throws(LoopError) {
         guard descriptor < 0 else { return }
         eventFD.store(try System.makeEventFD(), ordering: .relaxed)
     }
 
-    /// The eventfd, to be watched by the modes' pollers.
+    /// The eventfd, which the modes' pollers watch.
     ///
     /// Relaxed: a sender reads it only after it found *asleep*, whose acquiring read orders it after `open()`.
     var descriptor: Descriptor { eventFD.load(ordering: .relaxed) }
 
-    /// The turn of the first wake-up of a sleeping loop; 0 while there is none, or its sender has not come to say so.
-    /// Relaxed: only the number is wanted.
+    /// The sequence number of the first wake-up of a sleeping loop; 0 if there is none, or its sender has not stored it
+    /// yet. Relaxed: it publishes nothing.
     private let turn = Atomic<UInt64>(0)
 
-    /// Where the wake-up that ended a sleep belongs among what is ready: a nudge may have written before it. One whose
-    /// sender is still on its way is the last.
+    /// Where the wake-up that ended a sleep belongs among what is ready: a nudge may have written before it. If its
+    /// sender has not stored the number yet, the wake-up is the last.
     var wakeUpTurn: UInt64 {
         let known = turn.load(ordering: .relaxed)
         return known == 0 ? .max : known
     }
 
     init() {
-        _ = Turn.next()  // Made when first used, which must not be in a signal handler.
+        _ = Turn.next()  // Initializes the counter, which must not happen in a signal handler.
     }
 
-    /// How often senders had to write to the eventfd.
+    /// How often senders have written to the eventfd.
     let writes = Atomic<Int>(0)
 
     // MARK: From any thread, also from a signal handler
@@ -86,8 +86,7 @@ final class Waker: @unchecked Sendable {
     /// Wakes the loop, or keeps it from going to sleep.
     func wake() { leave(Waker.notified) }
 
-    /// Makes a sleeping loop, or its host, look again without counting as a wake-up: the loop finds itself not
-    /// notified.
+    /// Makes a sleeping loop, or its host, look again without counting as a wake-up: `endWait()` does not report it.
     func nudge() { leave(Waker.nudged) }
 
     private func leave(_ note: UInt8) {
@@ -101,7 +100,7 @@ final class Waker: @unchecked Sendable {
         System.signal(eventFD: descriptor)
     }
 
-    /// Whether the loop sleeps and nobody has left a note. Acquire: what the loop did before it went to sleep is seen.
+    /// Whether the loop sleeps and has no note. Acquire: the caller sees what the loop did before it went to sleep.
     var isAsleep: Bool {
         let found = word.load(ordering: .acquiring)
         return found & Waker.mayBeAsleep != 0 && found & Waker.notes == 0
@@ -109,20 +108,21 @@ final class Waker: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
-    /// Makes the next note write, whatever notes there are: the host has come, and has perhaps taken the edge that the
-    /// first one's write made. A wake-up among them is kept for `endWait()`; for a nudge the caller looks again anyway.
+    /// Makes the next note write, whatever notes there are: the host begins a pass, and may have consumed the edge of
+    /// the first note's write. Keeps a wake-up among the notes for `endWait()`. A nudge is dropped, since the caller
+    /// looks again.
     func hostHasCome() { hasKeptWakeUp = endWait() }
 
-    /// Forgets notes: whoever begins a pass looks at everything. Says whether there was a wake-up.
+    /// Forgets notes, since the caller begins a pass and looks at all work. Returns whether there was a wake-up.
     func forget() -> Bool { endWait() }
 
-    /// Begins or ends being hosted. A wake-up that comes at this moment is forgotten: the caller looks at everything.
+    /// Begins or ends being hosted. Forgets notes, since the caller looks at all work.
     func setHosted(_ isHosted: Bool) {
         whileRunning = isHosted ? Waker.hosted : Waker.awake
         _ = endWait()
     }
 
-    /// Marks the loop asleep; false, and no mark, when it has a note.
+    /// Marks the loop asleep. Returns false, and marks nothing, if the loop has a note.
     ///
     /// Release: see `descriptor` and `isAsleep`. Acquire on failure is not needed: the loop's next look at its work
     /// comes after another acquiring swap.
@@ -135,24 +135,24 @@ final class Waker: @unchecked Sendable {
         ).exchanged
     }
 
-    /// Marks the loop awake; true when it was notified. Acquire: the sender's work is seen.
+    /// Marks the loop awake. Returns whether it was notified. Acquire: the caller sees the sender's work.
     func endWait() -> Bool {
         let found = word.exchange(whileRunning, ordering: .acquiring)
-        // Of all that left a note, the first one writes.
+        // Of all senders that left a note, the first one writes.
         if found & Waker.mayBeAsleep != 0, found & Waker.notes != 0 { owedWrites += 1 }
         defer { hasKeptWakeUp = false }
         return hasKeptWakeUp || found & Waker.notified != 0
     }
 
-    /// Closes the eventfd once every sender that found the loop asleep has written. The loop never sleeps again, so
-    /// no other will.
+    /// Closes the eventfd once every sender that found the loop asleep has written. The loop never sleeps again, so no
+    /// other sender writes.
     func close() {
         let descriptor = descriptor
         guard descriptor >= 0 else { return }
-        // A thread that ended inside a wait has left the note to be counted.
+        // A thread that ended inside a wait has not counted its note.
         _ = endWait()
-        // A sender sits between its note and its write for a few instructions, unless it was preempted there. In a
-        // forked child there is none, and what was written is the parent's.
+        // A sender sits between its note and its write for a few instructions, unless it was preempted there. A forked
+        // child has no senders, and the writes are the parent's.
         var seen = process.isCurrent ? System.drain(eventFD: descriptor) : owedWrites
         while seen < owedWrites {
             System.yieldThread()

@@ -1,8 +1,8 @@
-// Whether there is work, in two questions: work that is there now, and anything that may bring work. Both are asked
-// with the lock held.
+// Whether there is work, as two questions: is work there now, and can anything bring work? Both are asked with the lock
+// held.
 
 extension Loop {
-    /// Whether a block or a signal waits for a pass in this mode.
+    /// Whether a posted block or a signalled source waits for a pass in this mode.
     func hasPostedWork(for mode: ModeState) -> Bool {
         lock.assertHeld()
         return blocks.hasBlock(for: mode.mode, common: commonModes)

@@ -1,15 +1,14 @@
 extension Loop {
-    /// Adds a source, a timer or an observer to a mode: the default one unless another is named. Adding to `common`
-    /// adds to all common modes, also to later ones.
+    /// Adds an item to a mode. Adding it to `common` adds it to all common modes, also to later ones.
     ///
-    /// A sleeping loop that runs in this mode takes notice at once.
+    /// A loop that sleeps in this mode notices the item at once. From any thread.
     ///
-    /// - Returns: Whether the item is in the mode now. False when it was refused: it is invalid, it is in another loop
-    ///   and of a kind that cannot be in two (all but `Source0` and `PortSource`), or this loop has ended. Adding an
-    ///   item that is there already changes nothing, and is true.
+    /// - Returns: Whether the item is in the mode now. False if it was refused: it is invalid, it is in another loop
+    ///   and of a kind that cannot be in two (all except ``Loop/Source0`` and ``Loop/PortSource``), or this loop has
+    ///   ended. Adding an item that is already in the mode changes nothing, and returns true.
     /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or
     ///   `fs.epoll.max_user_watches` is exhausted, or the descriptor is an epoll set that watches this loop or is its
-    ///   own (`beginHosting(_:)`); then it traps and says so, at the latest when the mode runs.
+    ///   own (``Loop/beginHosting(_:)``). Otherwise this call, or the first run in the mode, traps.
     ///
     /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
     @discardableResult
@@ -31,12 +30,12 @@ extension Loop {
         return isIn
     }
 
-    /// Takes an item out of a mode: out of the default one, and no other, unless another is named. Out of `common`
-    /// takes it out of all common modes, also if it was added there by name. It stays valid, and may be added again.
-    /// Does nothing when the item is not there.
+    /// Removes an item from one mode, by default from the default mode only. Removing it from `common` removes it from
+    /// all common modes, also if it was added there by name. The item stays valid and may be added again. Does nothing
+    /// if the item is not in the mode. From any thread.
     ///
-    /// Observers and version-0 sources that the current step of a pass has collected already are still called.
-    /// CF: `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
+    /// A pass still calls observers and version-0 sources that its current step has collected already. CF:
+    /// `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
     public func remove(_ item: Item, in mode: Mode = .default) {
         let left = lock.withLock { () -> [ModeState] in
             guard mode == .common else { return takeOutWhileLocked(item, from: [existingState(for: mode)]) }
@@ -46,9 +45,8 @@ extension Loop {
         for mode in left { item.hear(thatItLeft: mode, of: self) }
     }
 
-    /// Whether an item is in a mode, the default one unless another is named; for `common`, whether it was added to
-    /// that name.
-    /// CF: `CFRunLoopContainsSource`, `CFRunLoopContainsTimer`, `CFRunLoopContainsObserver`.
+    /// Whether an item is in a mode; for `common`, whether it was added to that name. CF: `CFRunLoopContainsSource`,
+    /// `CFRunLoopContainsTimer`, `CFRunLoopContainsObserver`.
     public func contains(_ item: Item, in mode: Mode = .default) -> Bool {
         lock.withLock {
             let state = mode == .common ? commonMembership : existingState(for: mode)
@@ -56,8 +54,8 @@ extension Loop {
         }
     }
 
-    /// Makes a mode a common one, for ever. What was added to `common` before joins it. The mode itself exists once
-    /// something is added to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
+    /// Makes a mode a common one, permanently. Items that were added to `common` before join it. The mode itself exists
+    /// once something is added to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
             guard isOpen, mode != .common, !commonModes.contains(mode) else { return nil }
@@ -73,7 +71,7 @@ extension Loop {
     /// Whether a mode is a common one, or the name `common` itself.
     public func isCommon(_ mode: Mode) -> Bool { mode == .common || lock.withLock { commonModes.contains(mode) } }
 
-    /// Takes an item out of those of `modes` that are this loop's. Which of them it is to hear about.
+    /// Removes an item from those of `modes` that are this loop's. Returns those whose leaving it is notified of.
     func takeOut(_ item: Item, from modes: [ModeState]) -> [ModeState] {
         lock.withLock { takeOutWhileLocked(item, from: modes.filter { $0.waker === waker }) }
     }
@@ -94,7 +92,7 @@ extension Loop {
             if mode === commonMembership {
                 commonItems.removeAll { $0 === item }
             } else {
-                // In this order: once it has left, another loop may take it, under another lock.
+                // In this order: once it has left, another loop may add it, under another lock.
                 item.remove(from: mode)
             }
             return item.leave(mode) ? mode : nil
@@ -106,7 +104,7 @@ extension Loop {
         return modeStates.first { $0.mode == mode }
     }
 
-    /// The mode's state, made if it does not exist.
+    /// The mode's state, made if it does not exist yet.
     func state(for mode: Mode) -> ModeState {
         lock.assertHeld()
         if let state = existingState(for: mode) { return state }
@@ -115,7 +113,7 @@ extension Loop {
         return state
     }
 
-    /// Stands for membership in `common`, which is not a mode: no item is ever put into it.
+    /// Represents membership in `common`, which is not a mode: it never contains an item.
     private func stateOfCommon() -> ModeState {
         lock.assertHeld()
         if let commonMembership { return commonMembership }

@@ -1,22 +1,22 @@
 import Synchronization
 
 extension Loop {
-    /// What can be added to a loop: a source, a timer or an observer.
+    /// An object that can be added to a loop: a source, a timer or an observer.
     ///
-    /// Items are added by `Loop.add(_:in:)` and taken out by `Loop.remove(_:in:)` or, from every mode of every loop at
-    /// once, by `invalidate()`, which also releases its handlers. A loop retains the items in it; an item does not
-    /// retain its loops. Dropping one's own reference to an item that is in no loop ends it.
+    /// ``Loop/add(_:in:)`` adds an item. ``Loop/remove(_:in:)`` removes it from a mode; ``Loop/Item/invalidate()``
+    /// removes it from every mode of every loop, and also releases its handlers. A loop retains the items in it; an
+    /// item does not retain its loops. An item that is in no loop is deallocated when its last reference is released.
     ///
     /// Everything here may be called from any thread.
     public class Item: @unchecked Sendable {
-        // For the maintainer. Memberships are changed only with both the item's lock and the lock of the loop concerned
+        // For the maintainer. Memberships change only with both the item's lock and the lock of the loop concerned
         // held, so they may be read under either: under the loop's lock for that loop's modes, under the item's lock
-        // for all. Order: a loop's lock first, the item's (a leaf) second.
+        // for all. Lock order: the loop's first, then the item's.
         //
         // | the item is | then comes | and it is |
         // |---|---|---|
-        // | valid | `invalidate()` | invalid: it joins no mode any more, and every loop takes it out of all its modes |
-        // | invalid | it is in no mode, and has heard of the last leaving | released: its handlers go, once |
+        // | valid | `invalidate()` | invalid: it joins no mode, and every loop removes it from all its modes |
+        // | invalid | it is in no mode, and was notified of leaving the last | released: its handlers are released |
         let itemLock = Lock(.item)
         private var memberships = Memberships()
         private enum Life: UInt8, AtomicRepresentable { case valid, invalid, released }
@@ -25,12 +25,12 @@ extension Loop {
 
         init() {}
 
-        /// Whether the item can still be added and called. False for ever after `invalidate()`. CF:
+        /// Whether the item can still be added and called. False once ``Loop/Item/invalidate()`` was called. CF:
         /// `CFRunLoopSourceIsValid` and the like.
         public final var isValid: Bool { life.load(ordering: .acquiring) == .valid }
 
-        /// Takes the item out of every mode of every loop, at once and for good, and releases its handlers with what
-        /// they captured. May be called inside the item's own handler. A second call does nothing. CF:
+        /// Removes the item from every mode of every loop, permanently, and releases its handlers with what they
+        /// captured. May be called inside the item's own handler. A second call does nothing. CF:
         /// `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
             let modes = itemLock.withLock { () -> [ModeState]? in
@@ -40,8 +40,8 @@ extension Loop {
                 return memberships.modes
             }
             guard let modes else { return }
-            // All loops first: the item is nowhere when its cancel handlers are called. A loop that is nil is ending,
-            // and takes the item out itself.
+            // All loops first: the item is in no mode when its cancel handlers are called. A loop that is nil is
+            // ending, and removes the item itself.
             var loops: [Loop] = []
             for mode in modes {
                 if let loop = mode.loop, !loops.contains(where: { $0 === loop }) { loops.append(loop) }
@@ -55,7 +55,7 @@ extension Loop {
 
         // MARK: Membership, for the loop. All called with the loop's lock held.
 
-        /// Records that the item joins `mode`; false when it may not: it is invalid, there already, or in another loop.
+        /// Records that the item joins `mode`. Returns false if it is invalid, already there, or in another loop.
         final func join(_ mode: ModeState) -> Bool {
             mode.assertLocked()
             return itemLock.withLock {
@@ -66,7 +66,7 @@ extension Loop {
             }
         }
 
-        /// Records that the item leaves `mode`, where it is. Whether it is to hear of it: `hear(thatItLeft:of:)`.
+        /// Records that the item leaves `mode`. Returns whether the caller must call `hear(thatItLeft:of:)`.
         final func leave(_ mode: ModeState) -> Bool {
             mode.assertLocked()
             let hears = hears(of: mode)
@@ -78,9 +78,9 @@ extension Loop {
 
         private func hears(of mode: ModeState) -> Bool { hearsOfModes && mode.mode != .common }
 
-        // MARK: Hearing of it. All called without any lock.
+        // MARK: Notifying the item. All called without any lock.
 
-        /// To be called once for each mode that the item has joined.
+        /// Called once for each mode that the item has joined.
         final func hear(thatItJoined mode: ModeState, of loop: Loop) {
             guard hearsOfModes else { return }
             Lock.assertNoneHeld()
@@ -91,7 +91,7 @@ extension Loop {
             hear(thatItLeft: mode, of: loop)
         }
 
-        /// To be called once for each mode for which `leave` was true; with nil by a loop that is going itself.
+        /// Called once for each mode for which `leave` returned true; with nil by a loop that is being deallocated.
         final func hear(thatItLeft mode: ModeState, of loop: Loop?) {
             if hearsOfModes { Lock.assertNoneHeld() }
             if let loop { didLeave(mode.mode, of: loop) }
@@ -99,14 +99,14 @@ extension Loop {
             releaseIfOver()
         }
 
-        /// To be called by a loop that has ended, when the item has left it and heard so.
+        /// Called by a loop that has ended, after the item has left it and was notified.
         final func hear(ofTheEndOf loop: Loop) {
             loopHasEnded()
             releaseIfOver()
         }
 
-        /// Releases the handlers of an invalid item after its last leaving. It is called after each, and after
-        /// `invalidate()` has found all: so the last call finds nothing left, and one call releases.
+        /// Releases the handlers of an invalid item after it has left its last mode. Called after each leaving, and at
+        /// the end of `invalidate()`: the last of these calls finds the item in no mode, and exactly one call releases.
         private func releaseIfOver() {
             guard !isValid else { return }
             let isOver = itemLock.withLock {
@@ -125,21 +125,21 @@ extension Loop {
         /// The modes the item is in, of all its loops.
         final var currentModes: [ModeState] { itemLock.withLock { memberships.modes } }
 
-        /// The same, for callers that hold the item's lock.
+        /// As `currentModes`, for callers that hold the item's lock.
         final var modesWhileLocked: [ModeState] { memberships.modes }
 
-        // MARK: What kinds of items differ in
+        // MARK: For the kinds of items to override
 
-        /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` can be shared.
+        /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.
         var canBeInManyLoops: Bool { true }
 
-        /// Whether `didJoin` and `didLeave` are to be called. Always the same.
+        /// Whether `didJoin` and `didLeave` are called. Constant.
         var hearsOfModes: Bool { false }
 
-        /// Puts the item where it belongs in a mode it has joined. The loop's lock is held.
+        /// Inserts the item into a mode that it has joined. The loop's lock is held.
         func insert(into mode: ModeState) {}
 
-        /// Takes it out of a mode that it is about to leave. The loop's lock is held.
+        /// Removes the item from a mode that it is about to leave. The loop's lock is held.
         func remove(from mode: ModeState) {}
 
         /// The item has joined, or left, a mode of `loop`. Called without any lock.
@@ -149,11 +149,11 @@ extension Loop {
         /// A loop that the item was in has ended. Called without any lock.
         func loopHasEnded() {}
 
-        /// The item is invalid, in no mode, and has heard so. Called once, without any lock, since the deinit of what
+        /// The item is invalid, in no mode, and was notified. Called once, without any lock, since the deinit of what
         /// handlers captured may call back.
         func releaseHandlers() {}
 
-        /// Takes out what is to go with the item's lock held, and releases it without: see `releaseHandlers()`.
+        /// Takes out values with the item's lock held, and releases them without it: see `releaseHandlers()`.
         final func letGo<Captured>(_ takeOut: () -> Captured) {
             let released = itemLock.withLock(takeOut)
             withExtendedLifetime(released) {}

@@ -1,24 +1,25 @@
-/// The modes that an item is in, and those it has still to hear about. Guarded by the item's lock.
+/// The modes that an item is in, and the notifications that it has yet to receive. Guarded by the item's lock.
 ///
-/// An item joins and leaves modes with locks held, and hears of it (`didJoin`, `didLeave`) without: two steps, which
-/// other threads can come between. So each stay in a mode goes through these states:
+/// An item joins and leaves modes with locks held, and is notified (`didJoin`, `didLeave`) without: two steps, between
+/// which other threads may act. So each stay in a mode goes through these states:
 ///
 /// | the item is | then comes | and it is |
 /// |---|---|---|
-/// | out | `join` | in, unheard of |
-/// | in, unheard of | `leave` | out: it never hears of this stay |
-/// | in, unheard of | `beginHearing`, before `didJoin` | in, hearing |
-/// | in, hearing | `endHearing`, after `didJoin` | in |
-/// | in, hearing | `leave` on the thread that calls `didJoin`, inside it | left |
-/// | in, hearing | `leave` on another thread | gone, hearing: the thread that called `didJoin` calls `didLeave` too |
-/// | gone, hearing | `endHearing` | left |
+/// | out | `join` | in, not notified |
+/// | in, not notified | `leave` | out: the item is never notified of this stay |
+/// | in, not notified | `beginHearing`, before `didJoin` | in, notifying |
+/// | in, notifying | `endHearing`, after `didJoin` | in |
+/// | in, notifying | `leave` on the thread that calls `didJoin`, inside it | left |
+/// | in, notifying | `leave` on another thread | out, notifying: the thread in `didJoin` calls `didLeave` next |
+/// | out, notifying | `endHearing` | left |
 /// | in | `leave` | left |
 /// | left | `endLeaving`, after `didLeave` | out |
 ///
-/// Of each stay the item hears both the beginning and the end, in this order, or neither. It may join a mode again
-/// before it has heard that it left it: the two stays are independent. Items that hear nothing skip the states between.
+/// The item is notified of both the beginning and the end of a stay, in this order, or of neither. It may join a mode
+/// again before it is notified that it left: the stays are independent. Items without notifications skip the states
+/// between.
 struct Memberships {
-    /// A call of `didJoin` that is going on.
+    /// A call of `didJoin` that has not returned.
     private struct Hearing {
         enum Stay { case goesOn, ended, endedUnheard }
 
@@ -27,18 +28,18 @@ struct Memberships {
         var stay = Stay.goesOn
     }
 
-    /// Where the item is.
+    /// The modes that the item is in.
     private(set) var modes: [ModeState] = []
 
-    /// Those of `modes` that the item has not heard of yet.
+    /// Those of `modes` that the item has not been notified of yet.
     private var unheardOf: [ModeState] = []
 
     private var hearings: [Hearing] = []
 
-    /// The modes that the item has left, until it has heard so.
+    /// The modes that the item has left and not been notified of leaving.
     private var left: [ModeState] = []
 
-    /// Whether the item is in no mode, and hears of none.
+    /// Whether the item is in no mode, and no notification is due or active.
     var areOver: Bool { modes.isEmpty && left.isEmpty && hearings.isEmpty }
 
     func contains(_ mode: ModeState) -> Bool { modes.contains { $0 === mode } }
@@ -48,23 +49,23 @@ struct Memberships {
         if hears { unheardOf.append(mode) }
     }
 
-    /// Whether the item is to hear now that it is in a mode.
+    /// Begins to notify the item of a mode. Returns false if it is not to be notified.
     mutating func beginHearing(of mode: ModeState, on thread: ThreadID) -> Bool {
         guard unheardOf.remove(mode) else { return false }
         hearings.append(Hearing(mode: mode, thread: thread))
         return true
     }
 
-    /// Whether the item has left the mode meanwhile, and is to hear of it now.
+    /// Ends a call of `didJoin`. Returns whether the item has left the mode meanwhile and must be notified.
     mutating func endHearing(of mode: ModeState, on thread: ThreadID) -> Bool {
-        // The last one: a handler may have added the item again.
+        // The last one, since a handler may have added the item again.
         let index = hearings.lastIndex { $0.mode === mode && $0.thread == thread }!
         guard hearings.remove(at: index).stay == .endedUnheard else { return false }
         left.append(mode)
         return true
     }
 
-    /// Takes the item out of a mode that it is in. Whether the caller is to make it hear of it.
+    /// Removes a mode that the item is in. Returns whether the caller must notify the item.
     mutating func leave(_ mode: ModeState, hears: Bool, on thread: ThreadID) -> Bool {
         _ = modes.remove(mode)
         guard hears, !unheardOf.remove(mode) else { return false }
@@ -81,7 +82,7 @@ struct Memberships {
 }
 
 extension [ModeState] {
-    /// Removes the mode once; false when it is not there.
+    /// Removes the mode once. Returns false if it is not there.
     fileprivate mutating func remove(_ mode: ModeState) -> Bool {
         guard let index = firstIndex(where: { $0 === mode }) else { return false }
         remove(at: index)

@@ -1,9 +1,9 @@
 import Synchronization
 
 extension Loop {
-    /// Watches a loop go through its passes: called at the activities it asks for.
+    /// Observes the passes of a loop: called at the activities that it names.
     ///
-    /// Observers alone do not keep a run going. One observer is in one loop at a time, in any number of its modes.
+    /// Observers alone do not keep a run going. An observer can be in several modes, but only in one loop at a time.
     /// CF: `CFRunLoopObserver`.
     ///
     /// ```swift
@@ -14,7 +14,7 @@ extension Loop {
         /// The activities at which the observer is called.
         public let activities: Activity
 
-        /// Whether the observer is called again and again, or is invalid after its first call.
+        /// Whether the observer is called repeatedly. If not, it is invalid after its first call.
         public let repeats: Bool
 
         /// Observers of lower order are called earlier; those of equal order in the order in which they were added.
@@ -23,18 +23,18 @@ extension Loop {
         /// Nil once the observer is invalid. Guarded by the item's lock.
         private var handler: (@Sendable (Observer, Activity) -> Void)?
 
-        /// Written by the loop's thread only; an observer that is in another loop by the time its handler returns is
-        /// not called there until then.
+        /// Whether the handler is being called. Written only by the loop's thread. If the observer is in another loop
+        /// by the time its handler returns, that loop does not call it until then.
         private let firing = Atomic<Bool>(false)
 
         /// Makes an observer.
         ///
         /// - Parameters:
-        ///   - activities: When to be called.
-        ///   - repeats: `false` invalidates the observer after its first call.
+        ///   - activities: The activities at which the observer is called.
+        ///   - repeats: Whether to call the observer repeatedly. If `false`, the first call invalidates it.
         ///   - order: Its place among the observers of one activity: lower is earlier.
         ///   - handler: Called on the loop's thread with the observer itself and the one activity that it is called
-        ///     for. Not called again while it runs, for instance by a nested run.
+        ///     for. Not called again while it runs, such as by a nested run.
         public init(
             _ activities: Activity = .all, repeats: Bool = true, order: Int = 0,
             handler: @escaping @Sendable (_ observer: Observer, _ activity: Activity) -> Void

@@ -1,10 +1,10 @@
 import Synchronization
 
 extension Loop {
-    /// A version-0 source: work that is signalled by hand and performed by the next pass of a loop.
+    /// A version-0 source: work that the program signals, and that the next pass of a loop performs.
     ///
-    /// Any number of signals before that pass make one call. A source can be in several modes and several loops: the
-    /// first loop that looks performs it. CF: `CFRunLoopSource` with a `CFRunLoopSourceContext` of version 0.
+    /// Signals before that pass are coalesced into one call. A source can be in several modes and loops: the first loop
+    /// that finds it signalled performs it. CF: `CFRunLoopSource` with a `CFRunLoopSourceContext` of version 0.
     ///
     /// ```swift
     /// let source = Loop.Source0 { print("performed") }
@@ -21,11 +21,10 @@ extension Loop {
         private var scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
         private var cancelHandler: (@Sendable (Loop, Mode) -> Void)?
 
-        /// When the source was signalled, as a turn; 0 when it is not. A signal that finds one waiting does not change
-        /// its place.
+        /// The sequence number of the signal, or 0. A second signal does not change its place.
         private let signalTime = Atomic<UInt64>(0)
 
-        /// Whether the signal that waits was to wake loops. Guarded by the item's lock.
+        /// Whether the pending signal wakes loops. Guarded by the item's lock.
         private var wakes = false
 
         /// Makes a source.
@@ -35,7 +34,7 @@ extension Loop {
         ///   - schedule: Called whenever the source joins a mode, on the thread that adds it.
         ///   - cancel: Called whenever the source leaves a mode, on the thread that removes it; also when the loop's
         ///     thread ends.
-        ///   - perform: Called on the loop's thread by the pass that finds the source signalled.
+        ///   - perform: Called on the loop's thread, by the pass that finds the source signalled.
         public init(
             order: Int = 0, schedule: (@Sendable (Loop, Mode) -> Void)? = nil,
             cancel: (@Sendable (Loop, Mode) -> Void)? = nil, perform: @escaping @Sendable () -> Void
@@ -49,12 +48,12 @@ extension Loop {
         /// Whether the source has been signalled and not yet performed.
         public var isSignalled: Bool { signalTime.load(ordering: .acquiring) != 0 }
 
-        /// Marks the source, to be performed by the next pass of a loop that has it, and wakes its loops.
+        /// Signals the source: the next pass of a loop that has it performs it. Wakes its loops.
         ///
-        /// From any thread. Does nothing when the source is invalid. CF: `CFRunLoopSourceSignal`, followed by
+        /// From any thread. Does nothing if the source is invalid. CF: `CFRunLoopSourceSignal`, followed by
         /// `CFRunLoopWakeUp` for every loop.
         ///
-        /// - Parameter wake: `false` marks the source only, as CF does: a loop that sleeps goes on sleeping.
+        /// - Parameter wake: Whether to wake the source's loops. If `false`, as in CF, sleeping loops stay asleep.
         public func signal(wake: Bool = true) {
             itemLock.withLock {
                 guard isValid else { return }
@@ -72,13 +71,14 @@ extension Loop {
 
         // MARK: For the pass
 
-        /// The time of the signal that waits, or 0.
+        /// The sequence number of the pending signal, or 0.
         var pendingSignal: UInt64 { signalTime.load(ordering: .relaxed) }
 
-        /// Whether a loop that gets the source now has to be woken.
+        /// Whether a loop that the source is added to must be woken.
         var wantsToWake: Bool { itemLock.withLock { wakes } && isSignalled }
 
-        /// Takes the mark away; false when there is none: invalidated meanwhile, or another loop was faster.
+        /// Clears the signal. Returns false if there is none: the source was invalidated, or another loop took it.
+        /// Acquire: the performing thread sees what the signalling thread did before.
         func takeSignal() -> Bool { signalTime.exchange(0, ordering: .acquiring) != 0 && isValid }
 
         func perform() { itemLock.withLock { performHandler }?() }

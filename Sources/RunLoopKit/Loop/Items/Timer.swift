@@ -1,12 +1,12 @@
 import Synchronization
 
 extension Loop {
-    /// Calls its handler at a time, once or again and again.
+    /// Calls its handler at a given time, once or repeatedly.
     ///
     /// A timer does nothing until it is added to a loop, and fires only while that loop runs in one of the timer's
-    /// modes. It is in one loop at a time. It never fires early. A repeating timer keeps to its grid of instants
-    /// however late a call was or however long it took: it does not drift, and it does not make up for what it missed
-    /// with a volley of calls. CF: `CFRunLoopTimer`.
+    /// modes. It can be in several modes, but only in one loop at a time. It never fires early. A repeating timer keeps
+    /// to its grid of instants, however late or long a call was: it does not drift, and it does not make up for missed
+    /// instants with a burst of calls. CF: `CFRunLoopTimer`.
     ///
     /// ```swift
     /// let timer = Loop.Timer(every: .milliseconds(100)) { firing in
@@ -15,38 +15,38 @@ extension Loop {
     /// Loop.current.add(timer, in: .default)
     /// ```
     ///
-    /// The handler is `@Sendable`. On `Loop.main` it runs on the main actor's thread: to touch that actor's state,
-    /// write `MainActor.assumeIsolated { count += 1 }`. For an actor's own loop there is `isolation:`.
+    /// The handler is `@Sendable`. On ``Loop/main`` it runs on the main actor's thread: to access that actor's state,
+    /// write `MainActor.assumeIsolated { count += 1 }`. For an actor's own loop, use the initializer with `isolation:`.
     ///
-    /// It counts on the loop's clock, which stands still while the machine is in suspend, unless made for another
-    /// `TimeBase`.
+    /// A timer counts on the loop's clock, which stops while the machine is suspended, or on that of another
+    /// ``Loop/TimeBase``.
     ///
-    /// Delays and intervals are rounded up to whole nanoseconds; negative ones count as zero, an interval of zero means
-    /// *once*, and what is beyond `Instant.distantFuture` never comes.
+    /// Delays and intervals are rounded up to whole nanoseconds. Negative ones count as zero, an interval of zero means
+    /// *once*, and a time beyond ``Loop/Instant/distantFuture`` never comes.
     public final class Timer: Item, @unchecked Sendable {
         /// One call of a timer.
         public struct Firing: Sendable {
-            /// The timer, for instance to invalidate it.
+            /// The timer, such as to invalidate it.
             public let timer: Timer
-            /// The instant that this call was due at, on the timer's clock.
+            /// The instant at which this call was due, on the timer's clock.
             public let scheduledTime: Instant
-            /// How many instants of the timer's grid were passed over since the call before, because the loop was busy,
-            /// in another mode, or not running. Every instant is either a call or counted here.
+            /// The number of instants of the timer's grid that were skipped since the previous call, because the loop
+            /// was busy, in another mode, or not running. Every instant is either a call or counted here.
             public let missed: Int
         }
 
         /// What the timer knows of its fire time.
         private enum FireTime {
-            /// None yet: that long after it is added for the first time.
+            /// Not set yet: this long after the timer is first added to a loop.
             case delay(Int64)
-            /// Asked for before the timer was in a loop. A past time counts as the time of asking, which was at
-            /// `settled` of the machine's clock, and on a virtual clock at `turn`.
+            /// Requested before the timer was in a loop. A past time counts as the time of the request, which was
+            /// `settled` on the machine's clock and `turn` on a virtual one.
             case asked(Int64, settled: Int64, turn: UInt64)
-            /// On the clock of the loop it is, or was, in.
+            /// On the clock of the loop that it is, or was, in.
             case at(Int64)
         }
 
-        /// What the timer counts its time on.
+        /// The clock that the timer counts on.
         public let timeBase: TimeBase
 
         /// Nil once the timer is invalid. Guarded by the item's lock.
@@ -56,18 +56,18 @@ extension Loop {
         private let intervalNanoseconds: Int64
 
         // Both are written with the loop's lock and the item's lock held while the timer is in a loop, and with the
-        // item's lock alone while it is not: so they may be read under either.
+        // item's lock alone while it is not. So they may be read under either.
         private var fireTime: FireTime
         private var toleranceNanoseconds: Int64
 
-        /// Grid instants passed over since the last call. Touched by the thread of the loop it fires on.
+        /// Grid instants skipped since the last call. Accessed by the thread of the loop that it fires on.
         private var missed = 0
 
-        /// Where the timer is in the heaps of its modes. Guarded by the loop's lock.
+        /// The timer's places in the heaps of its modes. Guarded by the loop's lock.
         var places = HeapPlaces()
 
-        /// Whether the handler runs. Written with the lock of the loop it fires on held; atomic because the timer can
-        /// be moved to another loop meanwhile. Relaxed: it guards nothing but itself.
+        /// Whether the handler runs. Written with the lock of the loop that it fires on held. Atomic, since the timer
+        /// can be moved to another loop meanwhile. Relaxed: it publishes nothing else.
         private let firing = Atomic<Bool>(false)
 
         private init(
@@ -86,11 +86,12 @@ extension Loop {
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.
         ///
         /// - Parameters:
-        ///   - delay: How long to wait at least, from the moment of adding. Zero or less: the next pass.
-        ///   - interval: The distance of the calls that follow; nil or zero or less for one call only.
-        ///   - tolerance: How much later than due a call may come; see `tolerance`.
-        ///   - timeBase: Whether time in suspend counts.
-        ///   - handler: Called on the loop's thread. Not called again while it runs, for instance by a nested run.
+        ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer fires in the next
+        ///     pass.
+        ///   - interval: The time between calls; nil, zero or less for a single call.
+        ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
+        ///   - timeBase: The clock to count on: whether time in suspend counts.
+        ///   - handler: Called on the loop's thread. Not called again while it runs, such as by a nested run.
         public convenience init(
             after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             timeBase: TimeBase = .suspending, handler: @escaping @Sendable (_ firing: Firing) -> Void
@@ -98,8 +99,8 @@ extension Loop {
             self.init(.delay(max(0, delay.wholeNanoseconds)), interval, tolerance, timeBase, handler)
         }
 
-        /// Makes a timer that fires at `time` on the clock of the loop it is added to, or on that of another `timeBase`
-        /// (see `Loop.now(_:)`), and then every `interval`. A time in the past counts as now. CF:
+        /// Makes a timer that fires at `time`, and then every `interval`. The time is on the clock of the loop that it
+        /// is added to, or on that of another `timeBase` (see ``Loop/now(_:)``). A time in the past counts as now. CF:
         /// `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
@@ -108,7 +109,7 @@ extension Loop {
             self.init(Timer.asked(time.nanoseconds, timeBase), interval, tolerance, timeBase, handler)
         }
 
-        /// Makes a timer that fires every `interval`, the first time one interval after it is added to a loop.
+        /// Makes a timer that fires every `interval`, first one interval after it is added to a loop.
         public convenience init(
             every interval: Duration, tolerance: Duration = .zero, timeBase: TimeBase = .suspending,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
@@ -121,23 +122,23 @@ extension Loop {
             .asked(time, settled: LoopTime.monotonic.nanoseconds(timeBase), turn: Turn.next())
         }
 
-        /// The heap that has the timer in a mode that it is in. The lock of the mode's loop is held.
+        /// The heap that contains the timer in a mode that it is in. The lock of the mode's loop is held.
         private func heap(in mode: ModeState) -> TimeBase { mode.isVirtual ? .suspending : timeBase }
 
         // MARK: Properties
 
-        /// The distance of two calls; zero for a timer that fires once. CF: `CFRunLoopTimerGetInterval`.
+        /// The time between two calls; zero for a timer that fires once. CF: `CFRunLoopTimerGetInterval`.
         public var interval: Duration { .nanoseconds(intervalNanoseconds) }
 
-        /// Whether the timer fires again and again. CF: `CFRunLoopTimerDoesRepeat`.
+        /// Whether the timer fires repeatedly. CF: `CFRunLoopTimerDoesRepeat`.
         public var repeats: Bool { intervalNanoseconds > 0 }
 
-        /// When the timer fires next; nil when it is invalid, or made with a delay and not added to a loop yet.
+        /// When the timer fires next; nil if it is invalid, or was made with a delay and not yet added to a loop.
         ///
-        /// May be set from any thread, any number of times, and takes effect at once. A time in the past counts as now;
-        /// nil stops the timer until another time is set. A repeating timer's grid moves with it. Inside the timer's
-        /// own handler only a time later than `Firing.scheduledTime` counts, and a timer that fires once ends all the
-        /// same. An invalid timer ignores it. CF: `CFRunLoopTimerSetNextFireDate`.
+        /// Any thread may set it, any number of times, and it takes effect at once. A time in the past counts as now;
+        /// nil stops the timer until another time is set. The grid of a repeating timer moves with it. Inside the
+        /// timer's own handler only a time later than ``Loop/Timer/Firing/scheduledTime`` counts, and a timer that
+        /// fires once ends nevertheless. Has no effect on an invalid timer. CF: `CFRunLoopTimerSetNextFireDate`.
         public var nextFireTime: Instant? {
             get {
                 itemLock.withLock {
@@ -163,11 +164,11 @@ extension Loop {
         }
 
         /// How much later than due a call may come, so that one wake-up can serve several timers. The loop sleeps until
-        /// the first timer that cannot wait any longer, and then fires all that are due. The grid of a repeating timer
-        /// does not move with it.
+        /// the first timer that cannot wait longer, and then fires all that are due. The grid of a repeating timer does
+        /// not move with it.
         ///
-        /// Negative values count as zero; a repeating timer's is at most half its interval. May be set from any thread.
-        /// CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
+        /// Negative values count as zero; a repeating timer's tolerance is at most half its interval. Any thread may
+        /// set it. CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
         public var tolerance: Duration {
             get { .nanoseconds(itemLock.withLock { toleranceNanoseconds }) }
             set { change { timer, _ in timer.toleranceNanoseconds = timer.allowed(newValue) } }
@@ -180,7 +181,7 @@ extension Loop {
 
         // MARK: Times, for the heaps
 
-        /// When the timer may fire, and when it must. The lock of the timer's loop or of the item is held.
+        /// The times at which the timer may and must fire. The lock of the timer's loop or of the item is held.
         private var times: (deadline: Int64, latest: Int64) {
             guard !firing.load(ordering: .relaxed), case .at(let time) = fireTime else {
                 return (TimerHeap.never, TimerHeap.never)
@@ -188,7 +189,7 @@ extension Loop {
             return (time, time.addingSaturating(toleranceNanoseconds))
         }
 
-        /// Changes the timer's times with the locks held that this takes, and tells its heaps.
+        /// Changes the timer's times with the necessary locks held, and updates its heaps.
         private func change(_ body: (Timer, Loop?) -> Void) {
             while true {
                 guard let loop = itemLock.withLock({ modesWhileLocked.first })?.loop else {
@@ -202,7 +203,7 @@ extension Loop {
                 }
                 let isDone = loop.lock.withLock {
                     let modes = itemLock.withLock { () -> [ModeState]? in
-                        // It may have moved between the two looks.
+                        // The timer may have moved to another loop between the two reads.
                         guard modesWhileLocked.first?.waker === loop.waker else { return nil }
                         if isValid { body(self, loop) }
                         return modesWhileLocked
@@ -221,17 +222,17 @@ extension Loop {
 
         // MARK: Firing, for the pass
 
-        /// Begins a call, unless the timer is not due any more, is firing already, or has left `loop`. The loop's lock
-        /// is held.
+        /// Begins a call. Nil if the timer is no longer due, is firing already, or has left `loop`. The loop's lock is
+        /// held.
         func beginFiring(on loop: Loop, at now: Int64) -> Firing? {
             let modes = currentModes
-            // First of all: the times are the loop's to read only while the timer is in it.
+            // First: the loop may read the times only while the timer is in it.
             guard modes.contains(where: { $0.waker === loop.waker && $0.mode != .common }) else { return nil }
             guard isValid, !firing.load(ordering: .relaxed), case .at(let scheduled) = fireTime, scheduled <= now else {
                 return nil
             }
             firing.store(true, ordering: .relaxed)
-            // A firing timer is parked at the end of the heaps, or a nested run would see it due for ever.
+            // A firing timer stays at the end of the heaps, or a nested run would see it as due forever.
             for mode in modes {
                 mode.timers[heap(in: mode)].update(self, deadline: TimerHeap.never, latest: TimerHeap.never)
             }
@@ -241,7 +242,7 @@ extension Loop {
 
         func fire(_ firing: Firing) { itemLock.withLock { handler }?(firing) }
 
-        /// Ends a call: invalidates a timer that fires once, and moves one that repeats on along its grid.
+        /// Ends a call: invalidates a timer that fires once, and moves a repeating timer along its grid.
         func endFiring(_ call: Firing, now: Int64) {
             guard repeats else {
                 invalidate()
@@ -251,7 +252,7 @@ extension Loop {
             let scheduled = call.scheduledTime.nanoseconds
             change { timer, loop in
                 timer.firing.store(false, ordering: .relaxed)
-                // A time set by the handler counts if it is later than the one being served.
+                // A time that the handler has set counts if it is later than the served one.
                 if case .at(let time) = timer.fireTime, time <= scheduled {
                     let late = now.subtractingReportingOverflow(scheduled)
                     let periods = (late.overflow ? Int64.max : max(0, late.partialValue)) / timer.intervalNanoseconds
@@ -263,7 +264,7 @@ extension Loop {
             }
         }
 
-        /// The instant being served while the handler runs, else the next one.
+        /// The served instant while the handler runs, otherwise the next one.
         var servedOrNextTime: Int64 {
             if case .at(let time) = fireTime { time } else { TimerHeap.never }
         }
@@ -277,7 +278,7 @@ extension Loop {
             if timeBase == .continuous { loop.openContinuousTimer() }
             var turn: UInt64?
             itemLock.withLock {
-                // The clock is read here and now: a deadline is never counted from an older time.
+                // The clock is read here: a deadline is never counted from an older time.
                 switch fireTime {
                 case .delay(let delay):
                     fireTime = .at(loop.clock.nanoseconds(timeBase).addingSaturating(delay))
@@ -296,7 +297,7 @@ extension Loop {
 
         override func remove(from mode: ModeState) {
             mode.timers[heap(in: mode)].remove(self)
-            // Sleeping too long is nobody's harm; but virtual time would go where nothing is any more.
+            // An early wake-up is harmless; but a virtual clock would jump to a deadline that no longer exists.
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }
 
