@@ -25,6 +25,16 @@ import Testing
             }, perform: perform)
     }
 
+    /// A source in two modes of each of two loops.
+    private func sourceInTwoLoops(_ log: Log<String>) -> (Loop.Source0, (first: Loop, second: Loop)) {
+        let loops = (first: Loop.inVirtualTime().0, second: Loop.inVirtualTime().0)
+        let source = source(log)
+        for loop in [loops.first, loops.second] {
+            for mode in Self.modes.prefix(2) { loop.add(source, in: mode) }
+        }
+        return (source, loops)
+    }
+
     @Test func aSourceInvalidatedInThreeModesHearsOfEachLeaving() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
@@ -80,27 +90,18 @@ import Testing
     }
 
     @Test func soDoesOneInTwoLoops() {
-        let (first, _) = Loop.inVirtualTime()
-        let (second, _) = Loop.inVirtualTime()
         let log = Log<String>()
-        let source = source(log)
-        for loop in [first, second] {
-            for mode in Self.modes.prefix(2) { loop.add(source, in: mode) }
-        }
+        let (source, loops) = sourceInTwoLoops(log)
         source.invalidate()
         #expect(
             log.entries.dropFirst(4) == ["leaves default", "leaves a", "leaves default", "leaves a", "released"])
+        withExtendedLifetime(loops) {}
     }
 
     /// The end of a loop takes a source out of all of its modes, and releases one that is invalid.
     @Test func theEndOfOneOfTwoLoopsLeavesTheOtherAlone() {
-        let (first, _) = Loop.inVirtualTime()
-        let (second, _) = Loop.inVirtualTime()
         let log = Log<String>()
-        let source = source(log)
-        for loop in [first, second] {
-            for mode in Self.modes.prefix(2) { loop.add(source, in: mode) }
-        }
+        let (source, (first, second)) = sourceInTwoLoops(log)
         first.end()
         #expect(log.entries.dropFirst(4) == ["leaves default", "leaves a"])
         #expect(source.isValid && second.contains(source, in: "a"))
