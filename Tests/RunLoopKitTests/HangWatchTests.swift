@@ -41,14 +41,14 @@ import Testing
 
     @Test func theTraitWatchesTheTestsOfItsSuite() {
         guard TimeBound().limit != nil else { return }
-        #expect(Watchdog.shared.names.contains { $0.hasPrefix("theTraitWatchesTheTestsOfItsSuite()") })
+        #expect(TestWatchdog.shared.names.contains { $0.hasPrefix("theTraitWatchesTheTestsOfItsSuite()") })
     }
 
     @Test func aTestThatBlocksItsThreadIsNamedAndEndsTheProcess() async {
         let result = await #expect(processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]) {
             // It would keep the pipe of the standard error open, which the parent reads to its end.
             _ = Child("/bin/sh", ["-c", "exec sleep 1000000"], input: 0)
-            let watchdog = Watchdog(tick: 0.001)
+            let watchdog = TestWatchdog(tick: 0.001)
             watchdog.end(watchdog.begin("isDone", limit: 5))
             _ = watchdog.begin("waitsForEver", limit: 20)
             _ = watchdog.begin("isPatient", limit: 1_000_000)

@@ -4,9 +4,9 @@ import Foundation
 ///
 /// A thread of its own does that: Swift Testing's `.timeLimit` cancels a task, which does not end a test that blocks or
 /// spins.
-package final class Watchdog: @unchecked Sendable {
+package final class TestWatchdog: @unchecked Sendable {
     /// The one that the trait `timeBound` uses. A tick is a second.
-    package static let shared = Watchdog(tick: 1)
+    package static let shared = TestWatchdog(tick: 1)
 
     private let tick: TimeInterval
 

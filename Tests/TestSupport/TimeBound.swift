@@ -5,7 +5,7 @@ import Foundation
     import Testing
 #endif
 
-/// The time limit of each test of a suite, which ends a test that hangs whatever it waits for: see `Watchdog`.
+/// The time limit of each test of a suite, which ends a test that hangs whatever it waits for: see `TestWatchdog`.
 package struct TimeBound: Sendable {
     /// The environment variable with another limit in seconds; 0 for none, for those who debug.
     package static let variable = "RUNLOOPKIT_TEST_LIMIT"
@@ -34,8 +34,8 @@ package struct TimeBound: Sendable {
         ) async throws {
             guard let limit else { return try await function() }
             let location = test.sourceLocation
-            let number = Watchdog.shared.begin("\(test.name), \(location.fileID):\(location.line)", limit: limit)
-            defer { Watchdog.shared.end(number) }
+            let number = TestWatchdog.shared.begin("\(test.name), \(location.fileID):\(location.line)", limit: limit)
+            defer { TestWatchdog.shared.end(number) }
             try await function()
         }
     }

@@ -9,9 +9,9 @@ import Synchronization
     import Android
 #endif
 
-/// Ends the program when nothing has happened in it for a long time, and says what every loop does.
-enum Watchdog {
-    /// Far longer than anything takes on a busy machine with a sanitizer.
+/// Ends the program when its threads have made no progress for a long time, and prints the state of every loop.
+enum StallWatchdog {
+    /// Far longer than any operation takes on a busy machine with a sanitizer.
     private static let secondsOfSilence = 60
 
     private static let loops = Mutex<[(name: String, loop: WeakLoop)]>([])
@@ -21,7 +21,7 @@ enum Watchdog {
         init(_ loop: Loop) { self.loop = loop }
     }
 
-    /// How many of them have not been deallocated.
+    /// How many of the watched loops have not been deallocated.
     static var loopsAlive: Int { loops.withLock { $0.count { $0.loop.loop != nil } } }
 
     static func watch(_ loop: Loop, _ name: String) {
@@ -31,10 +31,10 @@ enum Watchdog {
         }
     }
 
-    /// On a thread that has nothing to do with the library.
+    /// Starts the thread that watches. It does not use the library.
     static func start() {
         var thread = pthread_t()
-        pthread_create(&thread, nil, { _ in Watchdog.main() }, nil)
+        pthread_create(&thread, nil, { _ in StallWatchdog.main() }, nil)
         pthread_detach(thread)
     }
 
@@ -51,10 +51,10 @@ enum Watchdog {
     }
 
     private static func report() -> Never {
-        // If a lock that a description takes is held for ever, this ends the program all the same.
+        // The descriptions take locks; if one is held for ever, the alarm ends the program.
         alarm(20)
         say(
-            "StressProgram: nothing happens any more, in the round of seed \(currentSeed.load(ordering: .relaxed)): "
+            "StressProgram: no progress, in the round of seed \(currentSeed.load(ordering: .relaxed)): "
                 + currentStep.withLock { $0 })
         for (name, weak) in loops.withLock({ $0 }) {
             guard let loop = weak.loop else { continue }
@@ -64,12 +64,12 @@ enum Watchdog {
         abort()
     }
 
-    /// A trap does not know in which round it is.
+    /// Prints the seed of the round when the program traps.
     static func nameTheRoundWhenTrapped() {
         for signal in [SIGILL, SIGTRAP, SIGABRT] {
-            Glibc_signal(signal) { number in
+            setHandler(signal) { number in
                 var digits = currentSeed.load(ordering: .relaxed)
-                // No allocation here.
+                // A signal handler must not allocate.
                 withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { bytes in
                     var index = 31
                     bytes[index] = 10
@@ -82,15 +82,15 @@ enum Watchdog {
                     write(2, text.utf8Start, text.utf8CodeUnitCount)
                     write(2, bytes.baseAddress! + index, 32 - index)
                 }
-                Glibc_signal(number, SIG_DFL)
+                setHandler(number, SIG_DFL)
                 raise(number)
             }
         }
     }
 }
 
-/// `signal` of the C library, whose name is also a good one for numbers.
-private func Glibc_signal(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
+/// The C library's `signal`, a name that the loop over signal numbers shadows.
+private func setHandler(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
     signal(number, handler)
 }
-private func Glibc_signal(_ number: Int32, _ handler: sighandler_t?) { signal(number, handler) }
+private func setHandler(_ number: Int32, _ handler: sighandler_t?) { signal(number, handler) }

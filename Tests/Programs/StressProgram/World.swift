@@ -72,7 +72,7 @@ final class World: Sendable {
     private static func makeLoop() -> LoopThread {
         let thread = try! LoopThread(name: "stressed")
         for mode in modes { thread.loop.addCommonMode(mode) }
-        Watchdog.watch(thread.loop, "a stressed loop")
+        StallWatchdog.watch(thread.loop, "a stressed loop")
         return thread
     }
 

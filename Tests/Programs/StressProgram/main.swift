@@ -26,8 +26,8 @@ sigemptyset(&signals)
 for number in 0..<28 { sigaddset(&signals, World.firstSignal + Int32(number)) }
 pthread_sigmask(SIG_BLOCK, &signals, nil)
 signal(SIGPIPE, SIG_IGN)
-Watchdog.start()
-Watchdog.nameTheRoundWhenTrapped()
+StallWatchdog.start()
+StallWatchdog.nameTheRoundWhenTrapped()
 
 /// A round: threads of their own do what they like, then everything is taken apart.
 func play(_ seed: UInt64) {
@@ -35,7 +35,7 @@ func play(_ seed: UInt64) {
     let world = World(seed: seed)
     let actors = (0..<3).map { _ in try! LoopThread(name: "actor") }
     for (index, actor) in actors.enumerated() {
-        Watchdog.watch(actor.loop, "an actor")
+        StallWatchdog.watch(actor.loop, "an actor")
         actor.perform {
             var random = SplitMix(seed &* 1000 &+ UInt64(index))
             for _ in 0..<400 { world.act(&random) }
@@ -63,7 +63,7 @@ while Loop.Instant.now < end {
     play(seed)
     let after = openDescriptors()
     expect(after.keys == descriptors, "descriptors are left behind: \(after), before \(descriptors)")
-    expect(Watchdog.loopsAlive == 0, "\(Watchdog.loopsAlive) loops are not deallocated")
+    expect(StallWatchdog.loopsAlive == 0, "\(StallWatchdog.loopsAlive) loops are not deallocated")
     // The kernel takes a thread out of its list a moment after it has been joined.
     wait(for: "threads to be gone") { threadCount() <= threads }
 }
