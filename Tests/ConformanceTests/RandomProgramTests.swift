@@ -18,7 +18,7 @@ import Testing
         for seed in first..<(first + count) {
             let program = Program(seed: seed, flavour)
             guard program.differs else { continue }
-            let small = program.shrunk()
+            let small = program.shrunk(while: \.differs)
             Issue.record("\(flavour), seed \(seed)\n\(small)\n\(small.comparison)")
             failures += 1
             if failures == (environment["RANDOM_FAILURES"].flatMap { Int($0) } ?? 1) { return }
@@ -38,8 +38,8 @@ enum Flavour: String, CaseIterable {
 }
 
 /// A program as data: scripts of operations. Script 0 is the program itself, the others are what callouts do.
-struct Program: CustomStringConvertible {
-    enum Op {
+struct Program: ScriptedProgram, CustomStringConvertible {
+    enum Step {
         case add(Int, String), remove(Int, String), contains(Int, String), invalidate(Int), trigger(Int)
         case addCommonMode(String), ask
         case block([String], Int)
@@ -59,7 +59,7 @@ struct Program: CustomStringConvertible {
     static let modes = ["default", "a", "b"]
     let flavour: Flavour
     var items: [Item] = []
-    var scripts: [[Op]] = []
+    var scripts: [[Step]] = []
 
     var description: String {
         (items.indices.map { "item \($0): \(items[$0].kind), scripts \(items[$0].scripts)" }
@@ -105,7 +105,7 @@ struct Program: CustomStringConvertible {
                 }
             for _ in 0..<random.below(4) { items[index].scripts.append(makeScript(context, 3, &random)) }
         }
-        var main: [Op] = []
+        var main: [Step] = []
         for index in items.indices where random.below(6) > 0 { main.append(.add(index, mode(&random, common: true))) }
         for _ in 0..<(3 + random.below(8)) {
             if let op = makeOp(.main, 3, &random) { main.append(op) }
@@ -124,19 +124,19 @@ struct Program: CustomStringConvertible {
     private mutating func makeScript(_ context: Context, _ depth: Int, _ random: inout SplitMix) -> Int {
         let index = scripts.count
         scripts.append([])
-        var script: [Op] = []
+        var script: [Step] = []
         for _ in 0..<random.below(4) { if let op = makeOp(context, depth, &random) { script.append(op) } }
         scripts[index] = script
         return index
     }
 
-    private func makeRun(_ random: inout SplitMix) -> Op {
+    private func makeRun(_ random: inout SplitMix) -> Step {
         .run(
             mode(&random, common: random.below(10) == 0), polls: flavour == .timers || random.below(2) == 0,
             untilHandled: random.below(3) == 0)
     }
 
-    private mutating func makeOp(_ context: Context, _ depth: Int, _ random: inout SplitMix) -> Op? {
+    private mutating func makeOp(_ context: Context, _ depth: Int, _ random: inout SplitMix) -> Step? {
         let item = items.isEmpty ? 0 : random.below(items.count)
         switch random.below(20) {
         case 0, 1, 2, 3, 4:
@@ -208,26 +208,6 @@ struct Program: CustomStringConvertible {
         return
             "both: \(kit.prefix(same).suffix(30))\nkit: \(kit.dropFirst(same).prefix(12))\ncf: \(cf.dropFirst(same).prefix(12))"
     }
-
-    /// The program with every operation left out that the difference does not need.
-    func shrunk() -> Program {
-        var best = self
-        var isSmaller = true
-        while isSmaller {
-            isSmaller = false
-            for script in best.scripts.indices {
-                for index in best.scripts[script].indices.reversed() {
-                    var next = best
-                    next.scripts[script].remove(at: index)
-                    if next.differs {
-                        best = next
-                        isSmaller = true
-                    }
-                }
-            }
-        }
-        return best
-    }
 }
 
 /// Plays a program on a stage.
@@ -295,7 +275,7 @@ private final class Player {
         }
     }
 
-    private func play(_ op: Program.Op) {
+    private func play(_ op: Program.Step) {
         let loop = stage.loop!
         switch op {
         case .add(let item, let mode): loop.add(items[item], mode)

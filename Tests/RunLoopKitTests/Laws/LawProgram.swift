@@ -1,7 +1,9 @@
+import TestSupport
+
 /// A random program over every kind of item, as data: what happens in the main script and in each callout.
 ///
 /// The same seed makes the same program. A program never depends on real time.
-struct LawProgram: CustomStringConvertible {
+struct LawProgram: ScriptedProgram, CustomStringConvertible {
     enum Kind: String, CaseIterable {
         case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, timer,
             continuousTimer, observer
@@ -114,24 +116,5 @@ struct LawProgram: CustomStringConvertible {
         case .onEnd(let loop, let script, let isCancelled):
             "at the end of \(loop): \(script)" + (isCancelled ? ", cancelled" : "")
         }
-    }
-
-    /// The program with every step left out that the failure does not need.
-    func shrunk(while fails: (LawProgram) -> Bool) -> LawProgram {
-        var best = self
-        var isSmaller = true
-        while isSmaller {
-            isSmaller = false
-            for script in best.scripts.indices {
-                for index in best.scripts[script].indices.reversed() {
-                    var next = best
-                    next.scripts[script].remove(at: index)
-                    guard fails(next) else { continue }
-                    best = next
-                    isSmaller = true
-                }
-            }
-        }
-        return best
     }
 }
