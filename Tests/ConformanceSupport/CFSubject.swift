@@ -96,11 +96,11 @@ package final class CFSubject: Subject {
     }
 
     package func makeObserver(
-        _ activities: UInt, repeats: Bool, order: Int, _ observe: @escaping (any Item, UInt) -> Void
+        _ activities: Activity, repeats: Bool, order: Int, _ observe: @escaping (any Item, Activity) -> Void
     ) -> any Item {
         let item = CFItem({})
-        item.observer = CFRunLoopObserverCreateWithHandler(nil, CFOptionFlags(activities), repeats, order) {
-            [unowned item] in observe(item, UInt($1.rawValue))
+        item.observer = CFRunLoopObserverCreateWithHandler(nil, CFOptionFlags(activities.rawValue), repeats, order) {
+            [unowned item] in observe(item, Activity(rawValue: UInt($1.rawValue)))
         }
         items.append(item)
         return item

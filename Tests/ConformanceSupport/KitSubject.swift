@@ -71,12 +71,12 @@ package final class KitSubject: Subject {
     }
 
     package func makeObserver(
-        _ activities: UInt, repeats: Bool, order: Int, _ observe: @escaping (any Item, UInt) -> Void
+        _ activities: Activity, repeats: Bool, order: Int, _ observe: @escaping (any Item, Activity) -> Void
     ) -> any Item {
         let observe = Unchecked(observe)
         let box = Unchecked(KitItem.Box())
-        let observer = Loop.Observer(Loop.Activity(rawValue: activities), repeats: repeats, order: order) {
-            observe.value(box.value.item!, $1.rawValue)
+        let observer = Loop.Observer(Loop.Activity(rawValue: activities.rawValue), repeats: repeats, order: order) {
+            observe.value(box.value.item!, Activity(rawValue: $1.rawValue))
         }
         return keep(KitItem(observer), box.value)
     }

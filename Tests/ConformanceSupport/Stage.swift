@@ -11,7 +11,7 @@ package final class Stage {
     private var observers: [any Item] = []
 
     /// What the scenario does in its callouts. Kept here, so that items which know each other do not keep each other.
-    private var actions: [(any Item, UInt) -> Void] = []
+    private var actions: [(any Item, Activity) -> Void] = []
 
     package init(_ loop: any Subject, moment: Double) {
         self.loop = loop
@@ -28,7 +28,7 @@ package final class Stage {
     }
 
     /// What calls the action once more, without keeping it.
-    private func reference(to action: @escaping (any Item, UInt) -> Void) -> (any Item, UInt) -> Void {
+    private func reference(to action: @escaping (any Item, Activity) -> Void) -> (any Item, Activity) -> Void {
         actions.append(action)
         let index = actions.count - 1
         return { self.actions[index]($0, $1) }
@@ -45,7 +45,7 @@ package final class Stage {
             cancel: { if tellsModes { self.log("\(label) leaves \($0)") } },
             perform: {
                 self.log("source0 \(label)")
-                then(Nobody(), 0)
+                then(Nobody(), [])
             })
     }
 
@@ -53,7 +53,7 @@ package final class Stage {
         let then = reference(to: { _, _ in then() })
         return loop.makePort {
             self.log("port \(label)")
-            then(Nobody(), 0)
+            then(Nobody(), [])
         }
     }
 
@@ -63,17 +63,17 @@ package final class Stage {
         let then = reference(to: { item, _ in then(item) })
         return loop.makeTimer(after: after, interval: every) {
             self.log("timer \(label)")
-            then($0, 0)
+            then($0, [])
         }
     }
 
     package func observer(
-        _ label: String, _ activities: UInt = 0x0FFF_FFFF, repeats: Bool = true, order: Int = 0,
-        then: @escaping (any Item, UInt) -> Void = { _, _ in }
+        _ label: String, _ activities: Activity = .all, repeats: Bool = true, order: Int = 0,
+        then: @escaping (any Item, Activity) -> Void = { _, _ in }
     ) -> any Item {
         let then = reference(to: then)
         return loop.makeObserver(activities, repeats: repeats, order: order) {
-            self.log("\(label) \(name(ofActivity: $1))")
+            self.log("\(label) \($1)")
             then($0, $1)
         }
     }

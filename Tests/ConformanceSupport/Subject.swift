@@ -15,7 +15,7 @@ package protocol Subject: AnyObject {
     func makePort(_ perform: @escaping () -> Void) -> any Item
     func makeTimer(after seconds: Double, interval: Double, _ fire: @escaping (any Item) -> Void) -> any Item
     func makeObserver(
-        _ activities: UInt, repeats: Bool, order: Int, _ observe: @escaping (any Item, UInt) -> Void
+        _ activities: Activity, repeats: Bool, order: Int, _ observe: @escaping (any Item, Activity) -> Void
     ) -> any Item
 
     func add(_ item: any Item, _ mode: String)
@@ -49,17 +49,4 @@ package protocol Item: AnyObject {
 /// The results by name.
 package func name(ofResult result: Int32) -> String {
     ["?", "finished", "stopped", "timedOut", "handledSource"][Int(result)]
-}
-
-/// The activities by name.
-package func name(ofActivity activity: UInt) -> String {
-    switch activity {
-    case 1: "entry"
-    case 2: "beforeTimers"
-    case 4: "beforeSources"
-    case 32: "beforeWaiting"
-    case 64: "afterWaiting"
-    case 128: "exit"
-    default: "activity \(activity)"
-    }
 }

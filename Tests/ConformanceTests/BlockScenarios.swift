@@ -75,14 +75,14 @@ extension Scenario {
         },
         Scenario("a block posted in an exit observer stays queued") { s in
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("o", 128, repeats: false) { _, _ in s.block("left") }, "default")
+            s.loop.add(s.observer("o", .exit, repeats: false) { _, _ in s.block("left") }, "default")
             s.run()
             s.run()
         },
         Scenario("a block is noticed only when something else makes a pass") { s in
             s.observe("default")
             s.loop.add(
-                s.observer("o", 32, repeats: false) { _, _ in s.block("posted before waiting") }, "default")
+                s.observer("o", .beforeWaiting, repeats: false) { _, _ in s.block("posted before waiting") }, "default")
             s.loop.add(s.timer("t", after: s.moment), "default")
             s.run("default", 3 * s.moment)
         },

@@ -32,12 +32,13 @@ import Testing
             s.loop.add(s.timer("t", after: 4 * s.moment), "default")
             // Posted for the outer mode and woken for, while the nested run is at it.
             s.loop.add(
-                s.loop.makeObserver(32, repeats: false, order: 0) { _, _ in
+                s.loop.makeObserver(.beforeWaiting, repeats: false, order: 0) { _, _ in
                     s.block("b") { s.loop.stop() }
                     s.loop.wakeUp()
                 }, "other")
             s.loop.add(
-                s.loop.makeObserver(32, repeats: false, order: 0) { _, _ in s.run("other", s.moment) }, "default")
+                s.loop.makeObserver(.beforeWaiting, repeats: false, order: 0) { _, _ in s.run("other", s.moment) },
+                "default")
             s.run("default", forever)
         }
     }
@@ -64,7 +65,7 @@ import Testing
         ) { s in
             s.loop.add(s.port("p"), "default")
             s.loop.add(s.timer("t", after: s.moment), "default")
-            s.loop.add(s.loop.makeObserver(64, repeats: false, order: 0) { _, _ in s.run() }, "default")
+            s.loop.add(s.loop.makeObserver(.afterWaiting, repeats: false, order: 0) { _, _ in s.run() }, "default")
             s.run("default", 3 * s.moment)
         }
     }
@@ -147,7 +148,8 @@ import Testing
             s.loop.add(p, "default")
             s.loop.add(s.port("keep"), "default")
             s.loop.add(
-                s.loop.makeObserver(64, repeats: false, order: 0) { _, _ in s.loop.remove(p, "default") }, "default")
+                s.loop.makeObserver(.afterWaiting, repeats: false, order: 0) { _, _ in s.loop.remove(p, "default") },
+                "default")
             p.send()
             s.run("default", s.moment)
             s.loop.add(p, "default")
@@ -195,9 +197,9 @@ import Testing
         ) { s in
             let p = s.port("p")
             s.loop.add(p, "default")
-            s.loop.add(s.loop.makeObserver(2, repeats: true, order: 0) { _, _ in s.log("pass") }, "default")
+            s.loop.add(s.loop.makeObserver(.beforeTimers, repeats: true, order: 0) { _, _ in s.log("pass") }, "default")
             s.loop.add(
-                s.loop.makeObserver(64, repeats: false, order: 0) { _, _ in
+                s.loop.makeObserver(.afterWaiting, repeats: false, order: 0) { _, _ in
                     s.loop.remove(p, "default")
                     s.loop.add(p, "default")
                 }, "default")
@@ -211,7 +213,7 @@ import Testing
             cf: ["pass", "pass", "run in other: timedOut"], kit: ["pass", "run in other: timedOut"]
         ) { s in
             for mode in ["default", "other"] { s.loop.add(s.port("p"), mode) }
-            s.loop.add(s.loop.makeObserver(2, repeats: true, order: 0) { _, _ in s.log("pass") }, "other")
+            s.loop.add(s.loop.makeObserver(.beforeTimers, repeats: true, order: 0) { _, _ in s.log("pass") }, "other")
             s.loop.perform(in: ["default"]) {
                 s.run("other", 3 * s.moment)
                 // CFRunLoop's outer run would sleep for ever.

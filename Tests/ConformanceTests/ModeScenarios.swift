@@ -21,7 +21,7 @@ extension Scenario {
         },
         Scenario("an item in common follows modes that join later") { s in
             let a = s.source0("a", tellsModes: true)
-            let o = s.observer("o", 1)
+            let o = s.observer("o", .entry)
             let t = s.timer("t", after: 0, every: 100)
             for item in [a, o, t] { s.loop.add(item, "common") }
             s.log("\(s.loop.modes.sorted())")

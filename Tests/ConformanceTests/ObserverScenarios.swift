@@ -6,17 +6,17 @@ extension Scenario {
         Scenario("order, then the order of adding") { s in
             s.loop.add(s.port("p"), "default")
             for (label, order) in [("a", 5), ("b", 0), ("c", 5), ("d", -5), ("e", 0)] {
-                s.loop.add(s.observer(label, 1, order: order), "default")
+                s.loop.add(s.observer(label, .entry, order: order), "default")
             }
             s.run()
         },
         Scenario("each is called for the activities it asks for") { s in
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("a", 1 | 128), "default")
-            s.loop.add(s.observer("b", 2 | 64), "default")
-            s.loop.add(s.observer("c", 4 | 32), "default")
-            s.loop.add(s.observer("none", 0), "default")
-            s.loop.add(s.observer("unknown", 8 | 16), "default")
+            s.loop.add(s.observer("a", [.entry, .exit]), "default")
+            s.loop.add(s.observer("b", [.beforeTimers, .afterWaiting]), "default")
+            s.loop.add(s.observer("c", [.beforeSources, .beforeWaiting]), "default")
+            s.loop.add(s.observer("none", []), "default")
+            s.loop.add(s.observer("unknown", Activity(rawValue: 8 | 16)), "default")
             s.run("default", s.moment)
         },
         Scenario("a once-observer is called once and invalid after its callout") { s in
@@ -30,20 +30,21 @@ extension Scenario {
         Scenario("added during a callout: first called at the next activity") { s in
             s.loop.add(s.port("p"), "default")
             s.loop.add(
-                s.observer("a", 2, repeats: false) { _, _ in s.loop.add(s.observer("b"), "default") }, "default")
+                s.observer("a", .beforeTimers, repeats: false) { _, _ in s.loop.add(s.observer("b"), "default") },
+                "default")
             s.run()
         },
         Scenario("removed during a callout: still called at this activity") { s in
             let b = s.observer("b", order: 1)
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("a", 2) { _, _ in s.loop.remove(b, "default") }, "default")
+            s.loop.add(s.observer("a", .beforeTimers) { _, _ in s.loop.remove(b, "default") }, "default")
             s.loop.add(b, "default")
             s.run()
         },
         Scenario("invalidated during a callout: not called any more") { s in
             let b = s.observer("b", order: 1)
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("a", 2) { _, _ in b.invalidate() }, "default")
+            s.loop.add(s.observer("a", .beforeTimers) { _, _ in b.invalidate() }, "default")
             s.loop.add(b, "default")
             s.run()
         },
@@ -60,15 +61,15 @@ extension Scenario {
         },
         Scenario("an observer is not re-entered by a nested run, others are called") { s in
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("a", 2) { _, _ in s.run() }, "default")
-            s.loop.add(s.observer("b", 2, order: 1), "default")
+            s.loop.add(s.observer("a", .beforeTimers) { _, _ in s.run() }, "default")
+            s.loop.add(s.observer("b", .beforeTimers, order: 1), "default")
             s.run()
         },
         Scenario("an entry observer adds what makes the run useful") { s in
             s.loop.add(s.port("p"), "default")
             let a = s.source0("a")
             s.loop.add(
-                s.observer("o", 1) { _, _ in
+                s.observer("o", .entry) { _, _ in
                     s.loop.add(a, "default")
                     a.signal()
                 }, "default")
@@ -78,7 +79,7 @@ extension Scenario {
             let a = s.source0("a")
             s.observe("default")
             s.loop.add(a, "default")
-            s.loop.add(s.observer("o", 32, repeats: false) { _, _ in a.signal() }, "default")
+            s.loop.add(s.observer("o", .beforeWaiting, repeats: false) { _, _ in a.signal() }, "default")
             s.run("default", s.moment)
             s.run()
         },
@@ -86,11 +87,11 @@ extension Scenario {
             let p = s.port("p")
             s.observe("default")
             s.loop.add(p, "default")
-            s.loop.add(s.observer("o", 32, repeats: false) { _, _ in p.send() }, "default")
+            s.loop.add(s.observer("o", .beforeWaiting, repeats: false) { _, _ in p.send() }, "default")
             s.run("default", s.moment)
         },
         Scenario("one observer in two modes") { s in
-            let o = s.observer("o", 1 | 128)
+            let o = s.observer("o", [.entry, .exit])
             for mode in ["default", "other"] {
                 s.loop.add(s.port("p"), mode)
                 s.loop.add(o, mode)

@@ -47,8 +47,8 @@ struct Program: ScriptedProgram, CustomStringConvertible {
         case stop, wakeUp, retime(Int, Bool)
     }
     enum Kind {
-        case source0(order: Int, tells: Bool), port, timer(due: Bool, repeats: Bool), observer(
-            UInt, repeats: Bool, order: Int)
+        case source0(order: Int, tells: Bool), port, timer(due: Bool, repeats: Bool)
+        case observer(Activity, repeats: Bool, order: Int)
     }
 
     struct Item {
@@ -88,10 +88,11 @@ struct Program: ScriptedProgram, CustomStringConvertible {
         }
         for _ in 0..<random.below(4) {
             // All of different order: those in "common" join a new common mode in no order, in CF.
-            let mask = random.below(3) == 0 ? 0x0FFF_FFFF & ~64 : UInt([1, 2, 4, 32, 64, 128][random.below(6)])
+            let activities = random.below(3) == 0 ? Activity.all.subtracting(.afterWaiting) : random.pick(Activity.each)
             items.append(
                 Item(
-                    kind: .observer(mask, repeats: random.below(4) > 0, order: 10 * random.below(3) + items.count),
+                    kind: .observer(
+                        activities, repeats: random.below(4) > 0, order: 10 * random.below(3) + items.count),
                     scripts: []))
         }
         scripts = [[]]
@@ -101,7 +102,7 @@ struct Program: ScriptedProgram, CustomStringConvertible {
                 case .source0: .source0
                 case .port: .port
                 case .timer: .timer
-                case .observer(let mask, _, _): mask == 64 ? .afterWaiting : .observer
+                case .observer(let activities, _, _): activities == .afterWaiting ? .afterWaiting : .observer
                 }
             for _ in 0..<random.below(4) { items[index].scripts.append(makeScript(context, 3, &random)) }
         }
@@ -243,7 +244,7 @@ private final class Player {
             port = stage.port("guard \(mode)")
             stage.loop.add(port!, mode)
         }
-        let observer = stage.loop.makeObserver(32, repeats: true, order: 1000) { [unowned self] _, _ in
+        let observer = stage.loop.makeObserver(.beforeWaiting, repeats: true, order: 1000) { [unowned self] _, _ in
             if let port { port.send() } else { stage.loop.stop() }
         }
         stage.loop.add(observer, mode)
@@ -262,8 +263,8 @@ private final class Player {
         case .port: return stage.port("\(index)", then: then)
         case .timer(let due, let repeats):
             return stage.timer("\(index)", after: due ? 0 : 1e5, every: repeats ? 1e5 : 0) { _ in then() }
-        case .observer(let mask, let repeats, let order):
-            return stage.observer("observer \(index)", mask, repeats: repeats, order: order) { _, _ in then() }
+        case .observer(let activities, let repeats, let order):
+            return stage.observer("observer \(index)", activities, repeats: repeats, order: order) { _, _ in then() }
         }
     }
 

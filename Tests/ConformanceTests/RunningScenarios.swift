@@ -76,17 +76,17 @@ extension Scenario {
         },
         Scenario("stop in an entry observer: no pass at all") { s in
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("o") { _, activity in if activity == 1 { s.loop.stop() } }, "default")
+            s.loop.add(s.observer("o") { _, activity in if activity == .entry { s.loop.stop() } }, "default")
             s.run("default", forever)
         },
         Scenario("stop in a beforeWaiting observer wakes the wait that follows") { s in
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("o") { _, activity in if activity == 32 { s.loop.stop() } }, "default")
+            s.loop.add(s.observer("o") { _, activity in if activity == .beforeWaiting { s.loop.stop() } }, "default")
             s.run("default", forever)
         },
         Scenario("a stop inside an exit observer is forgotten with its run") { s in
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("o", 128) { _, _ in s.loop.stop() }, "default")
+            s.loop.add(s.observer("o", .exit) { _, _ in s.loop.stop() }, "default")
             s.run()
             s.run("default", s.moment)
         },
@@ -193,7 +193,7 @@ extension Scenario {
             s.loop.add(s.port("p"), "default")
             s.loop.add(
                 s.observer("o") { _, activity in
-                    guard activity == 32 else { return }
+                    guard activity == .beforeWaiting else { return }
                     times += 1
                     if times < 3 { s.loop.wakeUp() } else { s.loop.stop() }
                 }, "default")
@@ -208,7 +208,7 @@ extension Scenario {
         },
         Scenario("wakeUp in an entry observer") { s in
             s.loop.add(s.port("p"), "default")
-            s.loop.add(s.observer("o") { _, activity in if activity == 1 { s.loop.wakeUp() } }, "default")
+            s.loop.add(s.observer("o") { _, activity in if activity == .entry { s.loop.wakeUp() } }, "default")
             s.run("default", s.moment)
         },
         Scenario("the loop is not waiting in its callouts") { s in

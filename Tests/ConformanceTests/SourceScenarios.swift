@@ -308,7 +308,7 @@ extension Scenario {
             let p = s.port("p")
             s.loop.add(p, "default")
             s.loop.add(s.port("keep"), "default")
-            s.loop.add(s.observer("o", 64) { _, _ in s.loop.remove(p, "default") }, "default")
+            s.loop.add(s.observer("o", .afterWaiting) { _, _ in s.loop.remove(p, "default") }, "default")
             p.send()
             s.run("default", s.moment)
         },
