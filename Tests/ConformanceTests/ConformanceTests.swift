@@ -4,7 +4,7 @@ import Testing
 
 /// Every scenario, on RunLoopKit and on the toolchain's CFRunLoop: the traces are the same.
 @Suite(.timeBound) struct ConformanceTests {
-    @Test(arguments: Scenario.all)
+    @Test("A scenario leaves the same trace on RunLoopKit and on CFRunLoop", arguments: Scenario.all)
     func sameTraceAsCFRunLoop(_ scenario: Scenario) {
         let actual = Stage.trace(of: scenario, moment: 0.02) { KitSubject() }
         #expect(!actual.isEmpty, "a scenario without a trace shows nothing")

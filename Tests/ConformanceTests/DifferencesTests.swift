@@ -22,7 +22,8 @@ import Testing
         #expect(trace == cf, sourceLocation: location)
     }
 
-    @Test func aNestedRunDoesNotSwallowTheOuterRunsWakeUp() {
+    @Test("A nested run does not swallow the outer run's wake-up")
+    func nestedRunKeepsOuterWakeUp() {
         expect(
             cf: ["run in other: timedOut", "timer t", "block b", "run in default: stopped"],
             kit: ["run in other: timedOut", "block b", "run in default: stopped"]
@@ -43,7 +44,8 @@ import Testing
         }
     }
 
-    @Test func aTimerfdWhoseTimerHasLeftCostsNoPass() {
+    @Test("A timerfd whose timer has left costs no pass")
+    func timerfdOfRemovedTimer() {
         let pass = ["default beforeTimers", "default beforeSources", "default beforeWaiting", "default afterWaiting"]
         expect(
             cf: ["default entry"] + pass + pass + ["default exit", "run in default: timedOut"],
@@ -58,7 +60,8 @@ import Testing
         }
     }
 
-    @Test func aNestedPollInAnAfterWaitingObserverFiresTheTimerThatIsDue() {
+    @Test("A poll nested in an afterWaiting observer fires the timer that is due")
+    func nestedPollFiresDueTimer() {
         expect(
             cf: ["run in default: timedOut", "timer t", "run in default: timedOut"],
             kit: ["timer t", "run in default: timedOut", "run in default: timedOut"]
@@ -70,7 +73,8 @@ import Testing
         }
     }
 
-    @Test func anyHandledSourceCountsNotOnlyTheLastOne() {
+    @Test("Any handled source counts, not only the last one")
+    func anyHandledSourceCounts() {
         // The second source has lost its mark by the time its turn comes: CF forgets that the first was handled.
         let passes = ["default beforeTimers", "default beforeSources"]
         let sleep = ["default beforeWaiting", "default afterWaiting"]
@@ -92,7 +96,8 @@ import Testing
         }
     }
 
-    @Test func aWakeUpLinesUpBehindPorts() {
+    @Test("A wake-up queues behind ports")
+    func wakeUpQueuesBehindPorts() {
         let pass = ["default beforeTimers", "default beforeSources"]
         expect(
             cf: ["default entry"] + pass
@@ -114,7 +119,8 @@ import Testing
         }
     }
 
-    @Test func aPortServedInOneModeAndSentToAgainLinesUpAnewInAnother() {
+    @Test("A port served in one mode and sent to again queues anew in another mode")
+    func servedPortQueuesAnew() {
         expect(
             cf: [
                 "run in other: timedOut", "port p", "run in default: timedOut", "port p", "port q",
@@ -139,7 +145,8 @@ import Testing
         }
     }
 
-    @Test func aPortTakenAwayAfterItWokeTheLoopKeepsItsSends() {
+    @Test("A port removed after it woke the loop keeps its sends")
+    func removedPortKeepsSends() {
         expect(
             cf: ["run in default: timedOut", "run in default: timedOut"],
             kit: ["run in default: timedOut", "port p", "run in default: timedOut"]
@@ -157,7 +164,8 @@ import Testing
         }
     }
 
-    @Test func aWakeUpThatNoWaitServedIsForgottenByTheNextRun() {
+    @Test("The next run ignores a wake-up that no wait served")
+    func unservedWakeUpIsForgotten() {
         let pass = ["default beforeTimers", "default beforeSources", "default beforeWaiting", "default afterWaiting"]
         expect(
             cf: ["port p", "run in default: handledSource", "default entry"] + pass + pass
@@ -175,7 +183,8 @@ import Testing
         }
     }
 
-    @Test func membershipInCommonOutlastsLeavingModeByMode() {
+    @Test("Membership in common outlasts removal from single modes")
+    func membershipInCommon() {
         expect(
             cf: ["timer left: false", "timer invalid: false", "source left: true", "source invalid: true"],
             kit: ["timer left: true", "timer invalid: false", "source left: true", "source invalid: false"]
@@ -190,7 +199,8 @@ import Testing
         }
     }
 
-    @Test func aPortReAddedInAnAfterWaitingObserverIsServedAPassLater() {
+    @Test("A port added again in an afterWaiting observer is served a pass later")
+    func portReaddedAfterWaiting() {
         expect(
             cf: ["pass", "port p", "pass", "run in default: timedOut"],
             kit: ["pass", "pass", "port p", "pass", "run in default: timedOut"]
@@ -208,7 +218,8 @@ import Testing
         }
     }
 
-    @Test func anOuterRunsTimeLimitDoesNotWakeTheInnerRun() {
+    @Test("An outer run's time limit does not wake the inner run")
+    func outerTimeLimit() {
         expect(
             cf: ["pass", "pass", "run in other: timedOut"], kit: ["pass", "run in other: timedOut"]
         ) { s in

@@ -36,7 +36,8 @@ import Testing
         func stop() { perform { CFRunLoopStop(CFRunLoopGetCurrent()) } }
     }
 
-    @Test func theyPostToEachOtherAndNothingIsLost() async throws {
+    @Test("A Foundation run loop and a Loop post to each other without losing anything")
+    func postingBothWays() async throws {
         let rounds = 1000
         let theirs = FoundationThread()
         let ours = try LoopThread(name: "ours")
@@ -58,7 +59,8 @@ import Testing
         ours.join()
     }
 
-    @Test func aProcessOfTheirsIsWatchedWithoutTakingItsStatusAway() throws {
+    @Test("A ProcessSource watches Foundation's Process without consuming its status")
+    func foundationProcess() throws {
         let theirs = Process()
         theirs.executableURL = URL(filePath: "/bin/sh")
         theirs.arguments = ["-c", "read line; exit 7"]
@@ -81,7 +83,8 @@ import Testing
         #expect([[.exited(7)], [.unknown]].contains(try ours.performAndWait { exits.value }))
     }
 
-    @Test func theirTimersAndOursFireSideBySide() async throws {
+    @Test("Foundation's timers and the library's fire side by side")
+    func timersSideBySide() async throws {
         let theirs = FoundationThread()
         let ours = try LoopThread(name: "ours")
         async let ourCount: Void = withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in

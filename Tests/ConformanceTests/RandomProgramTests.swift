@@ -9,7 +9,7 @@ import Testing
 /// A seed makes a program, always the same one. No program depends on time: a run either only polls, or a guard in every mode ends it
 /// instead of letting it sleep. What `docs/differences.md` lists is avoided by construction; see `Flavour`.
 @Suite(.timeBound) struct RandomProgramTests {
-    @Test(arguments: Flavour.allCases)
+    @Test("A random program leaves the same trace on RunLoopKit and on CFRunLoop", arguments: Flavour.allCases)
     func sameTraceAsCFRunLoop(_ flavour: Flavour) {
         let environment = ProcessInfo.processInfo.environment
         let count = environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? 150

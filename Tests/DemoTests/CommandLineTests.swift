@@ -5,7 +5,8 @@ import Testing
 
 /// The manners of the program.
 @Suite(.timeBound) struct CommandLineTests {
-    @Test func helpListsTheCommands() throws {
+    @Test("The help lists all commands")
+    func helpListsCommands() throws {
         for arguments in ["--help", "-h", "help"] {
             let demo = try Demo.run(arguments)
             #expect(demo.status == 0 && demo.errors == "" && demo.output.contains("trace"))
@@ -15,22 +16,25 @@ import Testing
         #expect(demo.status == 0 && demo.output.contains("--format"))
     }
 
-    @Test(arguments: [
-        ["dance"], ["--loud"], ["help", "trace", "more"], ["--help", "more"], [""], ["-"], ["--", "trace"],
-        ["trace", "--format"], ["trace", "--format", "xml"], ["trace", "more"],
-        ["lines", "--debounce", "soon"], ["lines", "--debounce=-1s"], ["lines", "--debounce", "5"],
-        ["lines", "--debounce=1e3s"],
-        ["lines", "--debounce", "3601s"], ["lines", "--debounce", "0ms"], ["lines", "--debounce", ""],
-        ["lines", "--debounce", "ms"],
-    ])
-    func badUsageIsOneLineAndExitCode64(_ arguments: [String]) throws {
+    @Test(
+        "Wrong usage prints one line and exits with 64",
+        arguments: [
+            ["dance"], ["--loud"], ["help", "trace", "more"], ["--help", "more"], [""], ["-"], ["--", "trace"],
+            ["trace", "--format"], ["trace", "--format", "xml"], ["trace", "more"],
+            ["lines", "--debounce", "soon"], ["lines", "--debounce=-1s"], ["lines", "--debounce", "5"],
+            ["lines", "--debounce=1e3s"],
+            ["lines", "--debounce", "3601s"], ["lines", "--debounce", "0ms"], ["lines", "--debounce", ""],
+            ["lines", "--debounce", "ms"],
+        ])
+    func badUsage(_ arguments: [String]) throws {
         let demo = try Demo.run(arguments)
         #expect(demo.status == 64 && demo.output == "")
         #expect(demo.errors.split(separator: "\n").count == 1)
     }
 
     /// Repaired, it would be the name of another file.
-    @Test func anArgumentThatIsNotUTF8IsOneLineAndExitCode64() throws {
+    @Test("An argument that is not UTF-8 prints one line and exits with 64")
+    func argumentNotUTF8() throws {
         for words in ["'a\\377b'", "replay '\\377'", "rules --file '/nowhere/\\377'"] {
             let script = "eval \"set -- $(printf \"$1\")\"; exec \"$0\" \"$@\""
             let demo = try Program.run("/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path, words])
@@ -40,8 +44,10 @@ import Testing
     }
 
     /// A character that turns the direction of text, one that clears the screen, one that is not seen, a line break.
-    @Test(arguments: ["\u{202E}", "\u{1B}c", "\u{9B}2J", "\u{FEFF}", "\n", "\u{2028}"])
-    func whatIsNotPrintableIsEscapedInMessages(_ text: String) throws {
+    @Test(
+        "Messages escape unprintable characters",
+        arguments: ["\u{202E}", "\u{1B}c", "\u{9B}2J", "\u{FEFF}", "\n", "\u{2028}"])
+    func unprintableIsEscaped(_ text: String) throws {
         let commands = [
             ["a\(text)"], ["help", text], ["trace", text], ["trace", "--\(text)"], ["trace", "--format", text],
             ["lines", "--debounce", text], ["keepalive", "--jobs", text], ["replay", "/nowhere/\(text)"],
@@ -54,13 +60,15 @@ import Testing
         }
     }
 
-    @Test func aLongMessageIsCut() throws {
+    @Test("A long message is truncated")
+    func longMessageIsCut() throws {
         let demo = try Demo.run(String(repeating: "x", count: 100_000))
         #expect(demo.status == 64 && demo.errors.count < 1100 && demo.errors.hasSuffix("…\n"))
     }
 
     /// So few that some cannot be had, wherever that happens.
-    @Test(arguments: Demo.subcommands) func tooFewDescriptorsAreOneLineAndAFailure(_ arguments: [String]) throws {
+    @Test("Too few descriptors print one line and fail", arguments: Demo.subcommands)
+    func tooFewDescriptors(_ arguments: [String]) throws {
         var failures = 0
         for limit in 4..<24 {
             let script = "ulimit -n \(limit); exec \"$0\" \"$@\""
@@ -78,7 +86,8 @@ import Testing
         #expect(failures > 0)
     }
 
-    @Test func interruptionEndsItCleanly() throws {
+    @Test("An interruption ends the trace cleanly")
+    func interruption() throws {
         let demo = try Demo.run("trace", "--format", "json", signal: SIGINT)
         #expect(demo.status == 130 && demo.errors == "")
         let objects = try #require(demo.objects)
@@ -86,7 +95,8 @@ import Testing
         #expect(try Demo.run("trace", signal: SIGTERM).status == 143)
     }
 
-    @Test func aClosedPipeIsNoCrash() throws {
+    @Test("A closed pipe does not crash the program")
+    func closedPipe() throws {
         let demo = try Demo.runReadingOneLine(["trace"])
         #expect(demo.status == 0 && demo.errors == "")
     }

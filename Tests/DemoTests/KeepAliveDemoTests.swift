@@ -6,8 +6,8 @@ import Testing
 @Suite(.timeBound) struct KeepAliveDemoTests {
     // MARK: The jobs
 
-    @Test(arguments: [1, 200, 1000])
-    func everyJobIsDoneInOrderOnOneThreadThatLeavesNothingBehind(_ jobs: Int) throws {
+    @Test("Every job runs in order on one thread that leaves nothing behind", arguments: [1, 200, 1000])
+    func everyJobInOrder(_ jobs: Int) throws {
         let demo = try Demo.run("keepalive", "--jobs", "\(jobs)", "--format", "json")
         #expect(demo.status == 0 && demo.errors == "")
         let object = try #require(demo.onlyObject)
@@ -20,12 +20,14 @@ import Testing
         expectNothingLeftBehind(object)
     }
 
-    @Test func aThousandJobsAreTheDefault() throws {
+    @Test("The default is a thousand jobs")
+    func thousandJobsByDefault() throws {
         let object = try #require(try Demo.run("keepalive", "--format=json").onlyObject)
         #expect(object["jobs"] as? Int == 1000 && object["done"] as? Int == 1000)
     }
 
-    @Test func theStoryIsToldInTheOrderOfTime() throws {
+    @Test("The story is in the order of time")
+    func storyInOrderOfTime() throws {
         let demo = try Demo.run("keepalive", "--jobs", "50")
         #expect(demo.status == 0 && demo.errors == "")
         let told = [
@@ -44,7 +46,8 @@ import Testing
 
     // MARK: The owner
 
-    @Test func aThreadGoesWithItsOwner() throws {
+    @Test("A thread ends when its owner is deallocated")
+    func threadEndsWithOwner() throws {
         let demo = try Demo.run("keepalive", "--owner", "--jobs", "300", "--format", "json")
         #expect(demo.status == 0 && demo.errors == "")
         let object = try #require(demo.onlyObject)
@@ -53,7 +56,8 @@ import Testing
         expectNothingLeftBehind(object)
     }
 
-    @Test func theOwnersStoryIsToldInTheOrderOfTime() throws {
+    @Test("The owner's story is in the order of time")
+    func ownerStoryInOrderOfTime() throws {
         let demo = try Demo.run("keepalive", "--owner")
         #expect(demo.status == 0 && demo.errors == "")
         let events = ["owner made", "first job", "tick", "dropped", "deinit", "thread stops", "after", "refuses"]
@@ -66,8 +70,10 @@ import Testing
 
     // MARK: Manners
 
-    @Test(arguments: ["0", "-1", "many", "1.5", "", "1000001", "99999999999999999999"])
-    func aSenselessNumberOfJobsIsOneLineAndExitCode64(_ jobs: String) throws {
+    @Test(
+        "A senseless number of jobs prints one line and exits with 64",
+        arguments: ["0", "-1", "many", "1.5", "", "1000001", "99999999999999999999"])
+    func badNumberOfJobs(_ jobs: String) throws {
         for arguments in [["--jobs", jobs], ["--jobs=\(jobs)"], ["--owner", "--format", "json", "--jobs", jobs]] {
             let demo = try Demo.run(["keepalive"] + arguments)
             #expect(demo.status == 64 && demo.output == "")
@@ -75,13 +81,16 @@ import Testing
         }
     }
 
-    @Test(arguments: [["--jobs"], ["--format", "xml"], ["--owner=yes"], ["more"]])
-    func otherBadUsageIsToo(_ arguments: [String]) throws {
+    @Test(
+        "Wrong usage prints one line and exits with 64",
+        arguments: [["--jobs"], ["--format", "xml"], ["--owner=yes"], ["more"]])
+    func badUsage(_ arguments: [String]) throws {
         let demo = try Demo.run(["keepalive"] + arguments)
         #expect(demo.status == 64 && demo.output == "" && demo.errors.split(separator: "\n").count == 1)
     }
 
-    @Test func theHelpSaysWhatThereIs() throws {
+    @Test("The help names every option")
+    func help() throws {
         let demo = try Demo.run("keepalive", "--help")
         #expect(demo.status == 0 && demo.errors == "")
         for word in ["--jobs", "1000000", "--owner", "--format"] + KeepAliveDemoTests.keys {
@@ -89,7 +98,8 @@ import Testing
         }
     }
 
-    @Test func anInterruptionEndsItCleanly() throws {
+    @Test("An interruption ends the program cleanly")
+    func interruption() throws {
         // So many jobs that it cannot be over before the signal comes.
         let demo = try Demo.run("keepalive", "--jobs", "1000000", signal: SIGINT)
         #expect(demo.status == 130 && demo.errors == "")
@@ -97,7 +107,8 @@ import Testing
         #expect(try Demo.run("keepalive", "--owner", "--jobs", "1000000", signal: SIGTERM).status == 143)
     }
 
-    @Test func aClosedPipeIsNoCrash() throws {
+    @Test("A closed pipe does not crash the program")
+    func closedPipe() throws {
         for arguments in [["keepalive"], ["keepalive", "--owner"]] {
             let demo = try Demo.runReadingOneLine(arguments)
             #expect(demo.status == 0 && demo.errors == "")

@@ -6,7 +6,8 @@ import Testing
 @Suite(.timeBound) struct LinesDemoTests {
     // MARK: Files
 
-    @Test func everyLineOfALargeFileIsReportedAlsoTheLastWithoutAnEnd() throws {
+    @Test("Every line of a large file is reported, also a last line without a line feed")
+    func largeFile() throws {
         let count = 200_000
         let file = try TemporaryFile((1...count).map { "line \($0)" }.joined(separator: "\n"))
         let demo = try Demo.run("lines", "--format", "json", input: .file(file.path))
@@ -22,7 +23,8 @@ import Testing
         #expect(times.count == 2 && times == times.sorted())
     }
 
-    @Test func emptyLinesWrongBytesAndControlCharactersAreShown() throws {
+    @Test("Empty lines, invalid UTF-8 and control characters are shown")
+    func unusualLines() throws {
         let file = try TemporaryFile(Data([0x61, 0xFF, 0x0A, 0x0A, 0x1B, 0x62, 0x0A]))
         let objects = try #require(try Demo.run("lines", "--format", "json", input: .file(file.path)).objects)
         #expect(objects.compactMap { $0["text"] as? String } == ["a\u{FFFD}", "", "\u{1B}b"])
@@ -30,7 +32,8 @@ import Testing
         #expect(text.status == 0 && text.output.contains("\\u{1B}b") && !text.output.contains("\u{1B}"))
     }
 
-    @Test func whatIsNotPrintableIsEscapedAndNothingElse() throws {
+    @Test("Unprintable characters are escaped, and nothing else")
+    func unprintableIsEscaped() throws {
         let texts = ["\u{202E}gnp.exe", "\u{2066}", "\u{9B}31m", "\u{7F}", "\u{2029}", "\u{FEFF}", "\u{E0041}"]
         let harmless = "\tä 日本 👩‍👩‍👧 \u{5D0}\u{627} \\"
         let file = try TemporaryFile((texts + [harmless]).joined(separator: "\n"))
@@ -48,13 +51,15 @@ import Testing
         }
     }
 
-    @Test(arguments: [[], ["--debounce", "1s"]]) func anEmptyInputEndsAtOnce(_ options: [String]) throws {
+    @Test("An empty input ends the program at once", arguments: [[], ["--debounce", "1s"]])
+    func emptyInput(_ options: [String]) throws {
         let demo = try Demo.run(["lines", "--format", "json"] + options, input: .file("/dev/null"))
         #expect(demo.status == 0 && demo.errors == "" && demo.objects?.count == 1)
         #expect(demo.objects?[0]["lines"] as? Int == 0)
     }
 
-    @Test func anInputThatCannotBeReadIsOneLineAndExitCode66() throws {
+    @Test("An input that cannot be read prints one line and exits with 66")
+    func unreadableInput() throws {
         for (input, reason) in [
             (Program.Input.closed, "is closed, or not open for reading"), (.file("/"), "Is a directory"),
         ] {
@@ -65,7 +70,8 @@ import Testing
         }
     }
 
-    @Test func aClosedPipeIsNoCrash() throws {
+    @Test("A closed pipe does not crash the program")
+    func closedPipe() throws {
         let file = try TemporaryFile(String(repeating: "line\n", count: 100_000))
         let demo = try Demo.runReadingOneLine(["lines"], input: .file(file.path))
         #expect(demo.status == 0 && demo.errors == "")
@@ -75,7 +81,8 @@ import Testing
 
     private static let longestLine = 1 << 20
 
-    @Test func theLongestLineIsTakenAndALongerOneIsNamed() throws {
+    @Test("The longest allowed line is accepted, and a longer one is named in the error")
+    func longestLine() throws {
         for (length, status) in [(Self.longestLine, 0), (Self.longestLine + 1, 65)] as [(Int, Int32)] {
             for end in ["", "\n", "\nmore\n"] {
                 let file = try TemporaryFile("first\n" + String(repeating: "x", count: length) + end)
@@ -90,7 +97,8 @@ import Testing
     }
 
     /// Half a gigabyte of zeros, of which little is read.
-    @Test(arguments: [[], ["--debounce", "90s"]]) func aLineWithoutAnEndTakesNoMemoryWithoutEnd(_ options: [String])
+    @Test("A line without an end takes a bounded amount of memory", arguments: [[], ["--debounce", "90s"]])
+    func endlessLine(_ options: [String])
         throws
     {
         let file = try TemporaryFile("first\n")
@@ -100,7 +108,8 @@ import Testing
         #expect(demo.errors.contains("standard input, line 2: longer than"))
     }
 
-    @Test func aBurstThatDoesNotPauseIsReportedWhenItIsLarge() throws {
+    @Test("A burst that does not pause is reported once it is large")
+    func burstWithoutPause() throws {
         let file = try TemporaryFile(String(repeating: "\n", count: 100_000))
         let demo = try Demo.run("lines", "--debounce", "90s", "--format", "json", input: .file(file.path))
         let bursts = (demo.objects ?? []).compactMap { $0["lines"] as? [String] }
@@ -109,7 +118,8 @@ import Testing
 
     // MARK: Pipes
 
-    @Test func linesArriveWhileThePipeIsOpenHoweverTheyAreCut() throws {
+    @Test("Lines arrive while the pipe is open, however their bytes are divided")
+    func linesFromOpenPipe() throws {
         let demo = try Demo.talk(["lines", "--format", "json"]) { demo in
             demo.send("a\nb")
             demo.wait(for: "\"text\":\"a\"")
@@ -124,7 +134,8 @@ import Testing
         #expect(demo.objects?.last?["reason"] as? String == "end of input")
     }
 
-    @Test func aBurstIsReportedWhenItPausesAndAtTheEnd() throws {
+    @Test("A burst is reported when it pauses and at the end")
+    func burstIsReported() throws {
         let demo = try Demo.talk(["lines", "--format", "json", "--debounce", "20ms"]) { demo in
             demo.send("a\nb\n")
             demo.wait(for: "burst")
@@ -144,7 +155,8 @@ import Testing
 
     // MARK: Signals
 
-    @Test func signalsAndLinesComeOnOneLoop() throws {
+    @Test("Signals and lines arrive on one loop")
+    func signalsAndLines() throws {
         let demo = try Demo.talk(["lines", "--format", "json"]) { demo in
             demo.send("under way\n")
             demo.wait(for: "under way")
@@ -162,7 +174,8 @@ import Testing
         #expect(objects.last?["reason"] as? String == "interrupted")
     }
 
-    @Test func aBurstThatIsInterruptedIsReported() throws {
+    @Test("An interrupted burst is reported")
+    func interruptedBurst() throws {
         let demo = try Demo.talk(["lines", "--format", "json", "--debounce", "90s"]) { demo in
             // Nothing is said of lines yet, but of signals.
             demo.send("a\nb\nc")
@@ -177,7 +190,8 @@ import Testing
         #expect(demo.objects?.compactMap { $0["lines"] as? [String] } == [["a", "b"]])
     }
 
-    @Test func aTerminationEndsItToo() throws {
+    @Test("SIGTERM ends the program as well")
+    func termination() throws {
         let demo = try Demo.talk(["lines"]) { demo in
             demo.send("a\n")
             demo.wait(for: "line")
@@ -190,7 +204,8 @@ import Testing
 
     // MARK: A terminal
 
-    @Test func aTerminalIsReadLineByLine() throws {
+    @Test("A terminal is read line by line")
+    func terminalLineByLine() throws {
         let demo = try TerminalProgram("RunLoopDemo", ["lines", "--format", "json"])
         for text in ["hello", "there"] {
             demo.type("\(text)\n")
@@ -201,7 +216,8 @@ import Testing
         #expect(demo.screen.contains("\"lines\":2,\"reason\":\"end of input\""))
     }
 
-    @Test func controlCAndANewSizeOfTheTerminalAreSignals() throws {
+    @Test("Control-C and a new terminal size arrive as signals")
+    func controlCAndResize() throws {
         let demo = try TerminalProgram("RunLoopDemo", ["lines"])
         #expect(demo.waitUntilScreen(holds: "what"))
         demo.resize(rows: 30, columns: 100)
@@ -213,7 +229,8 @@ import Testing
 
     /// A line wakes it in the background, which stops it; by the time it goes on, the shell has read the line. It must not
     /// wait for another one then: Ctrl-C would not be heard.
-    @Test func whatSomebodyElseHasReadDoesNotHoldItUp() throws {
+    @Test("Input that another process has already read does not block the program")
+    func inputReadByAnother() throws {
         let script = """
             set -m
             "$0" lines & echo ready

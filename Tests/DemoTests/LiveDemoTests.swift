@@ -7,37 +7,42 @@ import Testing
 @Suite(.timeBound) struct LiveDemoTests {
     /// Ctrl-D, and keys before `q`: an arrow, a letter of two bytes, one that is suspended and refuses, since nobody
     /// could continue the leader of a session.
-    @Test(arguments: ["q", "Q", "\u{04}", "\u{1B}[Aq", "éq", "\u{1A}q"])
-    func keysEndItAndTheTerminalIsAsItWas(_ keys: String) throws {
+    @Test(
+        "A quitting key ends the program and restores the terminal",
+        arguments: ["q", "Q", "\u{04}", "\u{1B}[Aq", "éq", "\u{1A}q"])
+    func keysEndIt(_ keys: String) throws {
         let demo = try start()
         demo.type(keys)
         #expect(demo.waitForEnd() == 0)
         expectGivenBack(demo)
     }
 
-    @Test func controlCEndsItAndTheTerminalIsAsItWas() throws {
+    @Test("Control-C ends the program and restores the terminal")
+    func controlCEndsIt() throws {
         let demo = try start()
         demo.type("\u{03}")
         #expect(demo.waitForEnd() == 130)
         expectGivenBack(demo)
     }
 
-    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
-    func signalsEndItAndTheTerminalIsAsItWas(_ signal: Int32) throws {
+    @Test("A signal ends the program and restores the terminal", arguments: [SIGINT, SIGTERM, SIGHUP])
+    func signalsEndIt(_ signal: Int32) throws {
         let demo = try start()
         kill(demo.processIdentifier, signal)
         #expect(demo.waitForEnd() == 128 + signal)
         expectGivenBack(demo)
     }
 
-    @Test func evenACrashGivesTheTerminalBack() throws {
+    @Test("Even a crash restores the terminal")
+    func crashRestoresTerminal() throws {
         let demo = try start()
         kill(demo.processIdentifier, SIGQUIT)
         #expect(demo.waitForEnd() == -SIGQUIT)
         expectGivenBack(demo)
     }
 
-    @Test func aContinuedProgramTakesTheTerminalAgain() throws {
+    @Test("A continued program sets up the terminal again")
+    func continuedProgram() throws {
         let demo = try start()
         demo.clear()
         kill(demo.processIdentifier, SIGSTOP)
@@ -49,7 +54,8 @@ import Testing
         expectGivenBack(demo)
     }
 
-    @Test func eachKeyIsACallAndIsDrawnAtOnce() throws {
+    @Test("Each key makes a call that is drawn at once")
+    func eachKeyIsACall() throws {
         let demo = try start()
         demo.clear()
         demo.type("x")
@@ -60,7 +66,8 @@ import Testing
         #expect(demo.screen.contains("3 key presses"))
     }
 
-    @Test func anySizeOfTheTerminalAndAnyChangeOfItAreFine() throws {
+    @Test("The picture fits a terminal of any size, also when the size changes")
+    func terminalSizes() throws {
         let demo = try Demo.start(["throttle", "--live"], environment: [:])
         #expect(demo.waitUntilScreen(holds: "debounce maxWait"))
         for (rows, columns) in [(1, 1), (2, 300), (0, 40), (500, 0), (24, 80)] as [(UInt16, UInt16)] {
@@ -74,20 +81,24 @@ import Testing
         expectGivenBack(demo)
     }
 
-    @Test(arguments: ["dumb", ""]) func aTerminalWithoutEscapeCodesIsNoneForIt(_ name: String) throws {
+    @Test("A terminal without escape codes does not count as a terminal", arguments: ["dumb", ""])
+    func terminalWithoutEscapeCodes(_ name: String) throws {
         let demo = try Demo.start(["throttle", "--live"], environment: ["TERM": name])
         #expect(demo.waitForEnd() == 64)
         #expect(demo.screen.contains("--live needs a terminal") && !demo.screen.contains("\u{1B}"))
     }
 
-    @Test func withoutATerminalItIsAUsageError() throws {
+    @Test("Without a terminal the option is a usage error")
+    func noTerminal() throws {
         let demo = try Demo.run("throttle", "--live")
         #expect(demo.status == 64 && demo.output == "")
         #expect(demo.errors.contains("terminal") && demo.errors.split(separator: "\n").count == 1)
     }
 
-    @Test(arguments: [["--svg", "x.svg"], ["--format", "json"], ["--seed", "2"]])
-    func whatIsForMadeUpEventsDoesNotGoWithIt(_ options: [String]) throws {
+    @Test(
+        "Options for generated events cannot be combined with live input",
+        arguments: [["--svg", "x.svg"], ["--format", "json"], ["--seed", "2"]])
+    func optionsForMadeUpEvents(_ options: [String]) throws {
         let demo = try Demo.run(["throttle", "--live"] + options)
         #expect(demo.status == 64 && demo.output == "" && demo.errors.contains(options[0]))
     }

@@ -17,7 +17,8 @@ import Testing
     // MARK: Closed and full
 
     /// What comes next gets the lowest free number: a loop's own descriptor must not be taken for the output.
-    @Test(arguments: everything) func aClosedOutputIsAnErrorAndNothingElseIsWrittenTo(_ arguments: [String]) throws {
+    @Test("A closed output is an error, and no other descriptor is written to", arguments: everything)
+    func closedOutput(_ arguments: [String]) throws {
         for redirections in [">&-", "<&- >&-"] where redirections == ">&-" || !Self.reads(arguments) {
             let demo = try Demo.run(arguments, input: Self.input, redirections: redirections)
             #expect(demo.status == 1, "\(redirections)")
@@ -27,13 +28,15 @@ import Testing
         #expect(silent.status == 1 && silent.errors == "")
     }
 
-    @Test(arguments: everything) func aFullDiskIsAnError(_ arguments: [String]) throws {
+    @Test("A full disk is an error", arguments: everything)
+    func fullDisk(_ arguments: [String]) throws {
         let demo = try Demo.run(arguments, input: Self.input, redirections: ">/dev/full")
         #expect(demo.status == 1)
         #expect(demo.errors == "RunLoopDemo: cannot write the output: No space left on device\n")
     }
 
-    @Test(arguments: everything) func withoutAnInputOrAnErrorOutputItWorks(_ arguments: [String]) throws {
+    @Test("The program works without standard input and without standard error", arguments: everything)
+    func onlyStandardOutput(_ arguments: [String]) throws {
         let silent = try Demo.run(arguments, input: Self.input, redirections: "2>&-")
         #expect(silent.status == 0 && silent.output != "")
         let demo = try Demo.run(arguments, redirections: "<&-")
@@ -42,7 +45,10 @@ import Testing
         #expect(none.status == (Self.reads(arguments) ? 66 : 1) && none.output == "" && none.errors == "")
     }
 
-    @Test(arguments: everything) func aClosedPipeIsNoCrash(_ arguments: [String]) throws {
+    @Test("A closed pipe does not crash the program", arguments: everything)
+    func closedPipe(_ arguments: [String])
+        throws
+    {
         let demo = try Demo.runReadingOneLine(arguments, input: Self.input)
         #expect(demo.status == 0 && demo.errors == "")
     }
@@ -54,7 +60,8 @@ import Testing
     // MARK: Interruptions
 
     /// Blocked in `write` it would never hear of the signal.
-    @Test(arguments: [SIGINT, SIGTERM]) func aSignalEndsItWhileThePipeIsFull(_ signal: Int32) throws {
+    @Test("A signal ends the program while the pipe is full", arguments: [SIGINT, SIGTERM])
+    func signalWhilePipeIsFull(_ signal: Int32) throws {
         let lines = try TemporaryFile(String(repeating: "a line of this file\n", count: 20_000))
         let demo = try Demo.runUnread(["lines"], signal: signal, input: .file(lines.path))
         #expect(demo.status == 128 + signal && demo.errors == "")
@@ -66,7 +73,8 @@ import Testing
 
     // MARK: Widths
 
-    @Test func textIsAsWideAsTheVariableSays() throws {
+    @Test("Text is as wide as the environment variable says")
+    func widthFromVariable() throws {
         for columns in [30, 47, 100, 200] {
             let demo = try Demo.run("replay", "-", environment: ["COLUMNS": "\(columns)"], input: Self.input)
             let width = demo.lines.map(\.count).max() ?? 0
@@ -79,7 +87,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Demo.subcommands) func anyWidthIsNoCrash(_ arguments: [String]) throws {
+    @Test("No width crashes the program", arguments: Demo.subcommands)
+    func anyWidth(_ arguments: [String]) throws {
         for columns in ["1", "2", "65535"] {
             let demo = try Demo.run(arguments, environment: ["COLUMNS": columns], input: Self.input)
             #expect(demo.status == 0 && demo.errors == "")
@@ -87,7 +96,8 @@ import Testing
     }
 
     /// The terminal knows better: it may have been resized since the variable was set.
-    @Test func aTerminalsWidthGoesBeforeTheVariable() throws {
+    @Test("A terminal's width takes precedence over the environment variable")
+    func terminalWidthComesFirst() throws {
         let words = ["rules"]
         for (columns, variable, width) in [(70, "90", 70), (0, "90", 90), (0, "", 80)] as [(UInt16, String, Int)] {
             let demo = try Demo.start(words, environment: ["COLUMNS": variable, "NO_COLOR": "1"], columns: columns)
@@ -100,7 +110,8 @@ import Testing
 
     // MARK: Colours
 
-    @Test func coloursAreForTerminalsThatHaveThem() throws {
+    @Test("Only terminals that support colours get them")
+    func colours() throws {
         func hasColours(_ arguments: [String], _ environment: [String: String]) throws -> Bool {
             let demo = try Demo.start(arguments, environment: environment)
             if arguments == ["lines"] { demo.type("x\n\u{04}") }

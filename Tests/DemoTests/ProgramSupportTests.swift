@@ -5,7 +5,8 @@ import Testing
 /// What these tests run programs with.
 @Suite(.timeBound) struct ProgramSupportTests {
     /// Otherwise the end of one program's input or output would wait for the end of another one.
-    @Test func programsDoNotInheritEachOthersPipes() throws {
+    @Test("Programs do not inherit each other's pipes")
+    func pipesAreNotInherited() throws {
         var other: TerminalProgram?
         let demo = try Demo.talk(["lines", "--format", "json"]) { demo in
             demo.send("x\n")

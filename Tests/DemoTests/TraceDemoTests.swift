@@ -4,7 +4,8 @@ import TestSupport
 import Testing
 
 @Suite(.timeBound) struct TraceDemoTests {
-    @Test func traceIsWhatRunsWithoutArguments() throws {
+    @Test("Without arguments the program traces")
+    func traceIsTheDefault() throws {
         let demo = try Demo.run()
         #expect(demo.status == 0 && demo.errors == "")
         for word in [
@@ -16,7 +17,8 @@ import Testing
         #expect(!demo.output.contains("\u{1B}"), "no colour where there is no terminal")
     }
 
-    @Test func everyLineIsAnObjectInTheOrderOfTime() throws {
+    @Test("Every line is a JSON object, in the order of time")
+    func objectsInOrderOfTime() throws {
         let demo = try Demo.run("trace", "--format", "json")
         let objects = try #require(demo.objects)
         #expect(demo.status == 0 && demo.errors == "")
@@ -30,7 +32,8 @@ import Testing
         #expect(events == ["activity", "timer", "source0", "port", "block", "observer", "mainQueue", "result"])
     }
 
-    @Test func calloutsBeginAndEndAndRunsNest() throws {
+    @Test("Callouts begin and end, and runs nest")
+    func calloutsAndRunsNest() throws {
         let objects = try #require(try Demo.run("trace", "--format", "json").objects)
         var open: [String] = []
         var deepest = 0
@@ -48,7 +51,8 @@ import Testing
     }
 
     /// The main loop drains the main dispatch queue, and with it the main actor's, in all common modes.
-    @Test func theMainQueueIsServedInBothModes() throws {
+    @Test("The main queue is served in both modes")
+    func mainQueueInBothModes() throws {
         let objects = try #require(try Demo.run("trace", "--format", "json").objects)
         let callouts = objects.filter { $0["event"] as? String == "mainQueue" && $0["phase"] as? String == "begin" }
         #expect(callouts.map { $0["mode"] as? String } == ["default", "tracking"])
@@ -57,7 +61,8 @@ import Testing
     }
 
     /// However slow the machine: the run in tracking is longer than the heartbeat's interval.
-    @Test func theLabelsSayWhyThingsComeLate() throws {
+    @Test("The labels say why callouts come late")
+    func labelsExplainDelays() throws {
         let objects = try #require(try Demo.run("trace", "--format", "json").objects)
         let begun = objects.filter { $0["phase"] as? String == "begin" }
         let labels = begun.compactMap { $0["label"] as? String }
@@ -70,7 +75,8 @@ import Testing
     }
 
     /// Each run goes through the activities as the reference says: entry, passes, exit.
-    @Test func theActivitiesAreThoseOfRealPasses() throws {
+    @Test("The activities are those of real passes")
+    func activitiesOfRealPasses() throws {
         let objects = try #require(try Demo.run("trace", "--format", "json").objects)
         for depth in 0...1 {
             let activities = objects.filter { $0["depth"] as? Int == depth }.compactMap { $0["activity"] as? String }

@@ -17,41 +17,48 @@ import Testing
         return (program.lines.dropLast(Self.works.count), program.errors)
     }
 
-    @Test func aChildThatInvalidatesInheritedItemsLeavesItsParentsWatched() throws {
+    @Test("A child that invalidates inherited items leaves the parent's watched")
+    func childInvalidatesItems() throws {
         #expect(try fork("invalidate").child == ["source0 leaves", "child: invalidated", "child ended"])
     }
 
-    @Test func aChildThatChangesTimersAndWatchesLeavesItsParentsArmed() throws {
+    @Test("A child that changes timers and watches leaves the parent's armed")
+    func childChangesTimers() throws {
         #expect(try fork("retime").child == ["child: changed", "child ended"])
     }
 
-    @Test func aChildThatRunsItsParentsLoopTrapsAndSaysWhatToDo() throws {
+    @Test("A child that runs its parent's loop traps with a message that says what to do")
+    func childRunsParentsLoop() throws {
         let (child, errors) = try fork("run")
         #expect(child == ["child ended by a signal"])
         #expect(errors.contains("Loop.run was called in a forked child, on a loop of its parent's. Call exec or _exit"))
     }
 
-    @Test func aChildThatReturnsFromTheHandlerThatForkedItTrapsAtOnceAndSaysWhatToDo() throws {
+    @Test("A child that returns from the handler that forked it traps at once and says what to do")
+    func childReturnsFromHandler() throws {
         let (child, errors) = try fork("return")
         #expect(child == ["child ended by a signal", "parent: job", "parent: next block"])
         #expect(errors.contains("returned from the handler that forked it"))
     }
 
-    @Test func inAChildAnInheritedLoopRefusesWorkAndSaysSoOnce() throws {
+    @Test("In a child, an inherited loop refuses work and says so once")
+    func inheritedLoopRefusesWork() throws {
         let (child, errors) = try fork("send")
         #expect(child == ["child: perform false, add false", "child: again false, end false", "child ended"])
         #expect(errors.split(separator: "\n").count == 1)
         #expect(errors.contains("a forked child gave work to a loop of its parent's"))
     }
 
-    @Test func aChildMakesALoopAndThreadsOfItsOwn() throws {
+    @Test("A child makes a loop and threads of its own")
+    func childMakesOwnLoop() throws {
         #expect(
             try fork("anew").child == [
                 "child: block", "child: timer", "child: own true, ()", "child: worker 7", "child ended",
             ])
     }
 
-    @Test func aChildDoesNotWaitForItsParentsThreads() throws {
+    @Test("A child does not wait for its parent's threads")
+    func childDoesNotWait() throws {
         #expect(
             try fork("thread").child == [
                 "child: perform false", "child: joined", "child ended", "parent: worker 7",
@@ -59,7 +66,8 @@ import Testing
     }
 
     /// As a daemon is made: the parent has not used the library, and its child is a process like any other.
-    @Test func aChildOfAParentWithoutLoopsHasAMainLoop() throws {
+    @Test("A child of a parent without loops has a main loop")
+    func parentWithoutLoops() throws {
         let lines = try fork("first").child
         #expect(
             lines == [

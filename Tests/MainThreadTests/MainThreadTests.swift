@@ -11,7 +11,8 @@ import Testing
             "MainQueueProgram", [side, moment], environment: side == "cf" ? ["ASAN_OPTIONS": "detect_leaks=0"] : [:])
     }
 
-    @Test func theMainQueueIsServedAsByCFRunLoop() throws {
+    @Test("The main loop serves the main queue as CFRunLoop does")
+    func mainQueueAsInCFRunLoop() throws {
         var (expected, actual) = (try play("cf", moment: "0.05"), try play("kit", moment: "0.05"))
         // Both play in real time: longer moments before a difference is believed, as in ConformanceTests.
         for moment in ["0.2", "1"] where actual.output != expected.output {
@@ -23,19 +24,21 @@ import Testing
         #expect(actual.lines == expected.lines)
     }
 
-    @Test(arguments: ["stay", "prepared"])
-    func aProgramWithOnlyTheMainLoopStaysAliveForTheQueue(_ argument: String) throws {
+    @Test("A program with only the main loop stays alive for the queue", arguments: ["stay", "prepared"])
+    func mainLoopStaysAlive(_ argument: String) throws {
         let program = try Program.run("MainQueueProgram", [argument])
         #expect(program.status == 0)
         #expect(program.lines == ["sync on main: true", "main actor: true", "main actor again: true", "stopped"])
     }
 
-    @Test func aProgramThatUsesNeitherDispatchNorConcurrencyRuns() throws {
+    @Test("A program that uses neither Dispatch nor Swift concurrency runs")
+    func plainProgram() throws {
         let program = try Program.run("PlainProgram", [])
         #expect(program.status == 0 && program.lines == ["source", "finished"])
     }
 
-    @Test func mainActorCodeRunsUnderTheMainLoopOfATopLevelProgram() throws {
+    @Test("Main actor code runs under the main loop of a top-level program")
+    func topLevelProgram() throws {
         let program = try Program.run("TopLevelProgram", [])
         #expect(program.status == 0)
         #expect(
@@ -45,7 +48,8 @@ import Testing
             ])
     }
 
-    @Test func mainActorCodeRunsUnderTheMainLoopOfASynchronousMain() throws {
+    @Test("Main actor code runs under the main loop of a synchronous main")
+    func synchronousMain() throws {
         let program = try Program.run("SyncMainProgram", [])
         #expect(program.status == 0)
         #expect(
@@ -54,7 +58,8 @@ import Testing
             ])
     }
 
-    @Test func theMainLoopOffTheInitialThreadTrapsAndSaysWhatToDo() throws {
+    @Test("The main loop off the initial thread traps and says what to do")
+    func mainLoopOffMainThread() throws {
         // The backtrace is of no interest here.
         let program = try Program.run("AsyncMainProgram", [], environment: ["SWIFT_BACKTRACE": "enable=no"])
         #expect(program.status == -1)
@@ -64,21 +69,22 @@ import Testing
 
     // MARK: Hosts
 
-    @Test(arguments: ["loop", "edges"])
-    func aHostOfTheMainLoopServesTimersTheMainQueueAndTheMainActor(_ trigger: String) throws {
+    @Test("A host of the main loop serves timers, the main queue and the main actor", arguments: ["loop", "edges"])
+    func hostOfTheMainLoop(_ trigger: String) throws {
         let program = try Program.run("HostProgram", [trigger])
         #expect(program.status == 0)
         #expect(program.lines == ["timer", "async", "sync", "main actor", "main actor again", "quiet: true"])
     }
 
-    @Test func aHostInTheMannerOfCNeedsADescriptorAndAFunction() throws {
+    @Test("A host written as in C needs one descriptor and one function")
+    func hostInC() throws {
         let program = try Program.run("HostProgram", ["callback"])
         #expect(program.status == 0)
         #expect(program.lines == ["async", "sync", "main actor", "main actor again", "host ends"])
     }
 
-    @Test(arguments: ["queue", "queue-edges"])
-    func aHostOfTheMainQueueAloneServesItInOrderAndDoesNotSpin(_ trigger: String) throws {
+    @Test("A host of the main queue alone serves it in order and does not spin", arguments: ["queue", "queue-edges"])
+    func hostOfTheMainQueue(_ trigger: String) throws {
         let program = try Program.run("HostProgram", [trigger])
         #expect(program.status == 0)
         #expect(program.lines.prefix(4) == ["async", "sync", "main actor", "main actor again"])
@@ -90,13 +96,15 @@ import Testing
                 || turns.contains("job ends, the host was woken 1 times"))
     }
 
-    @Test func jobsThatComeWhileAJobRunsTheHostAreServedAfterIt() throws {
+    @Test("Jobs that arrive while a job runs the host are served after it")
+    func jobsWhileAJobRunsTheHost() throws {
         let program = try Program.run("HostProgram", ["within"])
         #expect(program.status == 0)
         #expect(program.lines == ["port", "job ends", "next job", "job ends", "last job", "quiet"])
     }
 
-    @Test func anEdgeOfTheMainQueueThatAHostSeesInAModeThatIsNotCommonIsNotForgotten() throws {
+    @Test("An edge of the main queue that a host sees in a mode that is not common is not lost")
+    func edgeInAnUncommonMode() throws {
         let program = try Program.run("HostProgram", ["not-common"])
         #expect(program.status == 0)
         #expect(program.lines == ["not served", "job", "quiet"])
@@ -104,15 +112,14 @@ import Testing
 
     // MARK: Time bases
 
-    @Test func timersCountOnTheClockOfTheirTimeBase() throws {
+    @Test("Timers count on the clock of their time base")
+    func timeBases() throws {
         // A clock that is 11 days ahead of the other, as after a long suspend.
         let program = try Program.run(
             "/usr/bin/env",
             ["unshare", "--user", "--time", "--boottime", "1000000", Program.url(of: "TimeBaseProgram").path])
         guard !program.errors.contains("unshare") else {
-            print(
-                "timersCountOnTheClockOfTheirTimeBase: skipped, since a time namespace is not permitted here: \(program.errors)"
-            )
+            print("timeBases: skipped, since a time namespace is not permitted here: \(program.errors)")
             return
         }
         #expect(program.status == 0)
@@ -131,21 +138,24 @@ import Testing
 
     // MARK: A main loop that nobody can run
 
-    @Test func aMainLoopWhoseThreadIsGivenAwayRefusesWorkAndSaysSo() throws {
+    @Test("A main loop whose thread was given away refuses work and says so")
+    func mainThreadGivenAway() throws {
         let program = try Program.run("HostProgram", ["given-away"])
         #expect(program.lines == ["accepted: true", "refused"])
         #expect(program.errors.contains("Loop.main was given work that never runs"))
         #expect(program.errors.contains("dispatchMain()"))
     }
 
-    @Test func whatAMainLoopHadAcceptedBeforeItsThreadWasGivenAwayIsNotDroppedInSilence() throws {
+    @Test("Work that a main loop accepted before its thread was given away is not dropped silently")
+    func acceptedBeforeGivenAway() throws {
         let program = try Program.run("HostProgram", ["dropped"])
         #expect(program.status == 0 && program.lines == ["accepted: true", "ended"])
         #expect(program.errors.contains("Loop.main was given work that never runs"))
     }
 
     /// In this very process, whose initial thread the test runner has given away.
-    @Test func underATestRunnerTheMainLoopRefusesWork() async {
+    @Test("Under a test runner the main loop refuses work")
+    func underATestRunner() async {
         // Asks for the loop for the first time, and so asks the main queue who serves it.
         _ = Loop.main.isWaiting
         await MainActor.run {}
@@ -155,7 +165,8 @@ import Testing
 
     // MARK: Without descriptors
 
-    @Test func errorsNameTheCallAndTheReason() throws {
+    @Test("Errors name the system call and the reason")
+    func errorDescriptions() throws {
         let program = try Program.run("DescriptorProgram", ["errors"])
         let reason = "Too many open files (EMFILE)"
         #expect(program.status == 0)
@@ -169,7 +180,8 @@ import Testing
             ])
     }
 
-    @Test func tenThousandDescriptorsCostNoMoreForEachEventThanOne() throws {
+    @Test("An event costs no more with ten thousand descriptors than with one")
+    func tenThousandDescriptors() throws {
         let program = try Program.run("DescriptorProgram", ["many"])
         #expect(program.status == 0 && program.errors == "")
         if program.output.hasPrefix("skipped") { return print(program.output) }
@@ -181,7 +193,8 @@ import Testing
             ])
     }
 
-    @Test func runningWithoutDescriptorsTrapsAndSaysSo() throws {
+    @Test("Running without descriptors traps and says so")
+    func noDescriptorsLeft() throws {
         let program = try Program.run("DescriptorProgram", ["run"], environment: ["SWIFT_BACKTRACE": "enable=no"])
         #expect(program.status == -1)
         for text in ["eventfd: Too many open files (EMFILE)", "running a loop in mode default", "Loop.prepare(_:)"] {
@@ -191,15 +204,16 @@ import Testing
 
     // MARK: With little memory
 
-    @Test func aCallInsideABurstAllocatesNothingAndMakesNoSystemCall() throws {
+    @Test("A call inside a burst allocates nothing and makes no system call")
+    func callInsideABurst() throws {
         // An allocation would end the program.
         try expect("1000 rounds, no system calls of the loops", of: ["burst"])
     }
 
     /// There are no more keys than it takes: without optimisation each costs several microseconds. What stayed of a key, be
     /// it four bytes, would end the program.
-    @Test(arguments: ["throttle", "debounce"])
-    func keysThatAreUsedOnceDoNotStayInMemory(_ kind: String) throws {
+    @Test("Keys that are used once do not stay in memory", arguments: ["throttle", "debounce"])
+    func keysUsedOnce(_ kind: String) throws {
         let keys = 100_000
         try expect("\(keys) actions, 1000 keys at most, 0 in the end", of: [kind, "\(keys)"])
     }

@@ -18,26 +18,32 @@ import Testing
         #expect(program.status == 0 && program.lines == lines)
     }
 
-    @Test func aSignalArrivesWithWhatTheKernelKnowsOfIt() throws {
+    @Test("A signal arrives with the information that the kernel has about it")
+    func kernelInformation() throws {
         try expect("arrives", ["true true true 0", "true true true 0", "true", "SIGWINCH: 1", "stopped"])
     }
 
-    @Test func allThatCanBeCaughtIs() throws { try expect("kinds", Array(repeating: "heard", count: 15)) }
+    @Test("Every signal that can be caught can have a source")
+    func allSignals() throws { try expect("kinds", Array(repeating: "heard", count: 15)) }
 
-    @Test func realTimeSignalsAreReportedEachAndOnce() throws { try expect("realTime", ["[1, 2, 3] -1", "[4] -1"]) }
+    @Test("Each real-time signal is reported, once")
+    func realTimeSignals() throws { try expect("realTime", ["[1, 2, 3] -1", "[4] -1"]) }
 
-    @Test func allSourcesForASignalHearItOnWhicheverThread() throws {
+    @Test("All sources for a signal are notified, on whichever thread")
+    func severalSources() throws {
         try expect("two", ["the other thread heard all", "second: 1", "in no loop yet: 1"])
     }
 
     /// As much as the kernel would, and the first ones.
-    @Test func aSourceInAModeThatDoesNotRunRemembersNoMoreThanTheKernelWould() throws {
+    @Test("A source in a mode that does not run remembers no more than the kernel would")
+    func sourceInAnIdleMode() throws {
         try expect(
             "bounded",
             ["reader: 250"] + Array(repeating: "ordinary: 1", count: 3) + ["other: true, 100", "other ordinary: 1"])
     }
 
-    @Test func masksArePutBackWithTheLastSource() throws {
+    @Test("The mask is restored with the last source")
+    func maskIsRestored() throws {
         try expect(
             "masks",
             [
@@ -47,11 +53,13 @@ import Testing
             ])
     }
 
-    @Test func theMaskOfASourceMadeInAVirtualLoopsHandlerIsPutBackByTheThreadsOwnLoop() throws {
+    @Test("The thread's own loop restores the mask of a source made in a virtual loop's handler")
+    func maskFromAVirtualLoop() throws {
         try expect("maskOfAVirtualHandler", ["made: true", "after a pass: false"])
     }
 
-    @Test func aThreadThatWouldTakeTheSignalIsNamed() throws {
+    @Test("The error names a thread that would take the signal")
+    func threadThatTakesTheSignal() throws {
         let program = try play("threads")
         let error = try #require(program.lines.first)
         #expect(error.hasPrefix("SignalSource(10): Device or resource busy (EBUSY); the thread \"too early\" ("))
@@ -59,29 +67,36 @@ import Testing
         #expect(program.lines.dropFirst() == ["blocked: false", "unchecked: 1", "checked: 1"])
     }
 
-    @Test func aThreadThatHasEndedTakesNoSignals() throws {
+    @Test("A thread that has ended takes no signals")
+    func endedThread() throws {
         try expect("withoutInitialThread", ["heard: 1"])
     }
 
-    @Test func aSignalForOneThreadIsHeardThere() throws { try expect("toOneThread", ["heard: 1"]) }
+    @Test("A signal for one thread arrives there")
+    func signalForOneThread() throws { try expect("toOneThread", ["heard: 1"]) }
 
-    @Test func aHandlerMayBeIsolatedToAnActorAndGoesWithIt() throws {
+    @Test("A handler may be isolated to an actor and is released with it")
+    func isolatedHandler() throws {
         try expect("isolated", ["heard: 2", "then: false false"])
     }
 
-    @Test func programsInheritBlockedSignals() throws {
+    @Test("Programs inherit blocked signals")
+    func blockedSignalsAreInherited() throws {
         try expect("inherited", ["SigBlk:\t0000000000000200", "SigBlk:\t0000000000000000"])
     }
 
-    @Test func aChildsEndIsASignalAndAnExit() throws {
+    @Test("A child's end is a signal and an exit")
+    func childsEnd() throws {
         try expect("children", ["SIGCHLD: 1", "exited with 3", "finished"])
     }
 
-    @Test func anExitIsToldAlsoWhenChildrenAreIgnored() throws {
+    @Test("An exit is reported also when children are ignored")
+    func ignoredChildren() throws {
         try expect("ignoredChildren", ["timedOut", "ended, nobody knows how", "finished"])
     }
 
-    @Test func theExitOfATracedChildIsToldWhenItsTracerLetsGoOfIt() throws {
+    @Test("The exit of a traced child is reported when its tracer detaches")
+    func tracedChild() throws {
         let program = try play("tracedChild")
         if program.output.hasPrefix("skipped") { return print(program.output) }
         #expect(
@@ -89,11 +104,13 @@ import Testing
                 && program.lines == ["ended, and quiet: true", "exited with 7", "let go, and quiet: true"])
     }
 
-    @Test func aHostIsToldOfASignalAndNothingElse() throws {
+    @Test("A host is notified of a signal and of nothing else")
+    func hostedSignal() throws {
         try expect("hosted", ["idle", "heard: 1", "idle", "then: "])
     }
 
-    @Test func whatCannotBeCaughtIsRefused() throws {
+    @Test("A signal that cannot be caught is refused")
+    func uncatchableSignals() throws {
         let program = try play("numbers")
         #expect(program.lines.count == 7 && program.lines.allSatisfy { $0.contains("Invalid argument (EINVAL)") })
         #expect(program.lines.prefix(2).allSatisfy { $0.hasSuffix("; nobody can catch SIGKILL and SIGSTOP") })
@@ -103,15 +120,18 @@ import Testing
         )
     }
 
-    @Test func aSignalWaitsWhileNoLoopHasTheSource() throws {
+    @Test("A signal waits while no loop has the source")
+    func signalWaits() throws {
         try expect("restarts", ["1 in default", "stopped", "1 in last", "stopped false false"])
     }
 
-    @Test func aSignalThatWasTakenAndNotToldIsDroppedWithItsSource() throws {
+    @Test("A signal that was taken but not reported is dropped with its source")
+    func unreportedSignal() throws {
         try expect("lastMoment", ["stopped false"])
     }
 
-    @Test func aPendingSignalTakesItsOrdinaryWayAfterTheEnd() throws {
+    @Test("A pending signal has its default effect after the source ends")
+    func pendingSignal() throws {
         let program = try play("pending")
         #expect(program.status == -1 && program.lines == ["pending"])
     }

@@ -6,7 +6,8 @@ import Testing
 /// Threads that do anything to items of every kind, on loops that come and go, for a moment; CI does it for longer.
 /// `STRESS_SECONDS` and `STRESS_SEED` say otherwise.
 @Suite(.timeBound) struct StressTests {
-    @Test func nothingIsLostOrLeftBehindWhateverThreadsDo() throws {
+    @Test("Nothing is lost or left behind, whatever threads do")
+    func nothingIsLost() throws {
         let environment = ProcessInfo.processInfo.environment
         let program = try Program.run(
             "StressProgram", [environment["STRESS_SECONDS"] ?? "2", environment["STRESS_SEED"] ?? "1"])

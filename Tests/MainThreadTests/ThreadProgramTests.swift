@@ -4,7 +4,8 @@ import Testing
 
 /// Threads that cannot be had as asked for: in programs of their own, which can give up permissions and descriptors.
 @Suite(.timeBound) struct ThreadProgramTests {
-    @Test func withoutPermissionTheErrorNamesTheCallTheValueAndTheWayOut() throws {
+    @Test("Without permission the error names the call, the value and the remedy")
+    func noPermission() throws {
         let program = try Program.run("ThreadProgram", ["options"])
         #expect(program.status == 0)
         let fifo =
@@ -20,7 +21,8 @@ import Testing
             ])
     }
 
-    @Test func aPoolThatCannotBeHadWholeLeavesNothingBehind() throws {
+    @Test("A pool that cannot start all of its threads leaves nothing behind")
+    func incompletePool() throws {
         let program = try Program.run("ThreadProgram", ["pool"])
         #expect(program.status == 0)
         #expect(

@@ -17,7 +17,8 @@ import Testing
         }
     }
 
-    @Test func anyNumberOfTasksMayWaitBeforeAndAfterTheAnswer() async throws {
+    @Test("Any number of tasks may wait before and after the answer")
+    func manyWaiters() async throws {
         let scene = try Scene()
         let answer = scene.limiter.call(1)
         let early = (0..<3).map { _ in Task.immediate { try await answer.value } }
@@ -26,7 +27,8 @@ import Testing
         #expect(try await answer.value == 10)
     }
 
-    @Test func cancellingOneWaitEndsNoOther() async throws {
+    @Test("Cancelling one wait ends no other")
+    func cancellingOneWait() async throws {
         let scene = try Scene()
         let answer = scene.limiter.call(1)
         let tasks = (0..<3).map { _ in Task.immediate { try await answer.value } }
@@ -38,7 +40,8 @@ import Testing
         #expect(try await tasks[2].value == 10)
     }
 
-    @Test func aCancelledTaskMakesItsCallAndDoesNotWait() async throws {
+    @Test("A cancelled task makes its call and does not wait")
+    func cancelledTaskCalls() async throws {
         let scene = try Scene()
         let waiting = Task {
             while !Task.isCancelled { await Task.yield() }
@@ -49,7 +52,8 @@ import Testing
         #expect(scene.limiter.isPending)
     }
 
-    @Test func anAnswerThatIsThereIsReturnedToACancelledTaskToo() async throws {
+    @Test("An answer that is there is returned to a cancelled task too")
+    func answerThatIsThere() async throws {
         let scene = try Scene()
         let answer = scene.limiter.call(1)
         scene.clock.advance(by: .seconds(1))
@@ -62,7 +66,8 @@ import Testing
         #expect(try await late.value == 10)
     }
 
-    @Test func anAnswerKeepsNothingAlive() async throws {
+    @Test("An answer retains nothing")
+    func answerRetainsNothing() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let answer: AsyncLimiter<Int, Int>.Answer
         weak var captured: Count?
@@ -79,7 +84,8 @@ import Testing
         #expect(try await answer.value == nil)
     }
 
-    @Test func whatNoTaskWaitsForIsDropped() async throws {
+    @Test("An answer that no task waits for is dropped")
+    func unawaitedAnswer() async throws {
         final class Result: Sendable {}
         struct Failure: Error { let result: Result }
         weak var gone: Result?
@@ -106,7 +112,8 @@ import Testing
     // MARK: Rings
 
     /// A call does not wait: the wait does.
-    @Test func anActionMayCallItsOwnLimiterWithoutWaiting() async throws {
+    @Test("An action may call its own limiter without waiting")
+    func actionCallsItsLimiter() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let (limiter, next) = (Box<AsyncLimiter<Int, Int>>(), Box<AsyncLimiter<Int, Int>.Answer>())
         limiter.value = .throttle(interval: .zero, on: thread.loop) { input in
@@ -123,8 +130,8 @@ import Testing
 
     /// A wait that would close a ring gets nil; others get the answer. Of the action's own call, of one that is queued
     /// behind it when the wait begins, and of one that is queued only afterwards.
-    @Test(arguments: ["own", "queued before", "queued after"])
-    func anActionCannotWaitForItself(_ kind: String) async throws {
+    @Test("An action cannot wait for itself", arguments: ["own", "queued before", "queued after"])
+    func actionWaitsForItself(_ kind: String) async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let (limiter, answer) = (Box<AsyncLimiter<Int, Int>>(), Box<AsyncLimiter<Int, Int>.Answer>())
@@ -154,7 +161,8 @@ import Testing
 
     // MARK: Cancelled before the call
 
-    @Test func aCancelledTaskHandsNothingOver() async throws {
+    @Test("A cancelled task hands nothing over")
+    func cancelledTaskHandsOver() async throws {
         let (worker, pool, count) = (try LoopThread(), try LoopThreadPool(count: 1), Count())
         let task = Task {
             while !Task.isCancelled { await Task.yield() }

@@ -51,7 +51,8 @@ import Testing
 
     // MARK: Every asynchronous function
 
-    @Test func aLimiterIsCalledBeforeTheTaskSuspends() async throws {
+    @Test("A limiter is called before the task suspends")
+    func limiterCall() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let limiter = AsyncLimiter.debounce(interval: .seconds(1), on: thread.loop) { (input: Int) in input }
         try await expectEntered {
@@ -61,7 +62,8 @@ import Testing
         }
     }
 
-    @Test func aThreadHasTheBlockBeforeTheTaskSuspends() async throws {
+    @Test("A thread has the block before the task suspends")
+    func threadBlock() async throws {
         let worker = try LoopThread()
         try await occupied({ worker.perform($0) }) {
             try await expectEntered {
@@ -72,7 +74,8 @@ import Testing
         }
     }
 
-    @Test func aPoolHasTheBlockBeforeTheTaskSuspends() async throws {
+    @Test("A pool has the block before the task suspends")
+    func poolBlock() async throws {
         let pool = try LoopThreadPool(count: 1)
         try await occupied({ pool.perform($0) }) {
             try await expectEntered {
@@ -88,7 +91,8 @@ import Testing
         }
     }
 
-    @Test func aDrainKnowsWhatItWaitsForBeforeTheTaskSuspends() async throws {
+    @Test("A drain knows what it waits for before the task suspends")
+    func drainCall() async throws {
         let pool = try LoopThreadPool(count: 1)
         let drained = Count()
         // With nothing to wait for it need not suspend.
@@ -100,7 +104,8 @@ import Testing
         }
     }
 
-    @Test func aSleeperHasItsTimerBeforeTheTaskSuspends() async throws {
+    @Test("A sleep has its timer before the task suspends")
+    func sleepTimer() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         try await expectEntered {
             try await LoopClock(thread.loop).sleep(until: seconds(1))
@@ -109,8 +114,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true])
-    func anElementThatIsThereIsTakenWithoutSuspending(_ isIsolated: Bool) async throws {
+    @Test("A waiting element is taken without suspending", arguments: [false, true])
+    func waitingElement(_ isIsolated: Bool) async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let taken = Count()
         let iterator = Box<Loop.Ticks.Iterator>()
@@ -132,7 +137,8 @@ import Testing
 
     // All at once, since the test suite leaves the threads of the pool little time.
 
-    @Test func aLimiterActsOnTheLastCallOfAnActor() async throws {
+    @Test("A limiter acts on the last call of an actor")
+    func lastCallOfAnActor() async throws {
         let clock = VirtualClock(.manual)
         let (thread, caller, ended) = (try LoopThread(clock: clock), try Caller(), Count())
         let logs = (0..<500).map { _ in Log<String>() }
@@ -155,7 +161,8 @@ import Testing
         #expect(logs.filter { $0.entries.last != "loops" }.isEmpty)
     }
 
-    @Test func aThreadRunsTheBlocksOfAnActorInOrder() async throws {
+    @Test("A thread runs the blocks of an actor in order")
+    func blocksOfAnActor() async throws {
         let (worker, caller, log) = (try LoopThread(), try Caller(), Log<Int>())
         let tasks = await caller.call((0..<1000).map { number -> Call in { try await worker.run { log.add(number) } } })
         for task in tasks { try await task.value }

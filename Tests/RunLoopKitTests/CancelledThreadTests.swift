@@ -19,7 +19,8 @@ import Testing
             if: Kernel.hasSanitizer, "a sanitizer does not follow a thread that is cancelled in a wait")
 
         /// Each of these wakes a loop that sleeps, by a `write`, which the C library makes a cancellation point.
-        @Test func sendsOfACancelledThreadAreMadeWhole() throws {
+        @Test("Sends of a cancelled thread are completed")
+        func sendsAreCompleted() throws {
             let worker = try LoopThread(name: "asleep")
             let loop = worker.loop
             let log = Log<String>()
@@ -49,7 +50,8 @@ import Testing
         }
 
         /// The lock with which a caller waits is not left locked, and its block not run with a stack that has gone.
-        @Test func waitsForAnotherThreadGoOn() throws {
+        @Test("Waits for another thread continue in a cancelled thread")
+        func waitsContinue() throws {
             let worker = try LoopThread(name: "asked")
             let survived = try cancelled {
                 #expect((try? worker.performAndWait { 7 }) == 7)
@@ -60,7 +62,10 @@ import Testing
         }
 
         /// The one place where a cancelled thread ends is the wait of a run: with it ends its loop.
-        @Test(CancelledThreadTests.endsInAWait) func aThreadCancelledInItsRunEndsItsLoop() throws {
+        @Test("A thread cancelled in its run ends its loop", CancelledThreadTests.endsInAWait)
+        func cancelledInItsRun()
+            throws
+        {
             let log = Log<String>()
             let asked = Box<Loop>()
             let ready = Gate()
@@ -84,7 +89,8 @@ import Testing
         }
 
         /// Its worker is joined as ever, and the time of its clock passes without it.
-        @Test(CancelledThreadTests.endsInAWait) func aLoopThreadCancelledInItsRunHasEnded() throws {
+        @Test("A loop thread cancelled in its run has ended", CancelledThreadTests.endsInAWait)
+        func loopThreadCancelledInItsRun() throws {
             let clock = VirtualClock(.manual)
             let worker = try LoopThread(name: "cancelled", clock: clock)
             let other = Loop(clock: clock)
@@ -104,7 +110,8 @@ import Testing
         }
 
         /// A run in virtual time within another's handler: none of the two loops returns from its run.
-        @Test(CancelledThreadTests.endsInAWait) func aThreadCancelledInANestedRunEndsAllItsLoops() throws {
+        @Test("A thread cancelled in a nested run ends all of its loops", CancelledThreadTests.endsInAWait)
+        func cancelledInANestedRun() throws {
             let clock = VirtualClock(.manual)
             let log = Log<String>()
             let loops = Log<Loop>()

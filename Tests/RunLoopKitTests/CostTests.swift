@@ -5,7 +5,8 @@ import Testing
 
 /// What the loop does not do: needless passes, waits and system calls.
 @Suite(.timeBound) struct CostTests {
-    @Test func postingToALoopThatIsAwakeWritesNothing() throws {
+    @Test("Posting to a loop that is awake writes nothing")
+    func postToAnAwakeLoop() throws {
         let loop = try LoopThread()
         try loop.performAndWait {
             let before = Loop.current.counters.wakeWrites
@@ -15,7 +16,8 @@ import Testing
         }
     }
 
-    @Test func aBurstOfPostsToASleepingLoopWritesOnce() throws {
+    @Test("A burst of posts to a sleeping loop writes once")
+    func burstOfPosts() throws {
         let thread = try LoopThread()
         let (began, go) = (Gate(), Gate())
         spin(until: thread.loop.waker.isAsleep)
@@ -31,7 +33,8 @@ import Testing
         try thread.performAndWait {}
     }
 
-    @Test func aSleepingLoopDoesNothing() throws {
+    @Test("A sleeping loop does nothing")
+    func sleepingLoop() throws {
         let thread = try LoopThread()
         // Its first sleep has been counted, so all has been that comes before.
         spin(until: thread.loop.isWaiting && thread.loop.counters.waits >= 1)
@@ -43,7 +46,8 @@ import Testing
         #expect(thread.loop.counters == before)
     }
 
-    @Test func reTimingFromAnotherThreadCostsNoPass() throws {
+    @Test("Re-timing from another thread costs no pass")
+    func retimingFromElsewhere() throws {
         let thread = try LoopThread()
         let timer = Loop.Timer(after: .seconds(3600)) { _ in }
         try thread.performAndWait { _ = Loop.current.add(timer, in: .common) }
@@ -54,7 +58,8 @@ import Testing
         #expect(thread.loop.waker.isAsleep)
     }
 
-    @Test func addingTimersArmsNothingUntilTheLoopSleepsAndThenOnce() throws {
+    @Test("Adding timers arms nothing until the loop sleeps, and then once")
+    func timersArmOnce() throws {
         let thread = try LoopThread()
         try thread.performAndWait {
             let loop = Loop.current
@@ -74,7 +79,8 @@ import Testing
         }
     }
 
-    @Test func sixtyFourPortsAreFetchedAtOnce() throws {
+    @Test("Sixty-four ports are fetched at once")
+    func portsAreFetchedTogether() throws {
         let (loop, _) = Loop.inVirtualTime()
         let served = Count()
         let ports = try (0..<64).map { _ in try Loop.PortSource { _ in served.up() } }
@@ -90,7 +96,8 @@ import Testing
     }
 
     /// It lines up behind them, and then makes a pass as any other does.
-    @Test func aWakeUpWhilePortsAreLeftOverMakesAPass() throws {
+    @Test("A wake-up makes a pass while ports are left over")
+    func wakeUpBehindLeftovers() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let ports = try (0..<2).map { _ in try Loop.PortSource { _ in } }
@@ -104,7 +111,8 @@ import Testing
     }
 
     /// The wake-up is taken by a nested run that has something left over; what it was for is the outer one's.
-    @Test func aPostForTheOuterRunIsNotForgottenByANestedOneThatHasPortsLeftOver() throws {
+    @Test("A nested run with ports left over does not lose a post for the outer run")
+    func postForTheOuterRun() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let log = Log<Loop.Instant>()
@@ -126,7 +134,8 @@ import Testing
         #expect(log.entries == [seconds(0)])
     }
 
-    @Test func modesThatNeverRunOwnNoDescriptors() async {
+    @Test("Modes that never run own no descriptors")
+    func unusedModes() async {
         await #expect(processExitsWith: .success) {
             // Some room for what the runtime opens for itself.
             let before = Kernel.descriptors

@@ -68,11 +68,14 @@ private enum Examples {
     private static let rules = "Sources/RunLoopKit/RateLimiting/Rules/"
 
     /// What is documented is what compiles here.
-    @Test(arguments: [
-        ("README.md", "Message<"), (rules + "Message.swift", "Message<"), (rules + "MessageLimit.swift", "Message<"),
-        (rules + "ThrottleEngine.swift", "apply(rule)"),
-    ])
-    func theDocumentedExampleCompiles(_ path: String, _ sign: String) throws {
+    @Test(
+        "The documented examples compile and work",
+        arguments: [
+            ("README.md", "Message<"), (rules + "Message.swift", "Message<"),
+            (rules + "MessageLimit.swift", "Message<"),
+            (rules + "ThrottleEngine.swift", "apply(rule)"),
+        ])
+    func documentedExamples(_ path: String, _ sign: String) throws {
         let here = URL(filePath: #filePath)
         let root = here.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)

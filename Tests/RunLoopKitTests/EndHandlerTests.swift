@@ -5,7 +5,8 @@ import Testing
 
 /// What is called when a loop ends.
 @Suite(.timeBound) struct EndHandlerTests {
-    @Test func handlersAreCalledOnceInTheOrderOfTheirRegistration() {
+    @Test("Handlers are called once, in the order of their registration")
+    func calledOnceInOrder() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         for number in 0..<20 { loop.onEnd { log.add(number) } }
@@ -15,14 +16,16 @@ import Testing
         #expect(loop.onEnd { log.add(-1) } == nil)
     }
 
-    @Test func aHandlerKeepsNoRunGoingAndMakesNoMode() {
+    @Test("A handler keeps no run going and makes no mode")
+    func keepsNoRunGoing() {
         let (loop, _) = Loop.inVirtualTime()
         let handler = loop.onEnd {}
         #expect(handler != nil && loop.modes == [.default])
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
     }
 
-    @Test func aCancelledHandlerIsReleasedAndNotCalled() {
+    @Test("A cancelled handler is released and not called")
+    func cancelledHandler() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         weak var captured: Count?
@@ -46,7 +49,8 @@ import Testing
         #expect(log.entries == [2])
     }
 
-    @Test func onAThreadItComesAfterTheLastBlockAndSourcesCancelHandlers() throws {
+    @Test("On a thread, end handlers come after the last block and the cancel handlers of sources")
+    func afterTheLastBlock() throws {
         let thread = try LoopThread(clock: VirtualClock())
         let log = Log<String>()
         let (began, go) = (Gate(), Gate())
@@ -69,7 +73,8 @@ import Testing
         #expect(log.entries == ["block", "cancel", "end"])
     }
 
-    @Test func aLoopThatGoesWithItsLastReferenceReleasesItsHandlersUncalled() {
+    @Test("A loop deallocated with its last reference releases its handlers uncalled")
+    func deallocatedLoop() {
         let count = Count()
         weak var captured: Log<Int>?
         do {
@@ -85,7 +90,8 @@ import Testing
         #expect(captured == nil && count.value == 0)
     }
 
-    @Test func aLoopSaysWhichModesAreCommon() {
+    @Test("A loop says which modes are common")
+    func commonModes() {
         let (loop, _) = Loop.inVirtualTime()
         #expect(loop.isCommon(.default) && loop.isCommon(.common) && !loop.isCommon(.tracking))
         loop.addCommonMode(.tracking)

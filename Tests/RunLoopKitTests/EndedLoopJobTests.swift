@@ -30,7 +30,8 @@ import Testing
         }
     }
 
-    @Test func jobsForAnEndedLoopRunAllTheSame() async throws {
+    @Test("Jobs for an ended loop still run")
+    func jobsStillRun() async throws {
         let resident = Resident(try LoopThread(name: "ended"))
         #expect(await resident.whereabouts() == "ended")
         resident.thread.stop()
@@ -47,7 +48,8 @@ import Testing
         #expect(resident.thread.loop.isIsolatingCurrentContext() == nil)
     }
 
-    @Test func thatIsSaidOnceForEachLoop() async {
+    @Test("Jobs for an ended loop are reported once for each loop")
+    func reportedOnce() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             for _ in 0..<2 {
                 let resident = Resident(try LoopThread())
@@ -61,7 +63,8 @@ import Testing
         #expect(lines.count == 2)
     }
 
-    @Test func aCleanStopRunsTheJobsThatCameBefore() async throws {
+    @Test("A clean stop runs the jobs that were enqueued before it")
+    func cleanStop() async throws {
         let thread = try LoopThread(name: "clean")
         let (go, began) = (Gate(), Gate())
         thread.perform {
@@ -80,7 +83,8 @@ import Testing
         #expect(names.entries == Array(repeating: "clean", count: 100))
     }
 
-    @Test func aStopBetweenTwoDrainsLosesNoJobToTheLastResort() async throws {
+    @Test("A stop between two drains leaves no job to the last resort")
+    func stopBetweenDrains() async throws {
         let thread = try LoopThread(name: "clean")
         let names = Log<String>()
         let tasks = try thread.performAndWait {
@@ -95,7 +99,8 @@ import Testing
         #expect(names.entries == Array(repeating: "clean", count: 100))
     }
 
-    @Test func aDiscardingStopLeavesItsJobsToTheLastResortOnceTheThreadHasEnded() async throws {
+    @Test("A discarding stop leaves its jobs to the last resort once the thread has ended")
+    func discardingStop() async throws {
         let thread = try LoopThread(name: "discarding")
         let resident = Resident(thread)
         let (go, began) = (Gate(), Gate())
@@ -117,7 +122,8 @@ import Testing
     }
 
     /// In a process of its own, since each loop complains.
-    @Test func jobsThatMeetTheEndOfTheThreadAreNotLost() async {
+    @Test("Jobs enqueued while the thread ends are not lost")
+    func jobsAtTheEnd() async {
         await #expect(processExitsWith: .success) {
             for round in 0..<200 {
                 let resident = Resident(try LoopThread())
@@ -134,7 +140,8 @@ import Testing
         }
     }
 
-    @Test func theEndOfALoopInVirtualTimeHandsItsJobsOver() async throws {
+    @Test("A loop in virtual time hands its jobs over when it ends")
+    func virtualLoopEnds() async throws {
         let name = try await endWithAJob().value
         #expect(name == "last resort")
     }
@@ -146,7 +153,8 @@ import Testing
         return task
     }
 
-    @Test func aLoopThatIsDroppedLeavesTheJobsOfTasksToTheLastResort() async throws {
+    @Test("A deallocated loop leaves the jobs of tasks to the last resort")
+    func deallocatedLoop() async throws {
         weak var gone: Loop?
         let (task, executor) = {
             let loop = Loop(clock: VirtualClock())
@@ -163,7 +171,8 @@ import Testing
         #expect(await late.value == "last resort")
     }
 
-    @Test func aThreadThatEndsWithItsOwnLoopHandsItsJobsOver() async throws {
+    @Test("A thread that ends with its own loop hands its jobs over")
+    func threadWithItsOwnLoop() async throws {
         let mailbox = Log<Task<String, Never>>()
         let thread = Thread {
             mailbox.add(Task(executorPreference: Loop.current.taskExecutor) { Kernel.threadName })
@@ -175,7 +184,8 @@ import Testing
 
     // MARK: A stop, and what came before it
 
-    @Test func aCleanStopRunsJobsThatAnIsolatedHandlerHeldBack() async throws {
+    @Test("A clean stop runs jobs that an isolated handler held back")
+    func heldBackJobs() async throws {
         let thread = try LoopThread(name: "clean")
         let resident = Resident(thread)
         let mailbox = Log<Task<String, Never>>()
@@ -192,7 +202,8 @@ import Testing
 
     /// The first thread has entered its job and not yet had it posted when the second one stops: both jobs came before
     /// that. In a process of its own, since a loop may complain.
-    @Test func jobsOfTwoThreadsThatCameBeforeAStopRunOnTheLoopsThread() async {
+    @Test("Jobs of two threads that were enqueued before a stop run on the loop's thread")
+    func jobsOfTwoThreads() async {
         await #expect(processExitsWith: .success) {
             for _ in 0..<2000 {
                 let thread = try LoopThread(name: "clean")
@@ -212,7 +223,8 @@ import Testing
         }
     }
 
-    @Test func aDiscardingStopMayFollowACleanOneThatTakesTooLong() async throws {
+    @Test("A discarding stop may follow a clean one that takes too long")
+    func discardingAfterClean() async throws {
         let thread = try LoopThread(name: "impatient")
         let (began, go) = (Gate(), Gate())
         let names = Log<String>()
@@ -236,7 +248,8 @@ import Testing
         #expect(names.entries.sorted() == expected)
     }
 
-    @Test func aJobThatEndsItsThreadWithoutFurtherAdoIsItsLast() async throws {
+    @Test("A job that exits its thread is the thread's last")
+    func jobExitsItsThread() async throws {
         let thread = try LoopThread(name: "curt")
         let names = Log<String>()
         let tasks = try thread.performAndWait {
@@ -253,7 +266,8 @@ import Testing
     }
 
     /// The thread of last resort stands in for one loop at a time, and only while it runs that one's jobs.
-    @Test func theLastResortIsIsolatedToTheLoopWhoseJobItRuns() async throws {
+    @Test("The last resort is isolated to the loop whose job it runs")
+    func isolationOnTheLastResort() async throws {
         let (here, there) = (Resident(try LoopThread()), Resident(try LoopThread()))
         for thread in [here.thread, there.thread] {
             thread.stop()
@@ -267,7 +281,8 @@ import Testing
         #expect(own == true && foreign == nil)
     }
 
-    @Test func aLoopThatEndsOnTheThreadOfLastResortIsServedThere() async throws {
+    @Test("A loop that ends on the thread of last resort is served there")
+    func loopEndsOnTheLastResort() async throws {
         let dead = try LoopThread()
         dead.stop()
         dead.join()
@@ -279,7 +294,8 @@ import Testing
         #expect(await task.value.value == true)
     }
 
-    @Test func onItsOldThreadAnEndedLoopIsIsolatedNoMore() throws {
+    @Test("An ended loop is no longer isolated to its old thread")
+    func isolationOnTheOldThread() throws {
         let (loop, _) = Loop.inVirtualTime()
         #expect(loop.isIsolatingCurrentContext() == true)
         loop.end()
@@ -287,7 +303,8 @@ import Testing
     }
 
     /// In a process of its own, so that no other loop takes its place on the thread of last resort.
-    @Test func anEndedLoopGoesOnceItsJobsHaveRun() async {
+    @Test("An ended loop is deallocated once its jobs have run")
+    func endedLoopIsDeallocated() async {
         await #expect(processExitsWith: .success) {
             weak var gone: Loop?
             do {
@@ -305,7 +322,8 @@ import Testing
         }
     }
 
-    @Test func endedLoopsTakeTurnsOnTheLastResort() async throws {
+    @Test("Ended loops take turns on the last resort")
+    func loopsTakeTurns() async throws {
         let (one, other) = (try LoopThread(), try LoopThread())
         for thread in [one, other] {
             thread.stop()
@@ -322,7 +340,8 @@ import Testing
         await restless.value
     }
 
-    @Test func aJobThatBlocksTheLastResortDoesNotKeepOtherLoopsJobsWaiting() async throws {
+    @Test("A job that blocks the last resort does not keep other loops' jobs waiting")
+    func blockingJob() async throws {
         let threads = [try LoopThread(), try LoopThread(), try LoopThread()]
         for thread in threads {
             thread.stop()
@@ -341,7 +360,8 @@ import Testing
     }
 
     /// In a process of its own, so that no other test's jobs keep threads.
-    @Test func oneThreadOfLastResortStaysOnceItsJobsAreDone() async {
+    @Test("One thread of last resort stays once its jobs are done")
+    func oneThreadStays() async {
         await #expect(processExitsWith: .success) {
             let go = Gate()
             let blocked = try (0..<5).map { _ in
@@ -364,7 +384,8 @@ import Testing
     }
 
     /// Whichever of the threads of last resort it is: never two at a time.
-    @Test func anEndedLoopsJobsRunOneAfterTheOtherAlsoIfThereAreSeveralLastResorts() async throws {
+    @Test("An ended loop's jobs run one after the other, also with several threads of last resort")
+    func oneJobAfterTheOther() async throws {
         let residents = try (0..<4).map { _ in Resident(try LoopThread()) }
         for resident in residents {
             resident.thread.stop()
@@ -377,7 +398,8 @@ import Testing
     }
 
     /// Or a job could enter an actor that a cancel handler has entered.
-    @Test func theThreadKeepsItsJobsUntilTheLastHandlerHasReturned() async throws {
+    @Test("The thread keeps its jobs until the last handler has returned")
+    func jobsOfTheLastHandler() async throws {
         let thread = try LoopThread()
         let resident = Resident(thread)
         let answers = Log<Bool?>()

@@ -14,7 +14,8 @@ import Testing
 /// What a thread leaves behind that ends in an unusual way.
 @Suite(.timeBound) struct EndingThreadTests {
     /// The C library calls the destructors of thread-specific values in up to four rounds, in whichever order.
-    @Test func destructorsThatAskForTheLoopInEachRoundFindOneThatHasEnded() throws {
+    @Test("Destructors that ask for the loop in each round find one that has ended")
+    func destructorsFindAnEndedLoop() throws {
         for roundOfLoop in [true, false] {
             let seen = Log<String>()
             // Before the library's own key is used on the thread, or after.
@@ -63,9 +64,10 @@ import Testing
 
     /// It never comes to the end of its run: the others' time would stand still.
     @Test(
+        "A thread that exits inside a virtual run does not hold the time",
         .disabled(if: Kernel.hasSanitizer, "what the frames of exited threads hold is leaked"),
         arguments: [false, true])
-    func aThreadThatExitsInsideAVirtualRunDoesNotHoldTheTime(_ isLoopThreads: Bool) throws {
+    func exitInAVirtualRun(_ isLoopThreads: Bool) throws {
         let clock = VirtualClock()
         let left = Log<String>()
         let exits: @Sendable () -> Void = { pthread_exit(nil) }
@@ -92,7 +94,8 @@ import Testing
     }
 
     /// Two threads may find out at the same time that the main loop has ended; so may any two that end a loop.
-    @Test func aLoopThatIsEndedByTwoThreadsAtOnceIsEndedOnce() throws {
+    @Test("A loop that two threads end at once is ended once")
+    func endedByTwoThreads() throws {
         for _ in 0..<200 {
             let ends = Count()
             let loop = Loop(clock: .monotonic, owner: ThreadLoops.current.id)

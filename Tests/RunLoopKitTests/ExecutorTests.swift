@@ -57,7 +57,8 @@ private final class Occupation: Sendable {
 @Suite(.timeBound) struct ExecutorTests {
     // MARK: Where and in which order
 
-    @Test func anActorOnALoopLivesOnItsThread() async throws {
+    @Test("An actor on a loop runs on its thread")
+    func actorOnALoop() async throws {
         let resident = try Resident()
         #expect(await resident.isAtHome)
         #expect(!resident.thread.isCurrent)
@@ -65,7 +66,8 @@ private final class Occupation: Sendable {
         #expect(await resident.entries == [1])
     }
 
-    @Test func jobsOfOnePriorityRunInOrder() async throws {
+    @Test("Jobs of one priority run in order")
+    func jobsOfOnePriority() async throws {
         let resident = try Resident()
         let loop = resident.thread.loop
         let tasks = try resident.thread.performAndWait {
@@ -77,7 +79,8 @@ private final class Occupation: Sendable {
         #expect(await resident.entries == Array(0..<1000))
     }
 
-    @Test func aTaskThatPrefersALoopRunsThere() async throws {
+    @Test("A task that prefers a loop runs there")
+    func taskPreference() async throws {
         let thread = try LoopThread()
         let homeless = Homeless()
         await withTaskExecutorPreference(thread.loop.taskExecutor) {
@@ -94,7 +97,8 @@ private final class Occupation: Sendable {
         #expect(await task.value)
     }
 
-    @Test func anActorAndATaskPreferenceOnTheSameLoop() async throws {
+    @Test("An actor and a task preference may name the same loop")
+    func actorAndTaskPreference() async throws {
         let resident = try Resident()
         let thread = resident.thread
         let other = Resident(thread)
@@ -111,7 +115,8 @@ private final class Occupation: Sendable {
         #expect(both.0 == Array(0..<100) && both.1 == both.0)
     }
 
-    @Test func twoLoopsAndAPreferenceForOneOfThem() async throws {
+    @Test("Actors on two loops keep to them under a task preference for one")
+    func twoLoops() async throws {
         let (here, there) = (try Resident(), try Resident())
         await withTaskExecutorPreference(here.thread.loop.taskExecutor) {
             for _ in 0..<100 {
@@ -122,7 +127,8 @@ private final class Occupation: Sendable {
         }
     }
 
-    @Test func theTaskExecutorIsOneObjectAndGoesWithItsLoop() throws {
+    @Test("The task executor is one object and is deallocated with its loop")
+    func oneTaskExecutor() throws {
         weak var gone: LoopTaskExecutor?
         weak var loop: Loop?
         do {
@@ -136,7 +142,8 @@ private final class Occupation: Sendable {
 
     // MARK: Priority, cancellation, fairness
 
-    @Test func higherPrioritiesGoFirstAndAreVisible() async throws {
+    @Test("Jobs of higher priority run first, and their priority is visible")
+    func priorities() async throws {
         let thread = try LoopThread()
         let order = Log<TaskPriority>()
         let occupation = Occupation(thread)
@@ -150,7 +157,8 @@ private final class Occupation: Sendable {
         #expect(order.entries == priorities.reversed())
     }
 
-    @Test func aLowPriorityDoesNotWaitForEver() async throws {
+    @Test("A job of low priority does not wait for ever")
+    func lowPriority() async throws {
         let thread = try LoopThread()
         let order = Log<TaskPriority>()
         let occupation = Occupation(thread)
@@ -167,7 +175,8 @@ private final class Occupation: Sendable {
         #expect(places == [Loop.jobsPerDrain - 1, 2 * Loop.jobsPerDrain - 1])
     }
 
-    @Test func aCancelledTaskRunsAndKnowsIt() async throws {
+    @Test("A cancelled task runs and sees that it is cancelled")
+    func cancelledTask() async throws {
         let resident = try Resident()
         let occupation = Occupation(resident.thread)
         let task = Task(executorPreference: resident.thread.loop.taskExecutor) {
@@ -182,7 +191,8 @@ private final class Occupation: Sendable {
 
     /// Jobs that never end, beside a source that is always signalled, a port that is always ready and a timer that is
     /// always due.
-    @Test func aPassRunsThreeDrainsAtMostSoAllElseGetsItsTurn() throws {
+    @Test("A pass runs three drains at most, so that all else gets its turn")
+    func drainsPerPass() throws {
         let (loop, clock) = Loop.inVirtualTime()
         let (jobs, passes, isOver) = (Count(), 600, Gate())
         let (ports, timers, sources) = (Count(), Count(), Count())
@@ -219,7 +229,8 @@ private final class Occupation: Sendable {
         loop.end()
     }
 
-    @Test func aBurstOfJobsWakesTheLoopOnce() throws {
+    @Test("A burst of jobs wakes the loop once")
+    func burstOfJobs() throws {
         let thread = try LoopThread()
         spin(until: thread.loop.isWaiting && thread.loop.counters.waits > 0)
         let occupation = Occupation(thread)
@@ -231,7 +242,8 @@ private final class Occupation: Sendable {
         #expect(thread.loop.counters.wakeWrites == before)
     }
 
-    @Test func jobsRunInEveryCommonModeAndInNoOther() throws {
+    @Test("Jobs run in every common mode and in no other")
+    func commonModes() throws {
         let (loop, _) = Loop.inVirtualTime()
         loop.addCommonMode(.tracking)
         let ran = Count()
@@ -247,7 +259,8 @@ private final class Occupation: Sendable {
 
     // MARK: Nested runs
 
-    @Test func noJobBeginsWhileAnotherOneRunsTheLoop() async throws {
+    @Test("No job begins while another one runs the loop")
+    func noJobInsideAJob() async throws {
         let resident = try Resident()
         let loop = resident.thread.loop
         let order = Log<String>()
@@ -263,7 +276,8 @@ private final class Occupation: Sendable {
         #expect(order.entries == ["begin", "block", "end", "other"])
     }
 
-    @Test func aRunNestedInAPlainHandlerRunsJobs() throws {
+    @Test("A run nested in a plain handler runs jobs")
+    func runInsideAHandler() throws {
         let thread = try LoopThread()
         let order = Log<String>()
         try thread.performAndWait {
@@ -276,7 +290,8 @@ private final class Occupation: Sendable {
 
     // MARK: Isolation by thread
 
-    @Test func actorsCanBeTouchedInEveryHandler() async throws {
+    @Test("Every handler may access an actor of its loop")
+    func actorsInHandlers() async throws {
         let resident = try Resident()
         let loop = resident.thread.loop
         let done = Count()
@@ -305,8 +320,8 @@ private final class Occupation: Sendable {
         #expect(try resident.thread.performAndWait { Loop.current.isIsolatingCurrentContext() } == true)
     }
 
-    @Test(arguments: ["assume", "precondition"])
-    func touchingAnActorElsewhereTrapsAndSaysWhatToDo(_ call: String) async {
+    @Test("Accessing an actor on another thread traps and says what to do", arguments: ["assume", "precondition"])
+    func wrongThread(_ call: String) async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call] in
             let resident = try Resident()
             try resident.thread.performAndWait { touch(resident, call) }
@@ -317,7 +332,8 @@ private final class Occupation: Sendable {
 
     // MARK: Lifetime
 
-    @Test func anActorTakesItsThreadAlong() async throws {
+    @Test("An actor that is deallocated releases its thread and loop")
+    func actorReleasesItsThread() async throws {
         weak var loop: Loop?
         weak var gone: Resident?
         do {
@@ -329,7 +345,8 @@ private final class Occupation: Sendable {
     }
 
     /// The last reference goes in the actor's own job, over and over.
-    @Test func theLastReferenceMayGoInAJob() async throws {
+    @Test("A job may release the last reference")
+    func lastReferenceInAJob() async throws {
         for _ in 0..<200 {
             weak var loop: Loop?
             do {
@@ -341,7 +358,8 @@ private final class Occupation: Sendable {
         }
     }
 
-    @Test func anIsolatedDeinitRunsOnTheThread() async throws {
+    @Test("An isolated deinit runs on the thread")
+    func isolatedDeinit() async throws {
         actor Mourned {
             let thread: LoopThread
             let wasAtHome: Gate
@@ -357,7 +375,8 @@ private final class Occupation: Sendable {
         wasAtHome.wait()
     }
 
-    @Test func aLoopThatGoesWithJobsWaitingTrapsAndSaysSo() async {
+    @Test("A loop deallocated with jobs waiting traps and says so")
+    func loopWithWaitingJobs() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             actor Careless {
                 nonisolated let unownedExecutor: UnownedSerialExecutor

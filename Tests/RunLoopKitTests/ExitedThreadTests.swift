@@ -22,7 +22,8 @@ extension Loop {
 struct ExitedThreadTests {
     // MARK: Those who wait
 
-    @Test func performAndWaitIsAnsweredWhenTheThreadExitsInsideTheBlock() throws {
+    @Test("performAndWait returns when the thread exits inside the block")
+    func performAndWaitReturns() throws {
         let thread = try LoopThread(name: "leaving")
         let error = #expect(throws: LoopThread.Exited.self) {
             try thread.performAndWait { () -> Int in exitThread() }
@@ -37,7 +38,8 @@ struct ExitedThreadTests {
         #expect(!thread.perform {})
     }
 
-    @Test func runIsAnsweredWhenTheThreadExitsInsideTheBlock() async throws {
+    @Test("run returns when the thread exits inside the block")
+    func runReturns() async throws {
         let thread = try LoopThread(name: "leaving")
         await #expect(throws: LoopThread.Exited(thread: "leaving")) {
             try await thread.run { () -> Int in exitThread() }
@@ -46,7 +48,8 @@ struct ExitedThreadTests {
     }
 
     /// Blocks that the thread had already taken out of the queue, and those in it, in this mode and in others.
-    @Test func thoseWhoWaitForABlockBehindItAreAnsweredToo() async throws {
+    @Test("Callers that wait for a later block get an answer too")
+    func blocksBehind() async throws {
         let thread = try LoopThread(name: "leaving")
         let (began, go) = (Gate(), Gate())
         let leaving = Task {
@@ -72,7 +75,8 @@ struct ExitedThreadTests {
         thread.join()
     }
 
-    @Test func aPoolAnswersAndItsBooksAreRight() async throws {
+    @Test("A pool answers, and its load counts are right")
+    func poolAnswers() async throws {
         let pool = try LoopThreadPool(count: 2, options: .init(name: "pool"))
         await #expect(throws: LoopThread.Exited(thread: "pool")) {
             try await pool.run(for: "key") { () -> Int in exitThread() }
@@ -83,7 +87,8 @@ struct ExitedThreadTests {
         pool.join()
     }
 
-    @Test func aTaskThatSleepsOnTheLoopIsWoken() async throws {
+    @Test("A task that sleeps on the loop is woken")
+    func sleepingTask() async throws {
         let thread = try LoopThread()
         let sleeper = Task { try await LoopClock(thread.loop).sleep(for: .seconds(1_000_000)) }
         await eventually(thread.loop.nextTimerFireTime(in: .default) != nil)
@@ -94,8 +99,9 @@ struct ExitedThreadTests {
     // MARK: The thread and its loop
 
     /// In every kind of handler the thread's end is that of its loop, and as orderly.
-    @Test(arguments: ["block", "timer", "source", "port", "messages", "observer"])
-    func exitingInAHandlerEndsTheLoop(_ kind: String) throws {
+    @Test(
+        "Exiting in a handler ends the loop", arguments: ["block", "timer", "source", "port", "messages", "observer"])
+    func exitInAHandler(_ kind: String) throws {
         let thread = try LoopThread(name: "leaving")
         let loop = thread.loop
         let log = Log<String>()

@@ -7,7 +7,8 @@ import Testing
 @Suite(.timeBound) struct FileDescriptorKindTests {
     private typealias Source = Loop.FileDescriptorSource
 
-    @Test func whatIsAlwaysReadyIsRefusedWithTheWayOut() throws {
+    @Test("A file that is always ready is refused with an error that says what to do")
+    func alwaysReadyFiles() throws {
         for path in [#filePath, "/", "/dev/null"] {
             let file = openFile(path)
             defer { closeFile(file) }
@@ -20,20 +21,23 @@ import Testing
     }
 
     /// Closing any descriptor of a file gives up the process's POSIX locks on it, a duplicate that was tried too.
-    @Test func aRefusedFileKeepsItsLocks() throws {
+    @Test("A refused file keeps its locks")
+    func refusedFileKeepsLocks() throws {
         let file = LockedFile()
         #expect(throws: LoopError.self) { try Source(file.descriptor) { _, _ in } }
         #expect(throws: LoopError.self) { try Source(owning: file.descriptor) { _, _ in } }
         #expect(file.isLocked)
     }
 
-    @Test func aDuplicateIsNotInherited() throws {
+    @Test("A duplicate is not inherited")
+    func duplicateIsNotInherited() throws {
         let pipe = Ends.pipe()
         let source = try Source(pipe.reader) { _, _ in }
         #expect(source.watches[0].descriptor != pipe.reader && closesOnExec(source.watches[0].descriptor))
     }
 
-    @Test(arguments: [-1, Int32.min, Int32.max]) func whatIsNoDescriptorIsRefused(_ number: Int32) {
+    @Test("A number that is not an open descriptor is refused", arguments: [-1, Int32.min, Int32.max])
+    func noDescriptor(_ number: Int32) {
         let borrowed = #expect(throws: LoopError.self) { try Source(number) { _, _ in } }
         let owned = #expect(throws: LoopError.self) { try Source(owning: number) { _, _ in } }
         for error in [borrowed, owned] {
@@ -41,7 +45,8 @@ import Testing
         }
     }
 
-    @Test func aLoopThatWatchesItselfTrapsAndSaysSo() async {
+    @Test("A loop that watches itself traps and says so")
+    func loopWatchesItself() async {
         let itself = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let loop = Loop(clock: VirtualClock())
             let descriptor = try! loop.beginHosting()
@@ -60,7 +65,8 @@ import Testing
     }
 
     /// A loop hosts somebody else's epoll set by its descriptor.
-    @Test func anEpollSetCanBeASource() throws {
+    @Test("An epoll set can be a source")
+    func epollSetAsSource() throws {
         let (loop, _) = Loop.inVirtualTime()
         nonisolated(unsafe) let foreign = try Poller()
         let pipe = Ends.pipe()

@@ -9,7 +9,8 @@ import Testing
 
     // MARK: Observers come between
 
-    @Test func whatAnAfterWaitingObserverHasReadIsNotReported() throws {
+    @Test("Data that an afterWaiting observer has read is not reported")
+    func readByAnObserver() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let calls = Count()
@@ -20,7 +21,8 @@ import Testing
         #expect(calls.value == 0)
     }
 
-    @Test func whatARunNestedInAnObserverHasServedIsNotReportedAgain() throws {
+    @Test("Readiness that a run nested in an observer has served is not reported again")
+    func servedByANestedRun() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<String?>()
@@ -33,7 +35,8 @@ import Testing
         #expect(log.entries == ["a"])
     }
 
-    @Test func anInterestThatAnObserverChangesDecidesWhatIsReported() throws {
+    @Test("An interest that an observer changes decides what is reported")
+    func interestChangedByAnObserver() throws {
         let (loop, _) = Loop.inVirtualTime()
         let sockets = Ends.sockets()
         let log = Log<Source.Readiness>()
@@ -48,7 +51,8 @@ import Testing
         #expect(log.entries == [.readable])
     }
 
-    @Test func aSourceThatAnObserverDisarmsDoesNotReport() throws {
+    @Test("A source that an observer disarms does not report")
+    func disarmedByAnObserver() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let calls = Count()
@@ -67,7 +71,8 @@ import Testing
     }
 
     /// After the pass has looked at it, and before it calls: another thread may do so then.
-    @Test func aSourceDisarmedAfterTheLastLookDoesNotReport() throws {
+    @Test("A source disarmed after the last check does not report")
+    func disarmedAfterTheLastCheck() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let calls = Count()
@@ -85,7 +90,8 @@ import Testing
     }
 
     /// What is not reported because nobody wants it any more is not spent: an edge comes again with the interest.
-    @Test func anEdgeThatWasNotWantedComesAgainWithTheInterest() throws {
+    @Test("An edge without interest is raised again when the interest is set")
+    func unwantedEdge() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let calls = Count()
@@ -103,7 +109,8 @@ import Testing
     // MARK: Fetched and not served
 
     /// The rest of what was fetched names sources by more than their place.
-    @Test func aFetchedReportOfASourceThatHasLeftIsForNobody() throws {
+    @Test("A fetched report of a source that has left is dropped")
+    func reportOfARemovedSource() throws {
         let (one, _) = Loop.inVirtualTime()
         let (two, _) = Loop.inVirtualTime()
         defer {
@@ -138,7 +145,8 @@ import Testing
         first.invalidate()
     }
 
-    @Test func aTokenNamesNobodyOnceItsSourceHasLeft() throws {
+    @Test("A token names no source once its source has left")
+    func tokenOfARemovedSource() throws {
         let pipe = Ends.pipe()
         let sources = try (0..<2).map { _ in try Source(pipe.reader) { _, _ in } }
         var table = Source1Table()
@@ -155,7 +163,8 @@ import Testing
         #expect(table.source(for: second) == nil && table.source(for: again) === sources[1])
     }
 
-    @Test func anEdgeFetchedAndNotServedIsServedByTheNextRun() throws {
+    @Test("An edge fetched but not served is served by the next run")
+    func unservedEdge() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipes = (0..<3).map { _ in Ends.pipe() }
         let log = Log<Int>()
@@ -177,7 +186,8 @@ import Testing
 
     // MARK: While the handler runs
 
-    @Test func aOneShotSourceRearmedDuringItsHandlerReportsAgain() throws {
+    @Test("A one-shot source re-armed during its handler reports again")
+    func rearmedInItsHandler() throws {
         let thread = try LoopThread()
         let pipe = Ends.pipe()
         let (begun, rearmed, calls) = (Gate(), Gate(), Count())
@@ -196,7 +206,8 @@ import Testing
         #expect(!source.isArmed)
     }
 
-    @Test func anOwnedDescriptorStaysOpenUntilTheOutermostCallHasReturned() throws {
+    @Test("An owned descriptor stays open until the outermost call has returned")
+    func nestedCallsKeepItOpen() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         pipe.isWriterGone = true
@@ -216,7 +227,8 @@ import Testing
         #expect(source.descriptor == -1 && pipe.take() == "")
     }
 
-    @Test func aSourceThatLeavesItsLoopInItsHandlerAndGoesClosesItsDescriptorOnce() throws {
+    @Test("A source released in its handler closes its descriptor once")
+    func releasedInItsHandler() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         pipe.isWriterGone = true
@@ -240,7 +252,8 @@ import Testing
     // MARK: Exceptional conditions
 
     /// For some files to ask is to consume the answer, so the kernel's report is believed.
-    @Test func anOldReportOfAnExceptionalConditionIsBelieved() throws {
+    @Test("An earlier report of an exceptional condition is believed")
+    func earlierException() throws {
         let pipe = Ends.pipe()
         let source = try Source(pipe.reader, interest: [.read, .priority]) { _, _ in }
         #expect(source.workBehind([.priority, .error], isFresh: false) == [.priority, .error])

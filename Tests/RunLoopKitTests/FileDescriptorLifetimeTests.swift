@@ -7,7 +7,8 @@ import Testing
 @Suite(.timeBound) struct FileDescriptorLifetimeTests {
     private typealias Source = Loop.FileDescriptorSource
 
-    @Test func aNumberReusedBehindTheSourcesBackWakesNobodyWrong() throws {
+    @Test("A number reused behind the source's back wakes no wrong source")
+    func reusedNumber() throws {
         let (loop, _) = Loop.inVirtualTime()
         let (old, new) = (Ends.pipe(), Ends.pipe())
         let log = Log<String>()
@@ -32,7 +33,8 @@ import Testing
         #expect(loop.counters.waits - waits <= 3, "nothing stale keeps the loop busy")
     }
 
-    @Test func aNumberClosedBehindTheSourcesBackLeavesItsFileWatched() throws {
+    @Test("A number closed behind the source's back leaves its file watched")
+    func closedNumber() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<Source.Readiness>()
@@ -50,7 +52,8 @@ import Testing
     }
 
     /// Which its owner must not allow; but whoever got the number is not woken, or kept asleep, by it.
-    @Test func anOwnedNumberThatWasReusedWakesItsNewSourceOnly() throws {
+    @Test("An owned number that was reused wakes its new source only")
+    func reusedOwnedNumber() throws {
         let (loop, _) = Loop.inVirtualTime()
         let (old, new) = (Ends.pipe(), Ends.pipe())
         old.isReaderGone = true
@@ -69,7 +72,8 @@ import Testing
         #expect(log.entries == ["new a"])
     }
 
-    @Test func aSourceInvalidatedByAnothersHandlerIsNotCalled() throws {
+    @Test("A source invalidated by another's handler is not called")
+    func invalidatedByAnother() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<Int>()
@@ -88,7 +92,8 @@ import Testing
         all.value = []
     }
 
-    @Test func anOwnedDescriptorIsClosedWithItsSource() throws {
+    @Test("An owned descriptor is closed with its source")
+    func ownedDescriptorIsClosed() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipes = (0..<2).map { _ in Ends.pipe() }
         for pipe in pipes { pipe.isWriterGone = true }
@@ -106,7 +111,8 @@ import Testing
         #expect(invalidated.descriptor == -1 && pipes[1].take() == "")
     }
 
-    @Test func anOwnedDescriptorStaysOpenWhileItsHandlerRunsOnAnotherThread() throws {
+    @Test("An owned descriptor stays open while its handler runs on another thread")
+    func openWhileTheHandlerRuns() throws {
         let thread = try LoopThread()
         let pipe = Ends.pipe()
         pipe.isWriterGone = true
@@ -127,7 +133,8 @@ import Testing
         #expect(wasOpen.entries == [true] && source.descriptor == -1 && pipe.take() == "")
     }
 
-    @Test func aBorrowedDescriptorIsLeftOpenAndItsFileIsLetGo() throws {
+    @Test("A borrowed descriptor stays open, and its file is no longer held")
+    func borrowedDescriptorStaysOpen() throws {
         let pipe = Ends.pipe()
         let source = try Source(pipe.writer, interest: .write) { _, _ in }
         pipe.hangUp()
@@ -140,7 +147,8 @@ import Testing
         #expect(isOpen(pipe.reader))
     }
 
-    @Test func whatTheHandlerCapturedGoesWithTheSource() throws {
+    @Test("The handler's captures are released with the source")
+    func capturesAreReleased() throws {
         let pipe = Ends.pipe()
         weak var captured: Count?
         let source = try { () throws in

@@ -9,7 +9,8 @@ import Testing
 
     // MARK: Triggers
 
-    @Test func aPartialReadIsCalledAgainForTheRest() throws {
+    @Test("A handler that reads partially is called again for the rest")
+    func partialRead() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<String>()
@@ -22,7 +23,8 @@ import Testing
         #expect(log.entries == ["readable ab", "readable cd", "readable e"])
     }
 
-    @Test func anEdgeIsReportedOnceUntilMoreArrives() throws {
+    @Test("An edge is reported once until more arrives")
+    func edge() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<Source.Readiness>()
@@ -39,7 +41,8 @@ import Testing
         #expect(log.entries.count == 3, "still unread")
     }
 
-    @Test func aOneShotSourceReportsOnceForEachRearming() throws {
+    @Test("A one-shot source reports once for each re-arming")
+    func oneShot() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let calls = Count()
@@ -66,7 +69,8 @@ import Testing
 
     // MARK: Interest
 
-    @Test func theInterestDecidesWhatIsReportedAndCanBeChanged() throws {
+    @Test("The interest decides what is reported and can be changed")
+    func interest() throws {
         let (loop, _) = Loop.inVirtualTime()
         let sockets = Ends.sockets()
         let log = Log<Source.Readiness>()
@@ -88,7 +92,8 @@ import Testing
     }
 
     /// What was fetched before the interest was changed goes by the new interest.
-    @Test func aFetchedReportOfNoInterestAnyMoreIsDropped() throws {
+    @Test("A fetched report of a removed interest is dropped")
+    func staleInterest() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipes = [Ends.pipe(), Ends.pipe(), Ends.pipe()]
         let log = Log<Int>()
@@ -114,7 +119,8 @@ import Testing
         all.value = []
     }
 
-    @Test func aSleepingLoopTakesNoticeOfAChangeFromAnotherThread() throws {
+    @Test("A sleeping loop notices a change from another thread")
+    func changeWhileAsleep() throws {
         let thread = try LoopThread()
         let pipe = Ends.pipe()
         let calls = Count()
@@ -135,7 +141,8 @@ import Testing
 
     // MARK: Hang-ups, errors and exceptional conditions
 
-    @Test func hangUpsAndErrorsAreReportedWithoutBeingAskedFor() throws {
+    @Test("Hang-ups and errors are reported whatever the interest")
+    func hangUpsAndErrors() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         func watch(_ descriptor: Int32, _ interest: Source.Interest) throws {
@@ -161,7 +168,8 @@ import Testing
             ])
     }
 
-    @Test func outOfBandDataIsReportedToWhoWantsIt() throws {
+    @Test("Out-of-band data is reported to a source with interest in it")
+    func outOfBandData() throws {
         let (loop, _) = Loop.inVirtualTime()
         let connection = Ends.connection()
         let log = Log<Source.Readiness>()

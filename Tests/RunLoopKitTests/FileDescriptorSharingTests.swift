@@ -8,7 +8,8 @@ import Testing
     private typealias Source = Loop.FileDescriptorSource
 
     /// The rest of what was fetched belongs to the mode; what another mode has served meanwhile is nothing any more.
-    @Test func readinessThatAnotherModeHasServedIsPassedOver() throws {
+    @Test("Readiness that another mode has served is skipped")
+    func servedInAnotherMode() throws {
         let (loop, _) = Loop.inVirtualTime()
         let (first, second) = (Ends.pipe(), Ends.pipe())
         let log = Log<String>()
@@ -34,7 +35,8 @@ import Testing
     }
 
     /// A mode has an epoll set of its own, and each has to hear of a change.
-    @Test func aChangeIsTakenNoticeOfInEveryModeThatHasRun() throws {
+    @Test("A change takes effect in every mode that has run")
+    func changeInEveryMode() throws {
         let (loop, _) = Loop.inVirtualTime()
         let sockets = Ends.sockets()
         let log = Log<String>()
@@ -62,7 +64,8 @@ import Testing
         #expect(log.entries == once + once + once)
     }
 
-    @Test func whatAStopLeftUnservedIsServedByTheNextRun() throws {
+    @Test("Readiness that a stop left unserved is served by the next run")
+    func leftByAStop() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipes = (0..<3).map { _ in Ends.pipe() }
         let log = Log<Int>()
@@ -83,7 +86,8 @@ import Testing
         #expect(log.entries == [0, 1, 2])
     }
 
-    @Test func oneDescriptorCanHaveASourceForReadingAndOneForWriting() throws {
+    @Test("One descriptor can have a source for reading and one for writing")
+    func readingAndWriting() throws {
         let (loop, _) = Loop.inVirtualTime()
         let sockets = Ends.sockets()
         let log = Log<String>()
@@ -104,7 +108,8 @@ import Testing
         #expect(log.entries == ["writable", "readable a", "readable b"])
     }
 
-    @Test func aSourceIsInOneLoopAtATime() throws {
+    @Test("A source is in one loop at a time")
+    func oneLoopAtATime() throws {
         let (one, _) = Loop.inVirtualTime()
         let (two, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()

@@ -7,7 +7,8 @@ import Testing
 @Suite(.timeBound) struct FileDescriptorSourceTests {
     private typealias Source = Loop.FileDescriptorSource
 
-    @Test func virtualTimeWaitsForWhatIsReady() throws {
+    @Test("Virtual time waits for a ready descriptor")
+    func virtualTimeWaits() throws {
         let (loop, clock) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<String>()
@@ -19,7 +20,8 @@ import Testing
         #expect(log.entries == ["x at \(seconds(1))"])
     }
 
-    @Test func moreReadyDescriptorsThanOneFetchTakesAreAllServed() throws {
+    @Test("More ready descriptors than one fetch takes are all served")
+    func manyReadyDescriptors() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipes = (0..<(3 * Poller.capacity)).map { _ in Ends.pipe() }
         let log = Log<Int>()
@@ -35,7 +37,8 @@ import Testing
         #expect(log.entries.sorted() == Array(pipes.indices))
     }
 
-    @Test func aDescriptorThatStaysReadyKeepsNobodyElseWaiting() throws {
+    @Test("A descriptor that stays ready does not delay others")
+    func busyDescriptor() throws {
         let (loop, clock) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<String>()
@@ -53,7 +56,8 @@ import Testing
         #expect(Set(log.entries) == ["busy", "port", "timer"])
     }
 
-    @Test func aHostSeesTheLoopReadableForAsLongAsTheDescriptorIs() throws {
+    @Test("A host sees the loop readable for as long as the descriptor is")
+    func hostedDescriptor() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<String>()
@@ -77,7 +81,8 @@ import Testing
         loop.endHosting()
     }
 
-    @Test func theDescriptionSaysWhatIsWatched() throws {
+    @Test("The description shows what is watched")
+    func description() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let source = try Source(pipe.reader, interest: [.read, .priority], isOneShot: true) { _, _ in }
@@ -86,7 +91,8 @@ import Testing
         #expect("\(loop)".contains("descriptor \(pipe.reader): read|priority, level-triggered, one-shot, disarmed"))
     }
 
-    @Test func manyThreadsMayChangeASourceWhileItIsServed() throws {
+    @Test("Many threads may change a source while it is served")
+    func manyThreads() throws {
         let thread = try LoopThread()
         let pipe = Ends.pipe()
         pipe.send("a")

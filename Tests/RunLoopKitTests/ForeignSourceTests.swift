@@ -34,7 +34,8 @@ private final class ForeignLibrary {
 }
 
 @Suite(.timeBound) struct ForeignSourceTests {
-    @Test func aLibraryThatAnnouncesItsReadsIsHostedByItsDescriptor() throws {
+    @Test("A library that announces its reads is hosted through its descriptor")
+    func announcedReads() throws {
         let (loop, _) = Loop.inVirtualTime()
         let library = LoopBound(ForeignLibrary(), on: loop)
         // What wakes the loop; the observers do the work.
@@ -58,7 +59,8 @@ private final class ForeignLibrary {
         source.invalidate()
     }
 
-    @Test func aWakeUpBeforeWaitingMeansThatTheLoopDoesNotSleep() throws {
+    @Test("A wake-up before waiting keeps the loop from sleeping")
+    func wakeUpBeforeWaiting() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let source = try Loop.PortSource { _ in }

@@ -52,7 +52,8 @@ private func retrying<C: Clock>(
         return (try await task.value, time.now)
     }
 
-    @Test func aTimeLimitIsReached() async throws {
+    @Test("A time limit is reached")
+    func timeLimitReached() async throws {
         let (isReached, end) = try await inVirtualTime { clock in
             do {
                 try await withTimeLimit(.seconds(60), clock: clock) { try await clock.sleep(until: .distantFuture) }
@@ -64,7 +65,8 @@ private func retrying<C: Clock>(
         #expect(isReached && end == seconds(60))
     }
 
-    @Test func aTimeLimitIsNotReached() async throws {
+    @Test("A time limit is not reached")
+    func timeLimitNotReached() async throws {
         let (value, end) = try await inVirtualTime { clock in
             try await withTimeLimit(.seconds(60), clock: clock) {
                 try await clock.sleep(for: .seconds(59))
@@ -74,12 +76,14 @@ private func retrying<C: Clock>(
         #expect(value == 1 && end == seconds(59))
     }
 
-    @Test func aLoopOverAClockTicksOnTheGrid() async throws {
+    @Test("A loop over a clock ticks on the grid")
+    func ticksOnTheGrid() async throws {
         let (times, _) = try await inVirtualTime { try await ticks(4, every: .seconds(2), clock: $0) }
         #expect(times == [seconds(2), seconds(4), seconds(6), seconds(8)])
     }
 
-    @Test func pausesThatGrow() async throws {
+    @Test("A retry sleeps for growing pauses")
+    func growingPauses() async throws {
         let (_, end) = try await inVirtualTime { clock in
             var attempts = 0
             try await retrying(from: .seconds(1), clock: clock) {
@@ -90,7 +94,8 @@ private func retrying<C: Clock>(
         #expect(end == seconds(1 + 2 + 4 + 8))
     }
 
-    @Test func aSleepOfAnyLengthEndsByBeingCancelled() async throws {
+    @Test("Cancellation ends a sleep of any length")
+    func cancelledSleep() async throws {
         let thread = try LoopThread()
         let clock = LoopClock(thread.loop)
         for length in [Duration.seconds(Int64.max), .nanoseconds(Int64.max), .seconds(1 << 40)] {
@@ -105,7 +110,8 @@ private func retrying<C: Clock>(
     }
 
     /// A task that is on its way between a pool thread and the loop is nothing that the time waits for; a hold is.
-    @Test func aHoldKeepsTheTimeWhileATaskIsElsewhere() async throws {
+    @Test("A hold keeps the time while a task is elsewhere")
+    func holdKeepsTheTime() async throws {
         let time = VirtualClock()
         let thread = try LoopThread(clock: time)
         let clock = LoopClock(thread.loop)

@@ -4,7 +4,8 @@ import Testing
 
 /// The watchdog that ends tests that hang.
 @Suite(.timeBound) struct HangWatchTests {
-    @Test func aTestThatIsLeftAloneForItsLimitHangs() {
+    @Test("A test hangs when it runs for its limit without an event")
+    func silentTestHangs() {
         var watch = HangWatch()
         #expect(watch.tick().isEmpty && watch.tick().isEmpty, "nothing runs")
         let number = watch.begin("slow", limit: 3)
@@ -14,7 +15,8 @@ import Testing
         #expect(watch.tick().isEmpty && watch.all.isEmpty)
     }
 
-    @Test func noTestHangsAsLongAsOthersComeAndGo() {
+    @Test("No test hangs as long as others begin and end")
+    func eventsPreventHangs() {
         var watch = HangWatch()
         _ = watch.begin("hangs", limit: 3)
         for _ in 0..<100 {
@@ -27,7 +29,8 @@ import Testing
         #expect(hanging.map(\.name) == ["hangs"] && hanging[0].age == 401)
     }
 
-    @Test func eachTestHasItsOwnLimit() {
+    @Test("Each test has its own limit")
+    func limits() {
         var watch = HangWatch()
         _ = watch.begin("patient", limit: 5)
         _ = watch.begin("hangs", limit: 2)
@@ -36,15 +39,19 @@ import Testing
         #expect(watch.tick().map(\.name) == ["hangs", "hangs too"])
     }
 
-    @Test(arguments: [(nil, 120), ("300", 300), ("0", nil), ("-1", nil), ("soon", 120)] as [(String?, Int?)])
-    func theEnvironmentSetsTheLimit(_ asked: String?, _ limit: Int?) { #expect(TimeBound(asked).limit == limit) }
+    @Test(
+        "The environment sets the limit",
+        arguments: [(nil, 120), ("300", 300), ("0", nil), ("-1", nil), ("soon", 120)] as [(String?, Int?)])
+    func environment(_ asked: String?, _ limit: Int?) { #expect(TimeBound(asked).limit == limit) }
 
-    @Test func theTraitWatchesTheTestsOfItsSuite() {
+    @Test("The trait watches the tests of its suite")
+    func traitWatchesTests() {
         guard TimeBound().limit != nil else { return }
-        #expect(TestWatchdog.shared.names.contains { $0.hasPrefix("theTraitWatchesTheTestsOfItsSuite()") })
+        #expect(TestWatchdog.shared.names.contains { $0.hasPrefix("traitWatchesTests()") })
     }
 
-    @Test func aTestThatBlocksItsThreadIsNamedAndEndsTheProcess() async {
+    @Test("A test that blocks its thread is named and ends the process")
+    func blockedTestIsNamed() async {
         let result = await #expect(processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]) {
             // It would keep the pipe of the standard error open, which the parent reads to its end.
             _ = Child("/bin/sh", ["-c", "exec sleep 1000000"], input: 0)

@@ -19,7 +19,8 @@ import Testing
         for _ in 0..<count { Task(executorPreference: loop.taskExecutor) { job() } }
     }
 
-    @Test func aJobMakesTheDescriptorReadableAndThenThereIsQuiet() throws {
+    @Test("A job makes the descriptor readable, and then it is quiet")
+    func jobMakesItReadable() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         host.serve()
@@ -32,7 +33,8 @@ import Testing
         loop.end()
     }
 
-    @Test func aHostedPassRunsThreeDrainsAtMost() throws {
+    @Test("A hosted pass runs three drains at most")
+    func drainsPerPass() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         let ran = Count()
@@ -50,7 +52,8 @@ import Testing
     }
 
     /// A budget is looked at after every callout, and a job is one: a frame loop has better things to do than sixteen.
-    @Test func aBudgetThatIsSpentEndsADrain() throws {
+    @Test("A budget that is spent ends a drain")
+    func spentBudget() throws {
         let (loop, clock) = Loop.inVirtualTime()
         let host = try Host(loop)
         host.serve()
@@ -72,7 +75,8 @@ import Testing
     }
 
     /// Also when the time never suffices for sixteen.
-    @Test func aLowPriorityDoesNotWaitForEverInASmallBudget() throws {
+    @Test("A job of low priority does not wait for ever under a small budget")
+    func lowPriority() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         host.serve()
@@ -95,7 +99,8 @@ import Testing
         loop.end()
     }
 
-    @Test func anActorCanBeTouchedInHostedPassesAndBetweenThem() throws {
+    @Test("An actor can be accessed in hosted passes and between them")
+    func actorAccess() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         let guest = Guest(loop)

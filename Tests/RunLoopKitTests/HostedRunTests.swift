@@ -9,8 +9,8 @@ private let bothTriggers = Host.Trigger.allCases
 @Suite(.timeBound) struct HostedRunTests {
     // MARK: The host inside handlers of a nested run
 
-    @Test(arguments: bothTriggers)
-    private func aStopOfANestedRunIsNotTakenByTheHostThatItsHandlerThenRuns(_ trigger: Host.Trigger) throws {
+    @Test("A host that a handler runs does not take the stop of the handler's nested run", arguments: bothTriggers)
+    private func stopOfANestedRun(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -38,7 +38,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test func aStopInAPassInsideANestedRunIsThePassesAndNotTheRuns() throws {
+    @Test("A stop in a pass inside a nested run concerns the pass and not the run")
+    func stopInAPass() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         nonisolated(unsafe) let host = try Host(loop)
@@ -64,10 +65,8 @@ private let bothTriggers = Host.Trigger.allCases
     }
 
     /// With a message the run would make another pass in any case.
-    @Test(arguments: bothTriggers, [false, true])
-    private func whatIsPostedForANestedRunIsNotForgottenBecauseItsHandlerRunsTheHost(
-        _ trigger: Host.Trigger, sends: Bool
-    ) throws {
+    @Test("A post for a nested run is not lost when its handler runs the host", arguments: bothTriggers, [false, true])
+    private func postForANestedRun(_ trigger: Host.Trigger, sends: Bool) throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -95,8 +94,10 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers, [false, true])
-    private func theOuterOfTwoRunsIsToldOfWhatAHostWithinTheInnerHasTaken(_ trigger: Host.Trigger, sends: Bool) throws {
+    @Test(
+        "The outer of two runs learns what a host within the inner run has taken", arguments: bothTriggers,
+        [false, true])
+    private func outerRunLearnsOfWork(_ trigger: Host.Trigger, sends: Bool) throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -126,8 +127,8 @@ private let bothTriggers = Host.Trigger.allCases
 
     // MARK: Runs between passes
 
-    @Test(arguments: bothTriggers)
-    private func virtualTimeGoesOnInARunBetweenPassesAndAfterIt(_ trigger: Host.Trigger) throws {
+    @Test("Virtual time continues in a run between passes and after it", arguments: bothTriggers)
+    private func virtualTimeBetweenPasses(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let host = try Host(loop, .default, trigger)
@@ -147,8 +148,8 @@ private let bothTriggers = Host.Trigger.allCases
             ])
     }
 
-    @Test(arguments: bothTriggers)
-    private func aRunBeforeTheFirstPassDoesNotTakeItsWakeUp(_ trigger: Host.Trigger) throws {
+    @Test("A run before the first pass does not take the pass's wake-up", arguments: bothTriggers)
+    private func runBeforeTheFirstPass(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let port = try Loop.PortSource { _ in }
         loop.add(port, in: .default)
@@ -158,7 +159,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(loop.isWaiting)
     }
 
-    @Test func hostingEndsInsideARunBetweenPassesWhenThatReturns() throws {
+    @Test("endHosting inside a run between passes takes effect when the run returns")
+    func endHostingInARun() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         host.serve()

@@ -5,7 +5,8 @@ import Testing
 
 /// Hosted passes with a time limit.
 @Suite(.timeBound) struct HostingBudgetTests {
-    @Test func aBudgetLeavesTheRestForTheNextPass() throws {
+    @Test("A budget leaves the rest for the next pass")
+    func restForTheNextPass() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         _ = try loop.beginHosting()
         let log = Log<Int>()
@@ -25,7 +26,8 @@ import Testing
         #expect(loop.hostTimeout == nil)
     }
 
-    @Test func aBudgetGoesOnUntilNothingIsLeft() throws {
+    @Test("A pass continues within its budget until nothing is left")
+    func untilNothingIsLeft() throws {
         let (loop, _) = Loop.inVirtualTime(.manual)
         _ = try loop.beginHosting()
         let served = Log<Int>()
@@ -38,7 +40,8 @@ import Testing
         #expect(served.entries == Array(0..<100))
     }
 
-    @Test func noKindOfWorkStarvesUnderATinyBudget() throws {
+    @Test("No kind of work starves under a tiny budget")
+    func tinyBudget() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         _ = try loop.beginHosting()
         let log = Log<String>()
@@ -71,7 +74,8 @@ import Testing
         loop.end()
     }
 
-    @Test func withoutTimeAPassCallsOneHandlerOfEachKind() throws {
+    @Test("Without time a pass calls one handler of each kind")
+    func noTime() throws {
         let (loop, _) = Loop.inVirtualTime(.manual)
         let log = Log<String>()
         let sources = (1...3).map { number in Loop.Source0 { log.add("source \(number)") } }
@@ -88,7 +92,8 @@ import Testing
         }
     }
 
-    @Test func theBudgetOfAPassInsideAHandlerEndsWithIt() throws {
+    @Test("The budget of a pass inside a handler ends with the pass")
+    func budgetOfANestedPass() throws {
         let (loop, _) = Loop.inVirtualTime(.manual)
         let log = Log<String>()
         _ = try loop.beginHosting()

@@ -5,7 +5,8 @@ import Testing
 
 /// What hosting refuses, and what becomes of a hosted loop whose thread ends.
 @Suite(.timeBound) struct HostingMisuseTests {
-    @Test func hostingTwiceTraps() async {
+    @Test("Hosting twice traps")
+    func hostingTwice() async {
         await #expect(processExitsWith: .failure) {
             let loop = Loop(clock: VirtualClock())
             _ = try loop.beginHosting()
@@ -13,11 +14,13 @@ import Testing
         }
     }
 
-    @Test func hostingInCommonTraps() async {
+    @Test("Hosting in common traps")
+    func hostingInCommon() async {
         await #expect(processExitsWith: .failure) { _ = try Loop(clock: VirtualClock()).beginHosting(.common) }
     }
 
-    @Test func hostingInsideARunTraps() async {
+    @Test("Hosting inside a run traps")
+    func hostingInsideARun() async {
         await #expect(processExitsWith: .failure) {
             let loop = Loop(clock: VirtualClock())
             loop.perform { _ = try? loop.beginHosting() }
@@ -25,11 +28,13 @@ import Testing
         }
     }
 
-    @Test func aPassOfALoopThatIsNotHostedTraps() async {
+    @Test("A pass of a loop that is not hosted traps")
+    func passWithoutHosting() async {
         await #expect(processExitsWith: .failure) { Loop(clock: VirtualClock()).hostedPass() }
     }
 
-    @Test func aPassOnAnotherThreadTraps() async {
+    @Test("A pass on another thread traps")
+    func passOnAnotherThread() async {
         await #expect(processExitsWith: .failure) {
             let loop = Loop(clock: VirtualClock())
             _ = try loop.beginHosting()
@@ -37,7 +42,8 @@ import Testing
         }
     }
 
-    @Test func hostingAnEndedLoopTraps() async {
+    @Test("Hosting an ended loop traps")
+    func endedLoop() async {
         await #expect(processExitsWith: .failure) {
             let loop = Loop(clock: VirtualClock())
             loop.end()
@@ -45,7 +51,8 @@ import Testing
         }
     }
 
-    @Test func aThreadMayEndWhileItsLoopIsHosted() throws {
+    @Test("A thread may end while its loop is hosted")
+    func threadEnds() throws {
         let log = Log<String>()
         try onThreadOfItsOwn {
             let source = Loop.Source0(cancel: { _, _ in log.add("cancelled") }, perform: {})

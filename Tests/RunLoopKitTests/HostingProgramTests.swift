@@ -5,8 +5,8 @@ import Testing
 
 /// One random program, run by its loop and by hosts: the same callouts at the same times.
 @Suite(.timeBound) struct HostingProgramTests {
-    @Test(arguments: 0..<300 as Range<UInt64>)
-    func aHostedProgramMakesTheSameCalloutsAsOneThatRuns(_ seed: UInt64) throws {
+    @Test("A hosted program makes the same callouts as one that runs", arguments: 0..<300 as Range<UInt64>)
+    func sameCallouts(_ seed: UInt64) throws {
         let run = try RandomProgram(seed).play { loop in
             while loop.now < seconds(100) { loop.run(mode: .default, until: seconds(100)) }
         }

@@ -11,8 +11,8 @@ private let bothTriggers = Host.Trigger.allCases
 @Suite(.timeBound) struct HostingTests {
     // MARK: What makes the descriptor readable, and that nothing else does
 
-    @Test(arguments: bothTriggers)
-    private func theFirstPassComesByItselfAndThenThereIsQuiet(_ trigger: Host.Trigger) throws {
+    @Test("The first pass comes by itself, and then it is quiet", arguments: bothTriggers)
+    private func firstPass(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         #expect(host.serve() == 1)
@@ -22,8 +22,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers)
-    private func aPostFromAnotherThreadIsServed(_ trigger: Host.Trigger) throws {
+    @Test("A post from another thread is served", arguments: bothTriggers)
+    private func postFromAnotherThread(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         host.serve()
@@ -37,8 +37,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers)
-    private func aTimerAddedBetweenPassesIsServed(_ trigger: Host.Trigger) throws {
+    @Test("A timer added between passes is served", arguments: bothTriggers)
+    private func timerBetweenPasses(_ trigger: Host.Trigger) throws {
         try onThreadOfItsOwn {
             let loop = Loop.current
             let host = try Host(loop, .default, trigger)
@@ -60,7 +60,7 @@ private let bothTriggers = Host.Trigger.allCases
         }
     }
 
-    @Test(arguments: bothTriggers)
+    @Test("Timers keep their times", arguments: bothTriggers)
     private func timersKeepTheirTimes(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
@@ -76,8 +76,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(host.results.last == .finished)
     }
 
-    @Test(arguments: bothTriggers)
-    private func aBareWakeUpOfAHandlerGivesTheHostAnotherPass(_ trigger: Host.Trigger) throws {
+    @Test("A wake-up alone in a handler gives the host another pass", arguments: bothTriggers)
+    private func wakeUpInAHandler(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         let passes = Count()
@@ -91,8 +91,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers)
-    private func aSendToAPortIsServed(_ trigger: Host.Trigger) throws {
+    @Test("A send to a port is served", arguments: bothTriggers)
+    private func sendToAPort(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         let counts = Log<Int>()
@@ -105,8 +105,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(counts.entries == [3])
     }
 
-    @Test(arguments: bothTriggers)
-    private func manyPortsAtOnceAreAllServed(_ trigger: Host.Trigger) throws {
+    @Test("Many ports ready at once are all served", arguments: bothTriggers)
+    private func manyPorts(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         let served = Log<Int>()
@@ -120,8 +120,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(!host.isReadable)
     }
 
-    @Test(arguments: bothTriggers)
-    private func aStopIsNotLost(_ trigger: Host.Trigger) throws {
+    @Test("A stop is not lost", arguments: bothTriggers)
+    private func stopIsNotLost(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         loop.stop()
@@ -135,8 +135,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(loop.hostedPass() == .finished)
     }
 
-    @Test(arguments: bothTriggers)
-    private func aSignalledSourceIsServed(_ trigger: Host.Trigger) throws {
+    @Test("A signalled source is served", arguments: bothTriggers)
+    private func signalledSource(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         let count = Count()
@@ -154,8 +154,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(count.value == 2)
     }
 
-    @Test(arguments: bothTriggers)
-    private func whatHandlersPostIsServedToo(_ trigger: Host.Trigger) throws {
+    @Test("Posts of handlers are served too", arguments: bothTriggers)
+    private func postsOfHandlers(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         let log = Log<Int>()
@@ -171,8 +171,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(!host.isReadable)
     }
 
-    @Test(arguments: bothTriggers)
-    private func whatIsThereBeforeHostingBeginsIsServed(_ trigger: Host.Trigger) throws {
+    @Test("Work from before hosting begins is served", arguments: bothTriggers)
+    private func workBeforeHosting(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let port = try Loop.PortSource { _ in log.add("port") }
@@ -186,7 +186,8 @@ private let bothTriggers = Host.Trigger.allCases
 
     // MARK: One long run
 
-    @Test func theHostDoesTheSleepingOfOneLongRun() throws {
+    @Test("The host does the sleeping of one long run")
+    func hostSleeps() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let observer = Loop.Observer { _, activity in log.add("\(activity)") }
@@ -210,8 +211,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(!loop.isHosted)
     }
 
-    @Test(arguments: bothTriggers)
-    private func aWakeUpBeforeWaitingMakesAnotherPass(_ trigger: Host.Trigger) throws {
+    @Test("A wake-up before waiting makes another pass", arguments: bothTriggers)
+    private func wakeUpBeforeWaiting(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         host.serve()
@@ -223,7 +224,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries.count == 2)
     }
 
-    @Test func aModeOfItsOwnCanBeHosted() throws {
+    @Test("A mode of its own can be hosted")
+    func modeOfItsOwn() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let common = try Loop.PortSource { _ in log.add("common") }
@@ -244,7 +246,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == ["common", "block for default", "default"])
     }
 
-    @Test func hostingEndsInsideAPassWhenThatReturns() throws {
+    @Test("endHosting inside a pass takes effect when the pass returns")
+    func endHostingInAPass() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         let log = Log<String>()
@@ -264,7 +267,8 @@ private let bothTriggers = Host.Trigger.allCases
         _ = host
     }
 
-    @Test func aHostedLoopDoesNotKeepItselfAlive() throws {
+    @Test("A hosted loop does not retain itself")
+    func hostingRetainsNothing() throws {
         weak var gone: Loop?
         try {
             let (loop, _) = Loop.inVirtualTime()
@@ -276,8 +280,8 @@ private let bothTriggers = Host.Trigger.allCases
 
     // MARK: Runs within runs
 
-    @Test(arguments: bothTriggers)
-    private func aRunBetweenPassesLosesNothing(_ trigger: Host.Trigger) throws {
+    @Test("A run between passes loses nothing", arguments: bothTriggers)
+    private func runBetweenPasses(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let ports = try (1...3).map { number in try Loop.PortSource { _ in log.add(number) } }
@@ -292,8 +296,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == [1, 2, 3, 4])
     }
 
-    @Test(arguments: bothTriggers)
-    private func aNestedRunLosesNothing(_ trigger: Host.Trigger) throws {
+    @Test("A nested run loses nothing", arguments: bothTriggers)
+    private func nestedRun(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let host = try Host(loop, .default, trigger)
@@ -310,8 +314,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(loop.now == seconds(5))
     }
 
-    @Test(arguments: bothTriggers)
-    private func aHandlerMayRunTheHost(_ trigger: Host.Trigger) throws {
+    @Test("A handler may run the host", arguments: bothTriggers)
+    private func handlerRunsTheHost(_ trigger: Host.Trigger) throws {
         try onThreadOfItsOwn {
             let loop = Loop.current
             nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -339,7 +343,8 @@ private let bothTriggers = Host.Trigger.allCases
 
     // MARK: Time
 
-    @Test func theTimeoutIsTheTimeUntilTheNextTimer() throws {
+    @Test("The timeout is the time until the next timer")
+    func timeout() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         _ = try loop.beginHosting()
         while loop.hostedPass() == .more {}
@@ -353,7 +358,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(loop.hostTimeout == nil)
     }
 
-    @Test func manualTimeAdvancedByAnotherThreadIsServedByTheHost() throws {
+    @Test("The host serves manual time that another thread advances")
+    func manualTime() throws {
         let clock = VirtualClock(.manual)
         let log = Log<Loop.Instant>()
         let isReady = Gate()
@@ -378,8 +384,8 @@ private let bothTriggers = Host.Trigger.allCases
 
     // MARK: Stress
 
-    @Test(arguments: bothTriggers)
-    private func manyPostersLoseNothing(_ trigger: Host.Trigger) throws {
+    @Test("Many posters lose nothing", arguments: bothTriggers)
+    private func manyPosters(_ trigger: Host.Trigger) throws {
         try onThreadOfItsOwn {
             let (threads, posts) = (4, 500)
             let loop = Loop.current

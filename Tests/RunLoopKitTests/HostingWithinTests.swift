@@ -9,8 +9,10 @@ private let bothTriggers = Host.Trigger.allCases
 @Suite(.timeBound) struct HostingWithinTests {
     // MARK: The host inside handlers
 
-    @Test(arguments: bothTriggers)
-    private func anObserverOfANestedRunThatRunsTheHostHearsOfWhatTheRunHasFetched(_ trigger: Host.Trigger) throws {
+    @Test(
+        "An observer of a nested run that runs the host learns of work that the run has fetched",
+        arguments: bothTriggers)
+    private func observerOfANestedRun(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
         let log = Log<String>()
@@ -31,8 +33,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == ["port 2", "observer", "port 1"])
     }
 
-    @Test(arguments: bothTriggers)
-    private func aHandlerInANestedRunThatRunsTheHostHearsOfItsTimers(_ trigger: Host.Trigger) throws {
+    @Test("A handler in a nested run that runs the host learns of its timers", arguments: bothTriggers)
+    private func timersOfANestedRun(_ trigger: Host.Trigger) throws {
         try onThreadOfItsOwn {
             let loop = Loop.current
             nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -58,8 +60,8 @@ private let bothTriggers = Host.Trigger.allCases
         }
     }
 
-    @Test(arguments: bothTriggers)
-    private func aTimersHandlerThatRunsTheHostHearsOfTheOtherTimersThatAreDue(_ trigger: Host.Trigger) throws {
+    @Test("A timer's handler that runs the host learns of the other timers that are due", arguments: bothTriggers)
+    private func otherDueTimers(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
         host.serve()
@@ -74,8 +76,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == ["second", "first"])
     }
 
-    @Test(arguments: bothTriggers)
-    private func aTimerIsArmedWhenTheOneBeforeItHasFired(_ trigger: Host.Trigger) throws {
+    @Test("A timer is armed when the one before it has fired", arguments: bothTriggers)
+    private func timerBehindAnother(_ trigger: Host.Trigger) throws {
         try onThreadOfItsOwn {
             let loop = Loop.current
             let host = try Host(loop, .default, trigger)
@@ -89,7 +91,8 @@ private let bothTriggers = Host.Trigger.allCases
         }
     }
 
-    @Test func anEntryObserverMayRunTheHost() throws {
+    @Test("An entry observer may run the host")
+    func entryObserver() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         host.serve()
@@ -102,8 +105,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == [true])
     }
 
-    @Test(arguments: bothTriggers)
-    private func anObserverThatRunsTheHostBeforeWaitingHearsOfItsTimer(_ trigger: Host.Trigger) throws {
+    @Test("An observer that runs the host before waiting learns of its timer", arguments: bothTriggers)
+    private func beforeWaitingObserver(_ trigger: Host.Trigger) throws {
         try onThreadOfItsOwn {
             let loop = Loop.current
             nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -121,8 +124,8 @@ private let bothTriggers = Host.Trigger.allCases
         }
     }
 
-    @Test(arguments: bothTriggers)
-    private func virtualTimeStandsStillWhileAHandlerRunsTheHost(_ trigger: Host.Trigger) throws {
+    @Test("Virtual time stands still while a handler runs the host", arguments: bothTriggers)
+    private func virtualTimeStandsStill(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
         let log = Log<Loop.Instant>()
@@ -135,8 +138,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == [seconds(0), seconds(1)])
     }
 
-    @Test(arguments: bothTriggers)
-    private func aHandlerOfTheFirstPassThatRunsTheHostHearsOfAPost(_ trigger: Host.Trigger) throws {
+    @Test("A handler of the first pass that runs the host learns of a post", arguments: bothTriggers)
+    private func postInTheFirstPass(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -151,8 +154,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers)
-    private func aHandlerThatRunsTheHostHearsOfAPostAtEveryDepth(_ trigger: Host.Trigger) throws {
+    @Test("A handler that runs the host learns of a post at every depth", arguments: bothTriggers)
+    private func postAtEveryDepth(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -171,8 +174,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers)
-    private func aMessagesHandlerThatRunsTheHostHearsOfTheOtherMessages(_ trigger: Host.Trigger) throws {
+    @Test("A message's handler that runs the host learns of the other messages", arguments: bothTriggers)
+    private func otherMessages(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         nonisolated(unsafe) let host = try Host(loop, .default, trigger)
@@ -191,7 +194,8 @@ private let bothTriggers = Host.Trigger.allCases
 
     // MARK: The end
 
-    @Test func whatBeforeWaitingBeganAfterWaitingEndsAlsoWhenHostingEnds() throws {
+    @Test("An afterWaiting follows every beforeWaiting, also when hosting ends")
+    func activitiesPairUp() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let log = Log<String>()
@@ -203,7 +207,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == ["afterWaiting, current: true", "exit, current: true"])
     }
 
-    @Test func aLoopThatIsNoLongerHostedDoesNotHoldUpVirtualTime() throws {
+    @Test("A loop that is no longer hosted does not hold up virtual time")
+    func noLongerHosted() throws {
         let (loop, clock) = Loop.inVirtualTime()
         let other = Loop(clock: clock)
         try Host(loop).serve()
@@ -214,7 +219,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == [seconds(1)])
     }
 
-    @Test func anObserverOfTheEndMayEndHosting() throws {
+    @Test("An exit observer may end hosting")
+    func exitObserverEndsHosting() throws {
         for activity in [Loop.Activity.afterWaiting, .exit] {
             let (loop, _) = Loop.inVirtualTime()
             let exits = Count()
@@ -231,8 +237,8 @@ private let bothTriggers = Host.Trigger.allCases
 
     // MARK: Stops
 
-    @Test(arguments: bothTriggers)
-    private func aHostThatGoesOnAfterAStopComesToRest(_ trigger: Host.Trigger) throws {
+    @Test("A host that continues after a stop comes to rest", arguments: bothTriggers)
+    private func hostAfterAStop(_ trigger: Host.Trigger) throws {
         let (loop, clock) = Loop.inVirtualTime()
         let log = Log<Loop.Instant>()
         let host = try Host(loop, .default, trigger)
@@ -250,7 +256,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(loop.isWaiting)
     }
 
-    @Test func endingInsideANestedPassDoesNotMakeTheHostSpin() throws {
+    @Test("Ending inside a nested pass does not make the host spin")
+    func endInANestedPass() throws {
         let (loop, _) = Loop.inVirtualTime()
         nonisolated(unsafe) let host = try Host(loop)
         host.serve()

@@ -7,7 +7,8 @@ private let bothTriggers = Host.Trigger.allCases
 
 /// Each kind of source in a loop that somebody else runs: told of everything, and quiet when there is nothing.
 @Suite(.timeBound) struct InputHostingTests {
-    @Test(arguments: bothTriggers) private func aPartialReadIsComeBackTo(_ trigger: Host.Trigger) throws {
+    @Test("A later pass continues after a partial read", arguments: bothTriggers)
+    private func partialRead(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let log = Log<String>()
@@ -24,7 +25,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers) private func anEdgeThatNobodyReadsKeepsNoHostBusy(_ trigger: Host.Trigger) throws {
+    @Test("An edge that no handler reads keeps no host busy", arguments: bothTriggers)
+    private func unreadEdge(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         let calls = Count()
@@ -40,7 +42,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test func whatWasReadBetweenTwoPassesIsNotReported() throws {
+    @Test("Data that was read between two passes is not reported")
+    func readBetweenPasses() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let pipe = Ends.pipe()
@@ -62,7 +65,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers) private func aChangeBetweenPassesIsNoticed(_ trigger: Host.Trigger) throws {
+    @Test("A change between passes takes effect", arguments: bothTriggers)
+    private func changeBetweenPasses(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         pipe.send("a")
@@ -81,8 +85,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers) private func messagesBeyondAPassesShareAreComeBackTo(_ trigger: Host.Trigger) throws
-    {
+    @Test("A later pass handles messages beyond a pass's share", arguments: bothTriggers)
+    private func messagesBeyondTheShare(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let port = Loop.MessagePort<Int> { log.add($0) }
@@ -97,7 +101,8 @@ private let bothTriggers = Host.Trigger.allCases
         loop.endHosting()
     }
 
-    @Test(arguments: bothTriggers) private func anExitIsTold(_ trigger: Host.Trigger) throws {
+    @Test("An exit is reported", arguments: bothTriggers)
+    private func exit(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
         let child = Child.waiting(then: "exit 4")
         let log = Log<Loop.ProcessSource.Exit>()

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 @Suite(.timeBound) struct InstantTests {
-    @Test func arithmeticRoundsUpSoThatNoWaitIsCutShort() {
+    @Test("Arithmetic rounds up, so that no wait is cut short")
+    func roundsUp() {
         let start: Loop.Instant = 1000
         #expect(start.advanced(by: .nanoseconds(5)) == 1005)
         #expect(start.advanced(by: Duration(secondsComponent: 0, attosecondsComponent: 1)) == 1001)
@@ -12,7 +13,8 @@ import Testing
         #expect(start.duration(to: 500) == .nanoseconds(-500))
     }
 
-    @Test func arithmeticSaturates() {
+    @Test("Arithmetic saturates")
+    func saturates() {
         let huge = Duration(secondsComponent: .max, attosecondsComponent: 0)
         #expect(Loop.Instant.now.advanced(by: huge) == .distantFuture)
         #expect(Loop.Instant.now.advanced(by: huge * 10) == .distantFuture)
@@ -23,13 +25,15 @@ import Testing
         #expect(Loop.Instant.distantPast.duration(to: .distantFuture) > .seconds(584 * 365 * 86_400 / 2))
     }
 
-    @Test func theClockOfOrdinaryLoopsMovesOn() {
+    @Test("The clock of ordinary loops advances")
+    func clockAdvances() {
         let first = Loop.Instant.now
         #expect(Loop.Instant.now >= first)
         #expect(first.description == "\(first.nanoseconds) ns")
     }
 
-    @Test func activitiesAndResultsHaveTheNumbersAndNamesOfCF() {
+    @Test("Activities and results have CF's numbers and names")
+    func numbersAndNames() {
         #expect(Loop.Activity.all.rawValue == 0x0FFF_FFFF)
         let activities: [Loop.Activity] = [
             .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit,
@@ -42,7 +46,8 @@ import Testing
         #expect(results.map(\.description) == ["finished", "stopped", "timedOut", "handledSource"])
     }
 
-    @Test func operatorsMoveAndMeasure() {
+    @Test("Operators advance instants and measure durations")
+    func operators() {
         let instant: Loop.Instant = 1_000
         #expect(instant + .nanoseconds(5) == 1_005)
         #expect(instant - .nanoseconds(5) == 995)

@@ -4,7 +4,8 @@ import Testing
 
 /// Unix signals with a handler, which interrupt the system call that their thread is in (EINTR).
 @Suite(.serialized, .timeBound) struct InterruptedWaitTests {
-    @Test(arguments: [false, true]) func aSignalInTheMiddleOfAWaitIsNoEndOfIt(inVirtualTime: Bool) throws {
+    @Test("A signal does not end a wait early", arguments: [false, true])
+    func signalInAWait(inVirtualTime: Bool) throws {
         let thread = try LoopThread(clock: inVirtualTime ? VirtualClock(.manual) : nil)
         let signalled = try thread.performAndWait { SignalledThread() }
         let timer = Loop.Timer(after: .seconds(1_000_000)) { _ in }

@@ -7,7 +7,8 @@ import Testing
     /// Something that handlers capture.
     private final class Captured: Sendable {}
 
-    @Test func anItemInvalidatedWhileItLeavesReleasesItsHandlersOnceItHasLeft() {
+    @Test("An item invalidated while it leaves releases its handlers once it has left")
+    func invalidatedWhileLeaving() {
         let (loop, _) = Loop.inVirtualTime()
         weak var captured: Captured?
         let cancelled = Count()
@@ -32,7 +33,8 @@ import Testing
         withExtendedLifetime(source) {}
     }
 
-    @Test func aLoopKeepsNothingOfInvalidItemsThatWereAmongTheCommonOnes() throws {
+    @Test("A loop retains nothing of invalid items that were in common")
+    func invalidCommonItems() throws {
         let (loop, _) = Loop.inVirtualTime()
         loop.addCommonMode("other")
         let makers: [() throws -> Loop.Item] = [

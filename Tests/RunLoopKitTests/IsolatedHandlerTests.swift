@@ -22,7 +22,8 @@ private actor Guest {
 }
 
 @Suite(.timeBound) struct IsolatedHandlerTests {
-    @Test func handlersTouchTheActorsState() async throws {
+    @Test("Handlers access the actor's state")
+    func actorState() async throws {
         let household = try Household()
         let loop = household.thread.loop
         let timer = Loop.Timer(after: .zero, isolation: household) { home, _ in home.count("timer") }
@@ -41,7 +42,8 @@ private actor Guest {
         }
     }
 
-    @Test func handlersOfDescriptorsMessagesAndProcessesDoToo() async throws {
+    @Test("Handlers of descriptors, messages and processes access it too")
+    func inputHandlers() async throws {
         let household = try Household()
         let loop = household.thread.loop
         let (lent, given) = (Ends.pipe(), Ends.pipe())
@@ -73,7 +75,8 @@ private actor Guest {
         #expect(owning.descriptor == -1, "closed")
     }
 
-    @Test func aTimerMayCountOnTheContinuousClock() async throws {
+    @Test("A timer may count on the continuous clock")
+    func continuousTimer() async throws {
         let household = try Household()
         let timers = [
             Loop.Timer(after: .zero, timeBase: .continuous, isolation: household) { home, _ in home.count("tick") },
@@ -87,7 +90,8 @@ private actor Guest {
         #expect(Loop.Timer(after: .zero, isolation: household) { _, _ in }.timeBase == .suspending)
     }
 
-    @Test func aTimerMayBeMadeForATime() async throws {
+    @Test("A timer may be made for a time")
+    func timerForATime() async throws {
         let clock = VirtualClock(.manual)
         let household = try Household(clock)
         let timer = Loop.Timer(
@@ -106,7 +110,8 @@ private actor Guest {
         #expect(await household.take("once") == 1)
     }
 
-    @Test func aRepeatingTimerCountsWhatItMissed() async throws {
+    @Test("A repeating timer counts what it missed")
+    func missedInstants() async throws {
         let clock = VirtualClock(.manual)
         let household = try Household(clock)
         household.thread.loop.add(
@@ -118,7 +123,8 @@ private actor Guest {
         #expect(await household.take("tick") == 10)
     }
 
-    @Test func theActorIsNotRetainedAndItsItemsGoWithIt() async throws {
+    @Test("The actor is not retained, and its items become invalid with it")
+    func actorIsNotRetained() async throws {
         weak var gone: Household?
         let thread = try LoopThread()
         let source: Loop.Source0
@@ -140,7 +146,8 @@ private actor Guest {
         #expect(called.value == 1)
     }
 
-    @Test func descriptorsMessagesAndProcessesGoWithTheActorToo() async throws {
+    @Test("Descriptors, messages and processes become invalid with the actor too")
+    func inputsBecomeInvalid() async throws {
         let thread = try LoopThread()
         let (ends, child, called) = (Ends.pipe(), Child.waiting(then: "exit 3"), Count())
         let (items, port, owning): ([Loop.Item], Loop.MessagePort<Int>, Loop.FileDescriptorSource)
@@ -166,7 +173,8 @@ private actor Guest {
         #expect(!isZombie(child.number), "reaped all the same")
     }
 
-    @Test func noJobBeginsInARunNestedInAnIsolatedHandler() async throws {
+    @Test("No job begins in a run nested in an isolated handler")
+    func nestedRun() async throws {
         let household = try Household()
         let loop = household.thread.loop
         let order = Log<String>()
@@ -181,7 +189,8 @@ private actor Guest {
         #expect(order.entries == ["block", "end", "job"])
     }
 
-    @Test func anIsolatedHandlerInsideAnotherOneLetsNoJobBeginEither() async throws {
+    @Test("An isolated handler inside another one lets no job begin either")
+    func nestedHandler() async throws {
         let household = try Household()
         let loop = household.thread.loop
         let order = Log<String>()
@@ -200,7 +209,8 @@ private actor Guest {
         inner.invalidate()
     }
 
-    @Test func everyKindOfItemGoesWithItsActor() throws {
+    @Test("Every kind of item becomes invalid with its actor")
+    func everyKindOfItem() throws {
         actor Guest {
             let loop: Loop
             nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -226,7 +236,8 @@ private actor Guest {
         loop.end()
     }
 
-    @Test func anActorThatIsElsewhereTrapsAndSaysWhatToDo() async {
+    @Test("An actor that is elsewhere traps and says what to do")
+    func actorElsewhere() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let household = try Household()
             let other = try LoopThread()

@@ -35,7 +35,8 @@ import Testing
         return (source, loops)
     }
 
-    @Test func aSourceInvalidatedInThreeModesHearsOfEachLeaving() {
+    @Test("A source invalidated in three modes leaves each of them once")
+    func invalidatedInThreeModes() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let source = source(log)
@@ -47,7 +48,8 @@ import Testing
             ])
     }
 
-    @Test func aSourceInvalidatedIsNowhereWhenItHearsOfIt() {
+    @Test("An invalidated source is in no mode when it is notified")
+    func inNoModeWhenNotified() {
         let (loop, _) = Loop.inVirtualTime()
         let found = Log<Bool>()
         let box = Box<Loop.Source0>()
@@ -61,7 +63,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func soDoesOneInvalidatedInItsOwnCallout() {
+    @Test("A source invalidated in its own callout leaves each mode once")
+    func invalidatedInItsCallout() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let box = Box<Loop.Source0>()
@@ -78,7 +81,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func soDoesOneInTheCommonModes() {
+    @Test("A source invalidated in the common modes leaves each of them once")
+    func invalidatedInCommon() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let source = source(log)
@@ -89,7 +93,8 @@ import Testing
         #expect(!loop.contains(source, in: .common))
     }
 
-    @Test func soDoesOneInTwoLoops() {
+    @Test("A source invalidated in two loops leaves each of their modes once")
+    func invalidatedInTwoLoops() {
         let log = Log<String>()
         let (source, loops) = sourceInTwoLoops(log)
         source.invalidate()
@@ -99,7 +104,8 @@ import Testing
     }
 
     /// The end of a loop takes a source out of all of its modes, and releases one that is invalid.
-    @Test func theEndOfOneOfTwoLoopsLeavesTheOtherAlone() {
+    @Test("The end of one of two loops leaves the source in the other")
+    func endOfOneLoop() {
         let log = Log<String>()
         let (source, (first, second)) = sourceInTwoLoops(log)
         first.end()
@@ -110,7 +116,8 @@ import Testing
     }
 
     /// A source that never heard of a mode does not hear that it left it: an add to several modes, one after the other.
-    @Test func aSourceInvalidatedAsItJoinsHearsOfNoOtherMode() {
+    @Test("A source invalidated as it joins is notified of no other mode")
+    func invalidatedAsItJoins() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let box = Box<Loop.Source0>()
@@ -128,7 +135,8 @@ import Testing
     }
 
     /// Another thread takes it out while the schedule handler runs: the cancel handler waits for that.
-    @Test func aSourceInvalidatedWhileItHearsOfAModeHearsOfTheLeavingAfterwards() throws {
+    @Test("A source invalidated while it is notified of joining is notified of leaving afterwards")
+    func invalidatedWhileNotified() throws {
         let worker = try LoopThread(name: "adds")
         let log = Log<String>()
         let (isHearing, isInvalid) = (Gate(), Gate())
@@ -151,7 +159,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func aSourceRemovedInItsCancelHandlerAndAddedAgainIsIn() {
+    @Test("A source removed and then added again in its cancel handler is in the mode")
+    func addedInItsCancelHandler() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let box = Box<Loop.Source0>()
@@ -172,7 +181,8 @@ import Testing
     }
 
     /// A borrowed descriptor that stayed in the second mode's epoll set would keep that mode awake for ever.
-    @Test func aReadableDescriptorLeavesAllEpollSets() throws {
+    @Test("A readable descriptor leaves all epoll sets")
+    func epollSets() throws {
         let (loop, _) = Loop.inVirtualTime()
         let ends = Ends.pipe()
         ends.send("x")
@@ -190,7 +200,8 @@ import Testing
 
     /// Whoever takes an item out of a mode first, it leaves whole: nothing stays in an epoll set, no closed descriptor is
     /// handed to the kernel, and every joining that a source heard of is followed by one leaving.
-    @Test func removingInvalidatingAndRearmingAtTheSameTimeLeaveNothingBehind() throws {
+    @Test("Removing, invalidating and re-arming at the same time leave nothing behind")
+    func concurrentChanges() throws {
         let thread = try LoopThread(name: "leaving")
         let loop = thread.loop
         for mode in Self.modes { loop.addCommonMode(mode) }

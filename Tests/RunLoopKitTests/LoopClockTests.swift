@@ -24,7 +24,8 @@ import Testing
         }
     }
 
-    @Test func tasksSleepInVirtualTime() async throws {
+    @Test("Tasks sleep in virtual time")
+    func virtualTime() async throws {
         let stage = try Stage()
         let clock = stage.clock
         let slept = stage.task {
@@ -37,7 +38,8 @@ import Testing
         #expect(stage.sleepers == 0)
     }
 
-    @Test func anActorSleepsOnItsOwnLoop() async throws {
+    @Test("An actor sleeps on its own loop")
+    func actorSleeps() async throws {
         actor Sleeper {
             let stage: Stage
             nonisolated var unownedExecutor: UnownedSerialExecutor { stage.thread.loop.asUnownedSerialExecutor() }
@@ -59,7 +61,8 @@ import Testing
         #expect(try await task.value == [seconds(1), seconds(2), seconds(3)])
     }
 
-    @Test func sleepersWakeInTheOrderOfTheirDeadlines() async throws {
+    @Test("Sleepers wake in the order of their deadlines")
+    func orderOfDeadlines() async throws {
         let stage = try Stage()
         let (clock, order) = (stage.clock, Log<Int64>())
         // Both the creation of the tasks and their sleeping happen before the loop is idle.
@@ -75,7 +78,8 @@ import Testing
         #expect(order.entries == [0, 0, 10, 10, 20, 30])
     }
 
-    @Test func toleranceLetsSleepersShareAWakeUp() async throws {
+    @Test("Tolerance lets sleepers share a wake-up")
+    func tolerance() async throws {
         let stage = try Stage()
         let clock = stage.clock
         let tasks = try stage.thread.performAndWait {
@@ -91,7 +95,8 @@ import Testing
         #expect(times == [seconds(12), seconds(12), seconds(20)])
     }
 
-    @Test func cancellingWakesAtOnceAndTakesTheTimerOut() async throws {
+    @Test("Cancelling wakes at once and removes the timer")
+    func cancellation() async throws {
         let stage = try Stage(.manual)
         let clock = stage.clock
         let task = Task { try await clock.sleep(until: seconds(1)) }
@@ -101,7 +106,8 @@ import Testing
         #expect(stage.sleepers == 0 && stage.time.now == seconds(0))
     }
 
-    @Test func aCancelledTaskDoesNotSleep() async throws {
+    @Test("A cancelled task does not sleep")
+    func cancelledTask() async throws {
         let stage = try Stage(.manual)
         let clock = stage.clock
         for deadline in [seconds(1), seconds(-1)] {
@@ -114,7 +120,8 @@ import Testing
         #expect(stage.sleepers == 0)
     }
 
-    @Test func aDeadlineThatHasPassedIsNoReasonToWaitForABusyLoop() async throws {
+    @Test("A sleep until a passed deadline does not wait for a busy loop")
+    func passedDeadline() async throws {
         let stage = try Stage(.manual)
         let (began, go) = (Gate(), Gate())
         stage.thread.perform {
@@ -128,8 +135,8 @@ import Testing
         go.open()
     }
 
-    @Test(arguments: [false, true])
-    func theEndOfTheLoopWakesSleepersWithAnError(_ discarding: Bool) async throws {
+    @Test("The end of the loop wakes sleepers with an error", arguments: [false, true])
+    func endOfTheLoop(_ discarding: Bool) async throws {
         let stage = try Stage(.manual)
         let clock = stage.clock
         let tasks = [seconds(1), .distantFuture].map { deadline in Task { try await clock.sleep(until: deadline) } }
@@ -143,7 +150,8 @@ import Testing
 
     /// Fires, cancellations and the end, all at once: each sleeper gets one answer. A continuation that is resumed
     /// twice traps, and one that is dropped complains and hangs.
-    @Test func everySleeperGetsAnAnswer() async throws {
+    @Test("Every sleeper gets an answer")
+    func everySleeper() async throws {
         for round in 0..<50 {
             let thread = try LoopThread()
             let clock = LoopClock(thread.loop)
@@ -158,7 +166,8 @@ import Testing
         }
     }
 
-    @Test func itsTimeIsTheLoops() async throws {
+    @Test("The clock's time is the loop's")
+    func timeOfTheLoop() async throws {
         let stage = try Stage(.manual)
         stage.time.advance(by: .seconds(5))
         #expect(stage.clock.now == seconds(5) && stage.clock.minimumResolution == .nanoseconds(1))
@@ -169,7 +178,8 @@ import Testing
         #expect(elapsed > .zero && clock.now >= start.advanced(by: .milliseconds(2)))
     }
 
-    @Test func aClockForAModeOfItsOwn() async throws {
+    @Test("A clock may count in a mode of its own")
+    func modeOfItsOwn() async throws {
         let stage = try Stage(.manual)
         let clock = LoopClock(stage.thread.loop, in: "modal")
         let task = Task { try await clock.sleep(until: seconds(1)) }

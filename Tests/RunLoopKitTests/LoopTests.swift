@@ -6,7 +6,8 @@ import Testing
 @Suite(.timeBound) struct LoopTests {
     // MARK: Whose loop
 
-    @Test func everyThreadHasOneLoop() throws {
+    @Test("Every thread has one loop")
+    func oneLoopPerThread() throws {
         let a = try LoopThread()
         let b = try LoopThread()
         let loops = try [
@@ -19,7 +20,8 @@ import Testing
         #expect(Loop.main === Loop.main)
     }
 
-    @Test func aVirtualLoopIsTheCurrentOneInsideItsHandlers() {
+    @Test("A virtual loop is the current one inside its handlers")
+    func virtualLoopIsCurrent() {
         let (loop, _) = Loop.inVirtualTime()
         let inner = Loop(clock: VirtualClock())
         let seen = Log<ObjectIdentifier>()
@@ -36,7 +38,8 @@ import Testing
 
     // MARK: What add and perform answer
 
-    @Test func addSaysWhetherTheItemIsInTheMode() throws {
+    @Test("add returns whether the item is in the mode")
+    func addReturnsMembership() throws {
         let (loop, _) = Loop.inVirtualTime()
         let items: [Loop.Item] = [
             Loop.Source0 {}, try Loop.PortSource { _ in }, Loop.Timer(after: .seconds(1)) { _ in },
@@ -62,7 +65,8 @@ import Testing
         #expect(loop.modes == [.default])
     }
 
-    @Test func timersAndObserversAreInOneLoopAtATimeSourcesInMany() throws {
+    @Test("Timers and observers are in one loop at a time, sources in many")
+    func loopsOfAnItem() throws {
         let clock = VirtualClock()
         let (one, two) = (Loop(clock: clock), Loop(clock: clock))
         for item in [Loop.Timer(after: .seconds(1)) { _ in }, Loop.Observer { _, _ in }] as [Loop.Item] {
@@ -81,7 +85,8 @@ import Testing
         }
     }
 
-    @Test func aSourceInTwoLoopsIsPerformedByTheFirstThatLooks() throws {
+    @Test("A source in two loops is performed by the first that looks")
+    func sourceInTwoLoops() throws {
         let clock = VirtualClock()
         let (one, two) = (Loop(clock: clock), Loop(clock: clock))
         let performed = Log<ObjectIdentifier>()
@@ -97,7 +102,8 @@ import Testing
         #expect(performed.entries == [two, two].map(ObjectIdentifier.init))
     }
 
-    @Test func aPortCountsItsSends() throws {
+    @Test("A port counts its sends")
+    func portCountsSends() throws {
         let (loop, _) = Loop.inVirtualTime()
         let counts = Log<Int>()
         let port = try Loop.PortSource { counts.add($0) }
@@ -114,7 +120,8 @@ import Testing
         #expect(counts.entries == [2, 1])
     }
 
-    @Test func anEventOfAPortThatLeftIsNotTakenForAnother() throws {
+    @Test("An event of a port that has left is not taken for another's")
+    func eventOfARemovedPort() throws {
         let (loop, _) = Loop.inVirtualTime()
         let served = Log<String>()
         let late = try Loop.PortSource { _ in served.add("late") }
@@ -136,7 +143,8 @@ import Testing
     }
 
     /// A nested run that serves a port when the wake-up for the outer run's work comes must not keep it to itself.
-    @Test func aWakeUpDuringANestedRunsCalloutReachesTheOuterRun() throws {
+    @Test("A wake-up during a nested run's callout reaches the outer run")
+    func wakeUpInANestedRun() throws {
         let (loop, clock) = Loop.inVirtualTime()
         let times = Log<Loop.Instant>()
         let port = try Loop.PortSource { _ in Loop.current.perform { times.add(Loop.current.now) } }
@@ -162,7 +170,8 @@ import Testing
         #expect(times.entries == [seconds(1), seconds(101)])
     }
 
-    @Test func everySourceIsToldThatItLeavesAlsoWhenAnotherInvalidatesIt() {
+    @Test("Every source is notified of leaving, also when another one invalidates it")
+    func cancelIsAlwaysCalled() {
         let log = Log<String>()
         let (loop, _) = Loop.inVirtualTime()
         let second = Loop.Source0(cancel: { _, _ in log.add("second") }, perform: {})
@@ -190,7 +199,8 @@ import Testing
         #expect(log.entries == ["first", "second", "default", "joined"])
     }
 
-    @Test func aPollWhoseLeftoversAreNothingAsksTheKernel() throws {
+    @Test("A poll whose leftovers are stale asks the kernel")
+    func staleLeftovers() throws {
         let log = Log<String>()
         let (loop, _) = Loop.inVirtualTime()
         let ports = try ["p", "q", "r"].map { name in try Loop.PortSource { _ in log.add(name) } }
@@ -204,7 +214,8 @@ import Testing
         #expect(log.entries == ["p", "r"])
     }
 
-    @Test func aWakeUpThatARunHasNotGotToIsNotForTheNextOne() throws {
+    @Test("A wake-up that a run did not reach is not for the next run")
+    func laterWakeUp() throws {
         let log = Log<String>()
         let (loop, _) = Loop.inVirtualTime()
         let port = try Loop.PortSource { _ in log.add("port") }
@@ -221,7 +232,8 @@ import Testing
         #expect(log.entries == ["port", "port"])
     }
 
-    @Test func aStopOfANestedRunIsNoWakeUpForTheOuterOne() throws {
+    @Test("A stop of a nested run is no wake-up for the outer run")
+    func stopOfANestedRun() throws {
         let passes = Count()
         let (loop, _) = Loop.inVirtualTime()
         let inner = try Loop.PortSource { _ in Loop.current.stop() }
@@ -236,7 +248,8 @@ import Testing
         #expect(passes.value == 1)
     }
 
-    @Test func aBlockCanBeWithdrawnUntilItBegins() throws {
+    @Test("A block can be withdrawn until it begins")
+    func withdrawnBlock() throws {
         let (loop, _) = Loop.inVirtualTime()
         let ran = Log<String>()
         let first = try #require(loop.performCancellable { ran.add("first") })
@@ -257,7 +270,8 @@ import Testing
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
     }
 
-    @Test func withdrawingInsideADrain() throws {
+    @Test("A block can be withdrawn inside a drain")
+    func withdrawnInADrain() throws {
         let (loop, _) = Loop.inVirtualTime()
         let ran = Log<String>()
         let handles = Log<Loop.PendingBlock>()
@@ -269,7 +283,8 @@ import Testing
         #expect(ran.entries == [])
     }
 
-    @Test func aBlockIsReleasedBeforeTheNextOneRuns() {
+    @Test("A block is released before the next one runs")
+    func blockIsReleased() {
         let (loop, _) = Loop.inVirtualTime()
         final class Thing: Sendable {}
         let log = Log<Bool>()
@@ -286,14 +301,16 @@ import Testing
 
     // MARK: The default mode
 
-    @Test func addIsInTheDefaultModeUnlessToldOtherwise() {
+    @Test("add uses the default mode by default")
+    func addDefaultMode() {
         let (loop, _) = Loop.inVirtualTime()
         let source = Loop.Source0 {}
         #expect(loop.add(source))
         #expect(loop.contains(source, in: .default) && !loop.contains(source, in: .common))
     }
 
-    @Test func removeIsFromTheDefaultModeUnlessToldOtherwise() {
+    @Test("remove uses the default mode by default")
+    func removeDefaultMode() {
         let (loop, _) = Loop.inVirtualTime()
         let source = Loop.Source0 {}
         for mode in [Loop.Mode.default, .tracking] { loop.add(source, in: mode) }
@@ -301,7 +318,8 @@ import Testing
         #expect(!loop.contains(source, in: .default) && loop.contains(source, in: .tracking))
     }
 
-    @Test func containsAsksTheDefaultModeUnlessToldOtherwise() {
+    @Test("contains uses the default mode by default")
+    func containsDefaultMode() {
         let (loop, _) = Loop.inVirtualTime()
         let (here, there) = (Loop.Source0 {}, Loop.Source0 {})
         loop.add(here, in: .default)
@@ -309,7 +327,8 @@ import Testing
         #expect(loop.contains(here) && !loop.contains(there))
     }
 
-    @Test func runForATimeIsInTheDefaultModeUnlessToldOtherwise() {
+    @Test("A run for a duration is in the default mode by default")
+    func runForDefaultMode() {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let modes = Log<Loop.Mode?>()
@@ -321,7 +340,8 @@ import Testing
         #expect(modes.entries.count == 4, "the block, and the timer at three seconds")
     }
 
-    @Test func runUntilAnInstantIsInTheDefaultModeUnlessToldOtherwise() {
+    @Test("A run until an instant is in the default mode by default")
+    func runUntilDefaultMode() {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let modes = Log<Loop.Mode?>()
@@ -333,8 +353,8 @@ import Testing
 
     // MARK: Times at the edges
 
-    @Test(arguments: [Duration.zero, .seconds(-1), .nanoseconds(-1)])
-    func aTimeoutOfZeroOrLessNeverBlocks(_ timeout: Duration) throws {
+    @Test("A timeout of zero or less never blocks", arguments: [Duration.zero, .seconds(-1), .nanoseconds(-1)])
+    func zeroTimeout(_ timeout: Duration) throws {
         let (loop, clock) = Loop.inVirtualTime()
         loop.add(Loop.Timer(after: .seconds(1)) { _ in Issue.record("fired") }, in: .default)
         #expect(loop.run(mode: .default, for: timeout) == .timedOut)
@@ -344,7 +364,8 @@ import Testing
         #expect(loop.counters.waits == 0)
     }
 
-    @Test func hugeTimeoutsAreForEver() throws {
+    @Test("Huge timeouts never pass")
+    func hugeTimeouts() throws {
         let (loop, clock) = Loop.inVirtualTime()
         for huge in [Duration(secondsComponent: .max, attosecondsComponent: 0), .nanoseconds(Int64.max)] {
             loop.add(Loop.Timer(after: .seconds(10_000_000)) { _ in Loop.current.stop() }, in: .default)
@@ -355,7 +376,8 @@ import Testing
         #expect(clock.now == seconds(30_000_000))
     }
 
-    @Test func anOuterRunTimesOutAlthoughANestedOneSleptOverItsDeadline() {
+    @Test("An outer run times out although a nested run slept past its deadline")
+    func outerRunTimesOut() {
         let (loop, clock) = Loop.inVirtualTime()
         loop.add(Loop.Source0 {}, in: .default)
         loop.add(Loop.Source0 {}, in: "nested")
@@ -364,7 +386,8 @@ import Testing
         #expect(clock.now == seconds(10))
     }
 
-    @Test func aTimerDueAtTheEndOfARunStillFires() {
+    @Test("A timer due at the end of a run still fires")
+    func timerAtTheEnd() {
         let (loop, _) = Loop.inVirtualTime()
         let count = Count()
         loop.add(Loop.Timer(every: .seconds(1)) { _ in count.up() }, in: .default)
@@ -374,7 +397,8 @@ import Testing
 
     // MARK: Errors and traps
 
-    @Test func runningALoopOnAnotherThreadTrapsAndSaysSo() async {
+    @Test("Running a loop on another thread traps and says so")
+    func runOnAnotherThread() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let thread = try! LoopThread()
             thread.loop.run(mode: .default, for: .zero)
@@ -382,7 +406,8 @@ import Testing
         expect(result, says: ["Loop.run was called on a thread that the loop does not belong to", "perform(in:_:)"])
     }
 
-    @Test func touchingALoopBoundElsewhereTrapsAndSaysSo() async {
+    @Test("Accessing a LoopBound value on another loop traps and says so")
+    func loopBoundElsewhere() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let thread = try! LoopThread()
             let box = LoopBound(1, on: thread.loop)
@@ -392,7 +417,8 @@ import Testing
         expect(result, says: ["LoopBound<Int>", "other than its loop's"])
     }
 
-    @Test func runningInCommonIsSaidOnceOnStderr() async {
+    @Test("Running in common is reported once on standard error")
+    func runInCommon() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let loop = Loop.current
             loop.add(Loop.Source0 {}, in: .common)
@@ -404,7 +430,8 @@ import Testing
 
     // MARK: Description
 
-    @Test func theDescriptionShowsTheModesAndWhatIsInThem() throws {
+    @Test("The description shows the modes and their items")
+    func description() throws {
         let (loop, _) = Loop.inVirtualTime()
         let source = Loop.Source0(order: 3) {}
         let port = try Loop.PortSource { _ in }

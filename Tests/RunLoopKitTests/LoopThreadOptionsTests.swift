@@ -25,7 +25,8 @@ import Testing
 
     // MARK: Granted
 
-    @Test func nothingIsChangedThatIsNotAskedFor() throws {
+    @Test("A thread without options keeps the defaults")
+    func noOptions() throws {
         let plain = try facts(LoopThread())
         let thread = try LoopThread(options: .init())
         #expect(thread.name == "RunLoopKit" && thread.refusedOptions.isEmpty)
@@ -33,7 +34,8 @@ import Testing
         #expect(try thread.performAndWait { Kernel.threadName } == "RunLoopKit")
     }
 
-    @Test func nameAndStackSize() throws {
+    @Test("A thread has the given name and stack size")
+    func nameAndStackSize() throws {
         let thread = try LoopThread(options: .init(name: "with options", stackSize: 1 << 20))
         #expect(try thread.performAndWait { Kernel.threadName } == "with options")
         // The C library may hand out the larger stack of a thread that has ended. So more than any has had by default.
@@ -45,7 +47,8 @@ import Testing
             try LoopThread(stackSize: wanted * 8).performAndWait { KernelThread.stackSize } >= wanted * 8)
     }
 
-    @Test func niceValueOfTheThreadAlone() throws {
+    @Test("A nice value concerns the thread alone")
+    func niceValue() throws {
         let bystander = try LoopThread()
         let before = try facts(bystander).nice
         let nicer = min(before + 5, 19)
@@ -54,13 +57,15 @@ import Testing
         #expect(try facts(bystander).nice == before)
     }
 
-    @Test func affinity() throws {
+    @Test("A thread runs on the given CPUs only")
+    func affinity() throws {
         let all = try facts(LoopThread()).cpus
         for cpu in all { #expect(try facts(LoopThread(options: .init(cpus: [cpu]))).cpus == [cpu]) }
         #expect(try facts(LoopThread(options: .init(cpus: all))).cpus == all)
     }
 
-    @Test func policiesThatEverybodyMayChoose() throws {
+    @Test("A thread has the scheduling policies that need no permission")
+    func policies() throws {
         for (scheduling, number) in [(LoopThread.Scheduling.normal, 0), (.batch, 3), (.idle, 5)] {
             let thread = try facts(LoopThread(options: .init(scheduling: scheduling)))
             #expect(thread.policy == number && thread.realtimePriority == 0)
@@ -68,13 +73,13 @@ import Testing
     }
 
     /// Granted to root and refused to others, as a rule: in both cases the thread runs and says which.
-    @Test(arguments: [
-        (LoopThread.Scheduling.fifo(priority: 7), 1, 7, "SCHED_FIFO, 7"),
-        (.roundRobin(priority: 1), 2, 1, "SCHED_RR, 1"),
-    ])
-    func realtimePoliciesAreGrantedOrReported(
-        _ scheduling: LoopThread.Scheduling, _ policy: Int, _ priority: Int, _ name: String
-    ) throws {
+    @Test(
+        "Real-time policies are granted or reported",
+        arguments: [
+            (LoopThread.Scheduling.fifo(priority: 7), 1, 7, "SCHED_FIFO, 7"),
+            (.roundRobin(priority: 1), 2, 1, "SCHED_RR, 1"),
+        ])
+    func realtimePolicies(_ scheduling: LoopThread.Scheduling, _ policy: Int, _ priority: Int, _ name: String) throws {
         let thread = try LoopThread(options: .init(scheduling: scheduling, onRefusal: .runAnyway))
         let found = try facts(thread)
         if let refusal = thread.refusedOptions.first {
@@ -85,14 +90,16 @@ import Testing
         }
     }
 
-    @Test func timerSlack() throws {
+    @Test("A thread has the given timer slack")
+    func timerSlack() throws {
         #expect(try facts(LoopThread(options: .init(timerSlack: .microseconds(1500)))).timerSlack == 1_500_000)
         // Zero would be the default, for the kernel.
         #expect(try facts(LoopThread(options: .init(timerSlack: .zero))).timerSlack == 1)
         #expect(try facts(LoopThread(options: .init(timerSlack: .seconds(Int64.max)))).timerSlack == .max)
     }
 
-    @Test func threadsInheritWhatTheyDoNotSet() throws {
+    @Test("Threads inherit the settings that they do not set")
+    func inheritedSettings() throws {
         let cpu = try #require(try facts(LoopThread()).cpus.first)
         let parent = try LoopThread(
             options: .init(nice: 19, cpus: [cpu], scheduling: .batch, timerSlack: .microseconds(77)))
@@ -102,7 +109,8 @@ import Testing
         #expect(try facts(child) == expected)
     }
 
-    @Test func optionsAreSetBeforeTheLoopRuns() throws {
+    @Test("Options are set before the loop runs")
+    func beforeTheLoopRuns() throws {
         // In virtual time too.
         let thread = try LoopThread(options: .init(name: "both", nice: 19), clock: VirtualClock())
         let first = Log<Int>()
@@ -113,7 +121,8 @@ import Testing
 
     // MARK: Refused
 
-    @Test func aCPUThatIsNotThereIsRefused() throws {
+    @Test("A CPU that does not exist is refused")
+    func cpuThatDoesNotExist() throws {
         let own = try #require(try facts(LoopThread()).cpus.first)
         let text = "sched_setaffinity(CPU \(missingCPU)): Invalid argument (EINVAL); see Cpus_allowed_list"
         #expect("\(try #require(refusal(.init(cpus: [missingCPU]))))".hasPrefix(text))
@@ -124,7 +133,8 @@ import Testing
         #expect(refusal(.init(cpus: [own, missingCPU]))?.call == "sched_setaffinity(CPU \(own), \(missingCPU))")
     }
 
-    @Test func aThreadRunsWithoutWhatIsRefusedIfToldTo() throws {
+    @Test("If allowed, a thread runs without the refused options")
+    func toleratedRefusal() throws {
         let all = try facts(LoopThread()).cpus
         let thread = try LoopThread(
             options: .init(name: "anyway", nice: 19, cpus: [missingCPU], timerSlack: .zero, onRefusal: .runAnyway))
@@ -152,8 +162,8 @@ import Testing
         (Options(stackSize: -1), "pthread_attr_setstacksize(-1): "),
     ]
 
-    @Test(arguments: invalid)
-    func valuesThatAreValidNowhereAreThrownInAnyCase(_ options: Options, _ text: String) throws {
+    @Test("Values that are never valid always throw", arguments: invalid)
+    func invalidValues(_ options: Options, _ text: String) throws {
         var options = options
         for onRefusal in [LoopThread.Refusal.fail, .runAnyway] {
             options.onRefusal = onRefusal
@@ -162,7 +172,8 @@ import Testing
         }
     }
 
-    @Test func aStackThatCannotBeHadIsThrownInAnyCase() throws {
+    @Test("A stack that cannot be allocated always throws")
+    func impossibleStack() throws {
         let small = try #require(refusal(.init(stackSize: 17, onRefusal: .runAnyway)))
         #expect("\(small)".hasPrefix("pthread_attr_setstacksize(17): Invalid argument (EINVAL); give at least "))
         // More than any address space has.

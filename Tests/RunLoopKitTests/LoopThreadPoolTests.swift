@@ -42,7 +42,8 @@ import Testing
     // MARK: Work
 
     /// As in the documentation.
-    @Test func anExample() async throws {
+    @Test("The documented example works")
+    func example() async throws {
         let printed = Log<String>()
         let pool = try LoopThreadPool(count: 4, options: .init(name: "files"))
         let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -55,7 +56,8 @@ import Testing
         #expect(printed.entries == ["on files-0, -1, -2 or -3: 8"])
     }
 
-    @Test func theThreadsHaveNumberedNamesAndTheOptions() throws {
+    @Test("The threads have numbered names and the options")
+    func namesAndOptions() throws {
         let pool = try LoopThreadPool(count: 3, policy: .roundRobin, options: .init(name: "crew", nice: 19))
         #expect(pool.name == "crew" && pool.count == 3 && pool.loops.count == 3)
         let seen = Log<String>()
@@ -65,7 +67,8 @@ import Testing
         #expect(pool.refusedOptions.isEmpty)
     }
 
-    @Test func loopsAreTheWorkersOnes() async throws {
+    @Test("The loops are the workers' own")
+    func loopsOfWorkers() async throws {
         let pool = try makePool(2, .roundRobin)
         let first = try await pool.run { ObjectIdentifier(Loop.current) }
         let second = try await pool.run { ObjectIdentifier(Loop.current) }
@@ -74,14 +77,16 @@ import Testing
         #expect(try await pool.run { pool.isCurrent })
     }
 
-    @Test func runReturnsAndThrowsWhatTheBlockDoes() async throws {
+    @Test("run returns and throws what the block does")
+    func runReturnsAndThrows() async throws {
         let pool = try makePool(2)
         #expect(try await pool.run { 42 } == 42)
         await #expect(throws: Failure.self) { try await pool.run { throw Failure() } }
         #expect(pool.unfinished == [0, 0])
     }
 
-    @Test func oneWorkerRunsItsWorkInOrder() async throws {
+    @Test("One worker runs its work in order")
+    func orderOfOneWorker() async throws {
         let pool = try makePool(1)
         let order = Log<Int>()
         for number in 0..<500 { pool.perform { order.add(number) } }
@@ -89,7 +94,8 @@ import Testing
         #expect(order.entries == Array(0..<500))
     }
 
-    @Test func equalKeysHaveOneWorkerAndKeepTheirOrder() async throws {
+    @Test("Equal keys have one worker and keep their order")
+    func keys() async throws {
         let pool = try makePool(4)
         let order = Log<String>()
         let stones = holdUp(pool)
@@ -108,7 +114,8 @@ import Testing
         }
     }
 
-    @Test func poolsRunInVirtualTime() throws {
+    @Test("Pools run in virtual time")
+    func virtualTime() throws {
         let clock = VirtualClock(.manual)
         let pool = try LoopThreadPool(count: 2, clock: clock)
         let fired = Count()
@@ -121,7 +128,8 @@ import Testing
 
     // MARK: Who gets it
 
-    @Test func equallyLoadedWorkersTakeTurns() throws {
+    @Test("Equally loaded workers take turns")
+    func equalLoads() throws {
         let pool = try makePool(3)
         let stones = holdUp(pool)
         #expect(stones.map { $0.awaitStart() } == ["pool-0", "pool-1", "pool-2"])
@@ -134,7 +142,8 @@ import Testing
         #expect(pool.unfinished == [0, 0, 0])
     }
 
-    @Test func theLeastLoadedWorkerIsChosen() throws {
+    @Test("The least loaded worker is chosen")
+    func leastLoaded() throws {
         let pool = try makePool(3)
         let stones = holdUp(pool)
         for _ in 0..<4 { pool.perform(for: "one key") {} }
@@ -145,7 +154,8 @@ import Testing
         pool.drainAndWait()
     }
 
-    @Test func roundRobinLooksAtNoLoad() throws {
+    @Test("Round robin ignores loads")
+    func roundRobin() throws {
         let pool = try makePool(3, .roundRobin)
         let stones = holdUp(pool)
         let busy = try #require(pool.loops.firstIndex { $0 === pool.loop(for: "one key") })
@@ -158,7 +168,8 @@ import Testing
 
     // MARK: A stuck worker
 
-    @Test func leastLoadedAvoidsAStuckWorker() async throws {
+    @Test("leastLoaded avoids a stuck worker")
+    func leastLoadedAvoidsStuck() async throws {
         let pool = try makePool(3)
         let stone = Stone()
         pool.perform { stone.hold() }
@@ -172,7 +183,8 @@ import Testing
         try await pool.drain()
     }
 
-    @Test func withRoundRobinOnlyTheStuckWorkersOwnWorkWaits() throws {
+    @Test("With round robin only the stuck worker's own work waits")
+    func roundRobinWithStuck() throws {
         let pool = try makePool(3, .roundRobin)
         let stone = Stone()
         pool.perform { stone.hold() }
@@ -186,7 +198,8 @@ import Testing
         #expect(ran.entries.count == 30 && ran.entries.suffix(10).allSatisfy { $0 == stuck })
     }
 
-    @Test func aStuckWorkerDoesNotKeepTheOthersFromEnding() throws {
+    @Test("A stuck worker does not keep the others from ending")
+    func stuckWorker() throws {
         let pool = try makePool(2, .roundRobin)
         let ended = Count()
         for loop in pool.loops { loop.add(Loop.Source0(cancel: { _, _ in ended.up() }, perform: {}), in: .common) }
@@ -210,7 +223,8 @@ import Testing
 
     // MARK: Drain
 
-    @Test func drainingAnIdlePoolReturnsAtOnce() async throws {
+    @Test("Draining an idle pool returns at once")
+    func idleDrain() async throws {
         let pool = try makePool(2)
         try await pool.drain()
         pool.drainAndWait()
@@ -220,7 +234,8 @@ import Testing
         pool.drainAndWait()
     }
 
-    @Test func aDrainCanBeCancelled() async throws {
+    @Test("A drain can be cancelled")
+    func cancelledDrain() async throws {
         let pool = try makePool(1)
         let stone = Stone()
         pool.perform { stone.hold() }
@@ -231,7 +246,8 @@ import Testing
         try await pool.drain()
     }
 
-    @Test func aDrainEndsWhenWhatItWaitsForIsDiscarded() async throws {
+    @Test("A drain ends when the work it waits for is discarded")
+    func drainOfDiscardedWork() async throws {
         let pool = try makePool(1)
         let stone = Stone()
         pool.perform { stone.hold() }
@@ -246,7 +262,8 @@ import Testing
         #expect(ran.value == 0)
     }
 
-    @Test func aCancelledPieceIsFinished() async throws {
+    @Test("A cancelled piece of work is finished")
+    func cancelledPiece() async throws {
         let pool = try makePool(1)
         let stone = Stone()
         pool.perform { stone.hold() }
@@ -261,8 +278,8 @@ import Testing
         #expect(ran.value == 0)
     }
 
-    @Test(arguments: ["drainAndWait()", "join()"])
-    func waitingForOneselfTrapsAndSaysSo(_ call: String) async {
+    @Test("Waiting for the own thread traps and says so", arguments: ["drainAndWait()", "join()"])
+    func waitingForOneself(_ call: String) async {
         let result: ExitTest.Result?
         if call == "join()" {
             result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -280,7 +297,8 @@ import Testing
 
     // MARK: The end
 
-    @Test func aStopRunsWhatWasAcceptedAndRefusesTheRest() async throws {
+    @Test("A stop runs what was accepted and refuses the rest")
+    func cleanStop() async throws {
         let pool = try makePool(2)
         let stones = holdUp(pool)
         let ran = Count()
@@ -298,7 +316,8 @@ import Testing
         pool.join()
     }
 
-    @Test func aDiscardingStopAnswersThoseWhoWait() async throws {
+    @Test("A discarding stop answers those that wait")
+    func discardingStop() async throws {
         let pool = try makePool(1)
         let stone = Stone()
         pool.perform { stone.hold() }
@@ -315,7 +334,8 @@ import Testing
         #expect(ran.value == 0)
     }
 
-    @Test func droppingTheLastReferenceStopsTheThreads() throws {
+    @Test("Releasing the last reference stops the threads")
+    func lastReference() throws {
         let stone = Stone()
         let ran = Count()
         let loops: [Weak]
@@ -335,7 +355,8 @@ import Testing
         #expect(ran.value == 9)
     }
 
-    @Test func theLastReferenceMayGoInsideAPiece() throws {
+    @Test("A piece of work may release the last reference")
+    func lastReferenceInAPiece() throws {
         let ran = Count()
         let loops: [Weak]
         let owner = Box<LoopThreadPool>()
@@ -357,8 +378,8 @@ import Testing
 
     // MARK: Making one
 
-    @Test(arguments: [0, -1, .min])
-    func aPoolHasAtLeastOneThread(_ count: Int) {
+    @Test("A pool has at least one thread", arguments: [0, -1, .min])
+    func atLeastOneThread(_ count: Int) {
         do throws(LoopError) {
             _ = try LoopThreadPool(count: count)
             Issue.record("made a pool of \(count)")
@@ -369,7 +390,8 @@ import Testing
         }
     }
 
-    @Test func refusedOptionsAreThrownOrCollected() throws {
+    @Test("Refused options are thrown or collected")
+    func refusedOptions() throws {
         #expect(throws: LoopError.self) { try LoopThreadPool(count: 2, options: .init(cpus: [8191])) }
         let pool = try LoopThreadPool(count: 2, options: .init(cpus: [8191], onRefusal: .runAnyway))
         #expect(pool.refusedOptions.map(\.call) == Array(repeating: "sched_setaffinity(CPU 8191)", count: 2))
@@ -392,8 +414,10 @@ import Testing
         var acceptedCount: Int { accepted.reduce(0) { $0 + $1.value } }
     }
 
-    @Test(arguments: [LoopThreadPool.Policy.leastLoaded, .roundRobin], [false, true])
-    func everyAcceptedPieceRunsOnceWhoeverStops(_ policy: LoopThreadPool.Policy, _ discards: Bool) throws {
+    @Test(
+        "Every accepted piece runs once, whichever thread stops the pool",
+        arguments: [LoopThreadPool.Policy.leastLoaded, .roundRobin], [false, true])
+    func everyPieceRunsOnce(_ policy: LoopThreadPool.Policy, _ discards: Bool) throws {
         let (posters, each) = (3, 400)
         for round in 0..<20 {
             let pool = try makePool(3, policy)
@@ -426,7 +450,8 @@ import Testing
         }
     }
 
-    @Test func aDrainSeesAllThatItsThreadHandedOver() throws {
+    @Test("A drain sees all work that its thread handed over")
+    func drainSeesEarlierWork() throws {
         let pool = try makePool(3)
         let threads = try (0..<3).map { _ in
             let thread = try LoopThread()
@@ -447,7 +472,8 @@ import Testing
         #expect(pool.unfinished == [0, 0, 0])
     }
 
-    @Test func everyWaitingTaskGetsAnAnswer() async throws {
+    @Test("Every waiting task gets an answer")
+    func everyTaskIsAnswered() async throws {
         for round in 0..<20 {
             let pool = try makePool(2)
             let answers = await withTaskGroup(of: Int.self) { group in

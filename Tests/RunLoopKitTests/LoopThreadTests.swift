@@ -7,7 +7,8 @@ import Testing
 
     // MARK: Work
 
-    @Test func blocksRunOnTheThreadInOrder() throws {
+    @Test("Blocks run on the thread in order")
+    func blocksInOrder() throws {
         let thread = try LoopThread(name: "worker")
         let order = LoopBound<[Int]>([], on: thread.loop)
         for number in 0..<1000 { #expect(thread.perform { order.value.append(number) }) }
@@ -16,7 +17,8 @@ import Testing
         #expect(try thread.performAndWait { thread.isCurrent })
     }
 
-    @Test func performAndWaitReturnsAndThrowsWhatTheBlockDoes() throws {
+    @Test("performAndWait returns and throws what the block does")
+    func performAndWaitReturns() throws {
         let thread = try LoopThread()
         let local = 1
         #expect(try thread.performAndWait { local + 41 } == 42)
@@ -24,17 +26,20 @@ import Testing
     }
 
     /// The block belongs to the thread it runs on, not to the actor of whoever hands it over.
-    @MainActor @Test func performAndWaitFromTheMainActor() throws {
+    @MainActor @Test("performAndWait works from the main actor")
+    func performAndWaitOnMainActor() throws {
         let thread = try LoopThread()
         #expect(try thread.performAndWait { (0..<3).map { $0 + 1 } } == [1, 2, 3])
     }
 
-    @Test func performAndWaitOnItsOwnThreadJustRuns() throws {
+    @Test("performAndWait on its own thread calls the block directly")
+    func performAndWaitOnOwnThread() throws {
         let thread = try LoopThread()
         #expect(try thread.performAndWait { try thread.performAndWait { try thread.performAndWait { 7 } } } == 7)
     }
 
-    @Test func runSuspendsUntilTheBlockIsDone() async throws {
+    @Test("run suspends until the block is done")
+    func runSuspends() async throws {
         let thread = try LoopThread()
         #expect(try await thread.run { thread.isCurrent })
         await #expect(throws: Failure.self) { try await thread.run { throw Failure() } }
@@ -45,7 +50,8 @@ import Testing
         #expect(sum == 5050)
     }
 
-    @Test func cancellingTheTaskTakesBackABlockThatHasNotBegun() async throws {
+    @Test("Cancelling the task withdraws a block that has not begun")
+    func cancelledRun() async throws {
         let thread = try LoopThread()
         let (began, go) = (Gate(), Gate())
         thread.perform {
@@ -67,7 +73,8 @@ import Testing
         #expect(ran.value == 0)
     }
 
-    @Test func delayedBlocksRunAfterTheirDelayUnlessCancelled() throws {
+    @Test("Delayed blocks run after their delay unless cancelled")
+    func delayedBlocks() throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let ran = Log<String>()
@@ -81,7 +88,8 @@ import Testing
         #expect(ran.entries == ["now", "two"])
     }
 
-    @Test func blocksWaitForTheirMode() throws {
+    @Test("Blocks wait for their mode")
+    func blocksWaitForTheirMode() throws {
         let thread = try LoopThread()
         let ran = Log<String>()
         thread.perform(in: "modal") { ran.add("modal") }
@@ -97,7 +105,8 @@ import Testing
         #expect(ran.entries == ["default", "modal"])
     }
 
-    @Test func aHandlerThatStopsTheLoopDoesNotEndTheThread() throws {
+    @Test("A handler that stops the loop does not end the thread")
+    func handlerStopsTheLoop() throws {
         let thread = try LoopThread()
         for _ in 0..<10 { try thread.performAndWait { Loop.current.stop() } }
         #expect(try thread.performAndWait { true })
@@ -105,7 +114,8 @@ import Testing
 
     // MARK: The end
 
-    @Test func aCleanStopRunsWhatWasAccepted() throws {
+    @Test("A clean stop runs what was accepted")
+    func cleanStop() throws {
         let thread = try LoopThread()
         let (began, go) = (Gate(), Gate())
         let ran = Log<String>()
@@ -126,7 +136,8 @@ import Testing
         #expect(ran.entries == (0..<10).map { "\($0)" } + ["other mode"])
     }
 
-    @Test func aDiscardingStopDropsWhatHasNotBegunAndTellsThoseWhoWait() async throws {
+    @Test("A discarding stop drops blocks that have not begun and answers those that wait")
+    func discardingStop() async throws {
         let thread = try LoopThread(name: "brief")
         let (began, go) = (Gate(), Gate())
         let ran = Count()
@@ -156,7 +167,8 @@ import Testing
         #expect(ran.value == 0)
     }
 
-    @Test func blocksThatAPassHasTakenOutAreDiscardedToo() throws {
+    @Test("Blocks that a pass has already taken out are discarded too")
+    func discardedInAPass() throws {
         let thread = try LoopThread()
         let ran = Count()
         let go = Gate()
@@ -171,7 +183,8 @@ import Testing
         #expect(ran.value == 0)
     }
 
-    @Test func workOfferedAfterTheEndIsRefused() async throws {
+    @Test("Work offered after the end is refused")
+    func workAfterTheEnd() async throws {
         let thread = try LoopThread(name: "gone")
         thread.stop()
         thread.stop()
@@ -185,7 +198,8 @@ import Testing
         thread.stop(discardingPending: true)
     }
 
-    @Test func aStopAtOnceIsNotLost() throws {
+    @Test("A stop right after the start is not lost")
+    func immediateStop() throws {
         for _ in 0..<300 {
             let thread = try LoopThread()
             thread.stop()
@@ -193,7 +207,8 @@ import Testing
         }
     }
 
-    @Test func stopsFromManyThreadsAndJoinsFromMany() throws {
+    @Test("Many threads may stop and join a thread")
+    func manyStopsAndJoins() throws {
         for _ in 0..<50 {
             let thread = try LoopThread()
             let helpers = try (0..<3).map { _ in
@@ -212,7 +227,8 @@ import Testing
         }
     }
 
-    @Test func aStopInsideANestedRunEndsAllRuns() throws {
+    @Test("A stop inside a nested run ends all runs")
+    func stopInANestedRun() throws {
         let thread = try LoopThread()
         let inside = Gate()
         thread.perform {
@@ -227,7 +243,8 @@ import Testing
         thread.join()
     }
 
-    @Test func aStopEndsANestedRunInAModeOfItsOwnToo() throws {
+    @Test("A stop also ends a nested run in a mode of its own")
+    func stopInAModeOfItsOwn() throws {
         let thread = try LoopThread()
         let inside = Gate()
         let keep = Loop.Source0 {}
@@ -241,7 +258,8 @@ import Testing
         thread.join()
     }
 
-    @Test func acceptedBlocksRunAlthoughTheirModeCannot() throws {
+    @Test("Accepted blocks run at the end although their mode cannot")
+    func blocksOfIdleModes() throws {
         let thread = try LoopThread()
         let ran = Count()
         thread.loop.add(Loop.Observer(.entry) { _, _ in Loop.current.stop() }, in: "stubborn")
@@ -251,7 +269,8 @@ import Testing
         #expect(ran.value == 1)
     }
 
-    @Test func joiningGivesBackAllDescriptors() async {
+    @Test("Joining closes all descriptors of the thread")
+    func joinClosesDescriptors() async {
         await #expect(processExitsWith: .success) {
             let before = Kernel.descriptors
             let threads = (0..<100).map { _ in
@@ -267,13 +286,15 @@ import Testing
         }
     }
 
-    @Test func aThreadCanStopItself() throws {
+    @Test("A thread can stop itself")
+    func threadStopsItself() throws {
         let thread = try LoopThread()
         thread.perform { thread.stop() }
         thread.join()
     }
 
-    @Test func joiningOneselfTrapsAndSaysSo() async {
+    @Test("Joining the own thread traps and says so")
+    func joinOneself() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let thread = try! LoopThread(name: "me")
             try! thread.performAndWait { thread.join() }
@@ -283,7 +304,8 @@ import Testing
 
     // MARK: Lifetime
 
-    @Test func droppingTheLastReferenceStopsTheThread() throws {
+    @Test("Releasing the last reference stops the thread")
+    func lastReference() throws {
         weak var loop: Loop?
         let ended = Count()
         let ran = Count()
@@ -297,7 +319,8 @@ import Testing
         #expect(ended.value == 1 && ran.value == 1)
     }
 
-    @Test func theLastReferenceMayGoOnTheThreadItself() throws {
+    @Test("The thread itself may release the last reference")
+    func lastReferenceOnTheThread() throws {
         weak var loop: Loop?
         let owner = Box<LoopThread>()
         let isOnlyOwner = Gate()
@@ -314,7 +337,8 @@ import Testing
         spin(until: loop == nil)
     }
 
-    @Test func anOwnerThatStartsWorkOnItsThreadGoesAway() throws {
+    @Test("An owner that starts work on its thread is deallocated")
+    func ownerIsDeallocated() throws {
         final class Owner: Sendable {
             let thread: LoopThread
             let ticks = Count()
@@ -339,7 +363,8 @@ import Testing
 
     // MARK: Making one
 
-    @Test func stackSizesAreHonouredOrRefused() throws {
+    @Test("Stack sizes are honoured or refused")
+    func stackSizes() throws {
         let thread = try LoopThread(name: "small", stackSize: 64 * 1024)
         #expect(try thread.performAndWait { 1 } == 1)
         #expect(throws: LoopError.self) { try LoopThread(stackSize: 1) }
@@ -349,16 +374,19 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        "", "short", "a name that is longer than the kernel keeps", "zwölf Boxkämpfer jagen", "日本語のスレッド名",
-    ])
-    func anyNameWill(_ name: String) throws {
+    @Test(
+        "A thread may have any name",
+        arguments: [
+            "", "short", "a name that is longer than the kernel keeps", "zwölf Boxkämpfer jagen", "日本語のスレッド名",
+        ])
+    func names(_ name: String) throws {
         let thread = try LoopThread(name: name)
         #expect(thread.name == name)
         #expect(name.hasPrefix(try thread.performAndWait { Kernel.threadName }))
     }
 
-    @Test func threadsThatAreDroppedGiveTheirStacksBack() async {
+    @Test("Threads that are released free their stacks")
+    func stacksAreFreed() async {
         await #expect(processExitsWith: .success) {
             func comeAndGo(_ count: Int) throws {
                 for _ in 0..<count {
@@ -376,7 +404,8 @@ import Testing
         }
     }
 
-    @Test func tenThousandThreadsComeAndGoWithoutATrace() async {
+    @Test("Ten thousand threads start and end without leaving a trace")
+    func tenThousandThreads() async {
         await #expect(processExitsWith: .success) {
             func comeAndGo(_ count: Int) throws {
                 for _ in 0..<count {

@@ -6,7 +6,8 @@ import Testing
 /// Several loops on one virtual clock, one of them hosted by another or by a handler of it.
 @Suite(.timeBound) struct LoopsHostingLoopsTests {
     /// Which loop runs nested in a handler of which, all on one thread and one clock.
-    @Test func loopsThatHostEachOtherOnOneThreadDoNotWaitForEachOther() throws {
+    @Test("Loops that host each other on one thread do not wait for each other")
+    func loopsHostEachOther() throws {
         let clock = VirtualClock()
         let (outer, inner) = (Loop(clock: clock), Loop(clock: clock))
         defer { for loop in [outer, inner] { loop.end() } }
@@ -41,7 +42,8 @@ import Testing
     }
 
     /// A loop on another thread counts by itself, whoever sleeps here.
-    @Test func aBusyLoopOfAnotherThreadKeepsTheTimeWhileAHostedOneRuns() throws {
+    @Test("A busy loop of another thread keeps the time while a hosted one runs")
+    func busyLoopElsewhere() throws {
         let clock = VirtualClock()
         let thread = try LoopThread(clock: clock)
         let loop = Loop(clock: clock)
@@ -67,7 +69,8 @@ import Testing
         loop.endHosting()
     }
 
-    @Test func endHostingInAHandlerOfAnotherLoopDoesNotMakeThatCountAsIdle() throws {
+    @Test("endHosting in a handler of another loop does not make that loop count as idle")
+    func endHostingInAnotherLoop() throws {
         let clock = VirtualClock()
         let (outer, ends, stays) = (Loop(clock: clock), Loop(clock: clock), Loop(clock: clock))
         defer { for loop in [outer, ends, stays] { loop.end() } }

@@ -5,7 +5,8 @@ import Testing
 
 /// One-shot ports, disarming, and taking messages out without the handler.
 @Suite(.timeBound) struct MessagePortArmingTests {
-    @Test func aOneShotPortHandlesOneMessageForEachRearming() throws {
+    @Test("A one-shot port handles one message for each re-arming")
+    func oneShot() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let port = Loop.MessagePort<Int>(isOneShot: true) { number in
@@ -28,7 +29,8 @@ import Testing
         #expect("\(loop)".hasSuffix("message port of Int: 0 waiting, one-shot, disarmed"))
     }
 
-    @Test func aDisarmedPortWakesNobodyAndRearmingItDoesOnce() throws {
+    @Test("A disarmed port wakes no loop, and re-arming it does once")
+    func rearmingWakesOnce() throws {
         let thread = try LoopThread()
         let (began, go) = (Gate(), Gate())
         let port = Loop.MessagePort<Int> { number in
@@ -55,7 +57,8 @@ import Testing
         spin(until: port.waitingCount == 0)
     }
 
-    @Test func disarmingInTheHandlerKeepsTheRestOfThePass() throws {
+    @Test("Disarming in the handler keeps the rest of the pass")
+    func disarmedInTheHandler() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let itself = LoopBound<Loop.MessagePort<Int>?>(nil, on: loop)
@@ -74,7 +77,8 @@ import Testing
         itself.value = nil
     }
 
-    @Test func sendingAndRearmingAtTheSameTimeForgetNoMessage() throws {
+    @Test("Sending and re-arming at the same time loses no message")
+    func sendingAndRearming() throws {
         let thread = try LoopThread()
         let handled = Count()
         let port = Loop.MessagePort<Int>(isOneShot: true) { _ in handled.up() }
@@ -85,7 +89,8 @@ import Testing
         sender.stop()
     }
 
-    @Test func whatWaitsCanBeTakenOutWithoutTheHandler() throws {
+    @Test("Waiting messages can be taken out without the handler")
+    func takeWaiting() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let port = Loop.MessagePort<Int> { log.add($0) }

@@ -16,7 +16,8 @@ import Testing
 
     // MARK: A full port
 
-    @Test func aFullPortRefusesAndSaysSo() throws {
+    @Test("A full port refuses messages and says so")
+    func fullPort() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let log = Log<Int>()
@@ -33,20 +34,25 @@ import Testing
         #expect(port.trySend(7) == .closed)
     }
 
-    @Test func aPortWithoutACapacityIsNeverFull() async throws {
+    @Test("A port without a capacity is never full")
+    func noCapacity() async throws {
         let port = Port { _ in }
         #expect(port.capacity == nil)
         for number in 0..<10_000 { try await port.send(whenRoom: number) }
         #expect(port.waitingCount == 10_000 && port.trySend(10_000) == .accepted)
     }
 
-    @Test(arguments: [0, -1, Int.min]) func aCapacityBelowOneCountsAsOne(_ capacity: Int) throws {
+    @Test("A capacity below one counts as one", arguments: [0, -1, Int.min])
+    func capacityBelowOne(_ capacity: Int)
+        throws
+    {
         let port = Port(capacity: capacity) { _ in }
         #expect(port.capacity == 1 && port.trySend(1) == .accepted && port.trySend(2) == .full)
     }
 
     /// The message that is being handled has left the queue.
-    @Test func thereIsRoomForOneInTheHandlerOfAFullPort() throws {
+    @Test("A handler of a full port has room to send one message")
+    func roomInTheHandler() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let answers = Log<Loop.SendAnswer>()
@@ -66,7 +72,8 @@ import Testing
 
     // MARK: Waiting for room
 
-    @Test func aSenderWaitsUntilThereIsRoomAndNothingOvertakesIt() async throws {
+    @Test("A sender waits until there is room, and no message overtakes its own")
+    func senderWaits() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let log = Log<Int>()
@@ -88,7 +95,8 @@ import Testing
     }
 
     /// The messages of a pass's share wait for another pass if they came while it went on, also when a sender waited.
-    @Test func messagesOfWaitingSendersComeInLaterPasses() async throws {
+    @Test("Messages of waiting senders come in later passes")
+    func laterPasses() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let log = Log<String>()
@@ -131,7 +139,8 @@ import Testing
         }
     }
 
-    @Test func callsOfOneActorAreEnteredAndAcceptedInTheirOrder() async throws {
+    @Test("Calls of one actor are entered and accepted in their order")
+    func callsOfOneActor() async throws {
         let (callers, thread) = (try LoopThread(name: "callers"), try LoopThread())
         let caller = Caller(callers)
         for _ in 0..<20 {
@@ -147,7 +156,8 @@ import Testing
         }
     }
 
-    @Test func eachTasksOrderIsKeptAndTheBoundIsABound() async throws {
+    @Test("Each task's order is kept, and the capacity is never exceeded")
+    func orderAndBound() async throws {
         let thread = try LoopThread()
         let seen = LoopBound([Int](repeating: -1, count: 4), on: thread.loop)
         let (wrong, tooMany) = (Count(), Count())
@@ -177,7 +187,8 @@ import Testing
 
     // MARK: Giving up
 
-    @Test func aCancelledSenderLeavesTheLineAndItsMessageIsNotSent() async throws {
+    @Test("A cancelled sender leaves the queue, and its message is not sent")
+    func cancelledSender() async throws {
         let (log, port, thread) = try filled()
         var senders: [Task<Void, any Error>] = []
         for number in 2...4 { senders.append(await waitingSend(number, to: port)) }
@@ -192,7 +203,8 @@ import Testing
         senders[0].cancel()  // Too late: nothing happens.
     }
 
-    @Test func aTaskThatIsCancelledAlreadySendsNothing() async throws {
+    @Test("A task that is already cancelled sends nothing")
+    func cancelledBefore() async throws {
         let port = Port(capacity: 1) { _ in }
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -203,7 +215,8 @@ import Testing
     }
 
     /// Each call is either in the queue or has thrown, whatever comes first.
-    @Test func cancellationAtAnyMomentAgreesWithWhatIsHandled() async throws {
+    @Test("Cancellation at any moment agrees with what is handled")
+    func cancelledAtAnyMoment() async throws {
         let thread = try LoopThread()
         let (handled, accepted) = (Log<Int>(), Log<Int>())
         let port = Port(capacity: 1) { handled.add($0) }
@@ -223,7 +236,8 @@ import Testing
         #expect(port.waitingSenderCount == 0)
     }
 
-    @Test func sendersThatGiveUpDoNotStayInMemory() throws {
+    @Test("Senders that give up do not stay in memory")
+    func sendersAreReleased() throws {
         var line = WaitingSenders<Count>()
         let first = WaitingSender(Count())
         line.append(first)
@@ -250,7 +264,8 @@ import Testing
         return (log, port, try LoopThread())
     }
 
-    @Test func invalidationAnswersThoseWhoWait() async throws {
+    @Test("Invalidation answers waiting senders")
+    func invalidation() async throws {
         let (log, port, _) = try filled()
         let senders = [await waitingSend(2, to: port), await waitingSend(3, to: port)]
         port.invalidate()
@@ -259,9 +274,8 @@ import Testing
         #expect(log.entries.isEmpty)
     }
 
-    @Test(arguments: [Loop.Mode.default, .common, "never run"]) func theLoopsEndAnswersThoseWhoWait(
-        _ mode: Loop.Mode
-    ) async throws {
+    @Test("The loop's end answers waiting senders", arguments: [Loop.Mode.default, .common, "never run"])
+    func endOfTheLoop(_ mode: Loop.Mode) async throws {
         let (log, port, thread) = try filled()
         port.disarm()
         thread.loop.add(port, in: mode)
@@ -279,7 +293,8 @@ import Testing
         #expect(log.entries == [1, 4])
     }
 
-    @Test func takingThePortOutOfItsLoopIsNoEnd() async throws {
+    @Test("Removing the port from its loop ends nothing")
+    func removedFromItsLoop() async throws {
         let (log, port, thread) = try filled()
         port.disarm()
         thread.loop.add(port)
@@ -297,7 +312,8 @@ import Testing
     }
 
     /// A task that waits holds the port; so nobody waits for one that has gone. If a call does without it, it is answered.
-    @Test func aPortThatGoesAnswersThoseWhoWait() async throws {
+    @Test("A deallocated port answers waiting senders")
+    func portIsDeallocated() async throws {
         var port: Port? = Port(capacity: 1) { _ in }
         port?.send(1)
         guard case .waits(let sender)? = port?.offer(2, waiting: true) else { return #expect(Bool(false)) }
@@ -305,7 +321,8 @@ import Testing
         await #expect(throws: Loop.PortClosed()) { try await sender.answer.value {} }
     }
 
-    @Test func takingOutWhatWaitsMakesRoom() async throws {
+    @Test("Taking out waiting messages makes room")
+    func takeWaitingMakesRoom() async throws {
         let (log, port, thread) = try filled()
         let sender = await waitingSend(2, to: port)
         #expect(port.takeWaiting() == [1])
@@ -316,7 +333,8 @@ import Testing
     }
 
     /// The loop sleeps, and the port it knows was empty for a moment.
-    @Test func aMessageThatComesIntoAnEmptiedQueueWakesTheLoop() async throws {
+    @Test("A message sent to an emptied queue wakes the loop")
+    func emptiedQueue() async throws {
         let (log, port, thread) = try filled()
         port.disarm()
         thread.loop.add(port)
@@ -329,7 +347,8 @@ import Testing
 
     // MARK: Sequences
 
-    @Test func aSequencesTaskHoldsItsSendersUp() async throws {
+    @Test("A sequence's task holds up its senders")
+    func sequenceHoldsSendersUp() async throws {
         let thread = try LoopThread()
         let (port, messages) = Port.makeMessages(on: thread.loop, capacity: 3)
         let accepted = Count()
@@ -350,7 +369,8 @@ import Testing
         try await producer.value
     }
 
-    @Test func theEndOfASequenceAnswersItsSendersAndLosesNothingThatWasAccepted() async throws {
+    @Test("The end of a sequence answers its senders and loses no accepted message")
+    func endOfASequence() async throws {
         for _ in 0..<20 {
             let thread = try LoopThread()
             let (port, messages) = Port.makeMessages(on: thread.loop, capacity: 2)
@@ -380,7 +400,8 @@ import Testing
         }
     }
 
-    @Test func droppingTheSequenceAnswersItsSenders() async throws {
+    @Test("Releasing the sequence answers its senders")
+    func sequenceIsDropped() async throws {
         let thread = try LoopThread()
         var (port, messages): (Port, Port.Messages?) = Port.makeMessages(on: thread.loop, capacity: 1)
         port.send(1)

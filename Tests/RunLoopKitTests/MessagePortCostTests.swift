@@ -5,7 +5,8 @@ import Testing
 
 /// How many passes, wake-ups and writes a send costs.
 @Suite(.timeBound) struct MessagePortCostTests {
-    @Test func sendingToALoopThatIsAwakeWritesNothing() throws {
+    @Test("Sending to a loop that is awake writes nothing")
+    func sendToAnAwakeLoop() throws {
         let thread = try LoopThread()
         let handled = Count()
         let port = Loop.MessagePort<Int> { _ in handled.up() }
@@ -18,7 +19,8 @@ import Testing
         spin(until: handled.value == 50)
     }
 
-    @Test func aBurstOfMessagesToASleepingLoopWritesOnce() throws {
+    @Test("A burst of messages to a sleeping loop writes once")
+    func burstOfMessages() throws {
         let thread = try LoopThread()
         let handled = Count()
         let (began, go) = (Gate(), Gate())
@@ -40,7 +42,8 @@ import Testing
     }
 
     /// The loop sleeps in another mode: it has been told of the first message, and need not look again.
-    @Test func moreMessagesForAQueueThatIsNotEmptyWriteNothing() throws {
+    @Test("More messages for a queue that is not empty write nothing")
+    func queueThatIsNotEmpty() throws {
         let thread = try LoopThread()
         let port = Loop.MessagePort<Int> { _ in }
         thread.loop.add(port, in: "never run")
@@ -53,7 +56,8 @@ import Testing
         #expect(thread.loop.counters.wakeWrites <= before + 1 && port.waitingCount == 20)
     }
 
-    @Test func sendsToAPortSourceThatIsReadyWriteNothing() throws {
+    @Test("Sends to a port source that is ready write nothing")
+    func readyPortSource() throws {
         let (loop, _) = Loop.inVirtualTime()
         let counts = Log<Int>()
         let port = try Loop.PortSource { counts.add($0) }
@@ -70,7 +74,8 @@ import Testing
     }
 
     /// A message wakes a loop as a port does: without the pass that serves a wake-up.
-    @Test func aMessageCostsOnePassAndNoWakeUp() throws {
+    @Test("A message costs one pass and no wake-up")
+    func onePassNoWakeUp() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Loop.Activity>()
         let port = Loop.MessagePort<Int> { _ in }

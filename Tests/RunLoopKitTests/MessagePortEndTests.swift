@@ -5,7 +5,8 @@ import Testing
 
 /// Invalid ports, and ports whose loop has ended.
 @Suite(.timeBound) struct MessagePortEndTests {
-    @Test func anInvalidPortRefusesMessagesAndDropsThoseThatWait() throws {
+    @Test("An invalid port refuses messages and releases those that wait")
+    func invalidPort() throws {
         let (loop, _) = Loop.inVirtualTime()
         weak var captured: Count?
         weak var message: Count?
@@ -24,7 +25,8 @@ import Testing
         #expect(!loop.add(port, in: .default))
     }
 
-    @Test func invalidatingInTheHandlerEndsItAtOnce() throws {
+    @Test("Invalidating in the handler ends the port at once")
+    func invalidatedInTheHandler() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let itself = LoopBound<Loop.MessagePort<Int>?>(nil, on: loop)
@@ -40,7 +42,8 @@ import Testing
         itself.value = nil
     }
 
-    @Test func aPortWhoseLoopHasEndedRefusesMessagesUntilAnotherLoopHasIt() throws {
+    @Test("A port whose loop has ended refuses messages until another loop has it")
+    func endedLoop() throws {
         var ended: Loop? = Loop(clock: VirtualClock())
         let log = Log<Int>()
         let port = Loop.MessagePort<Int> { log.add($0) }
@@ -61,7 +64,8 @@ import Testing
         #expect(port.send(3), "taken out of a living loop it waits for another")
     }
 
-    @Test func aThreadsEndIsTheEndOfItsLoopForAPort() throws {
+    @Test("For a port, the end of a thread is the end of the loop")
+    func endOfTheThread() throws {
         let thread = try LoopThread()
         let port = Loop.MessagePort<Int> { _ in }
         thread.loop.add(port, in: .common)

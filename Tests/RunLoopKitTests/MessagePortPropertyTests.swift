@@ -58,7 +58,8 @@ import Testing
         }
     }
 
-    @Test func nothingIsLostOrLeftBehindWhateverHandlersDo() throws {
+    @Test("Nothing is lost or left behind, whatever handlers do")
+    func unboundedPort() throws {
         for seed in 1...400 as ClosedRange<UInt64> {
             let world = World(seed)
             let port = Loop.MessagePort<Int> { world.handle($0) }
@@ -212,7 +213,8 @@ import Testing
 
     /// Nobody overtakes anybody, the bound is one, and each call that waited for room has the answer to what became of its
     /// message.
-    @Test func whateverHandlersDoABoundedPortKeepsOrderBoundAndAnswers() async throws {
+    @Test("Whatever handlers do, a bounded port keeps its order and its bound and answers senders")
+    func boundedPort() async throws {
         var seen: [Answer: Int] = [:]
         for seed in 1...150 as ClosedRange<UInt64> {
             let made = Box<BoundedWorld>()
@@ -254,7 +256,8 @@ import Testing
         deinit { answers.add(port.send(nil)) }
     }
 
-    @Test func aMessageMaySendAsItGoes() throws {
+    @Test("A message may send in its deinit")
+    func messageSendsInDeinit() throws {
         let (loop, _) = Loop.inVirtualTime()
         let handled = Log<Bool>()
         let answers = Log<Bool>()
@@ -272,7 +275,8 @@ import Testing
     }
 
     /// What was accepted has been handled or dropped, and nothing is accepted afterwards.
-    @Test func sendersThatRaceWithTheEndLeaveNothingBehind() throws {
+    @Test("Senders that race with the end leave nothing behind")
+    func raceWithTheEnd() throws {
         for _ in 0..<50 {
             let thread = try LoopThread()
             let (alive, handled, accepted) = (Count(), Count(), Count())

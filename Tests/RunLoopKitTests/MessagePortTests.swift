@@ -5,7 +5,8 @@ import Testing
 
 /// Message ports: each message is handled once, in the order of sending, and a pass handles only its share.
 @Suite(.timeBound) struct MessagePortTests {
-    @Test func messagesAreHandledOneByOneInTheOrderOfSending() throws {
+    @Test("Messages are handled one by one, in the order of sending")
+    func orderOfSending() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let port = Loop.MessagePort<Int> { log.add($0) }
@@ -16,7 +17,8 @@ import Testing
         #expect(log.entries == Array(0..<1000) && port.waitingCount == 0)
     }
 
-    @Test func eachSendersOrderIsKept() throws {
+    @Test("Each sender's order is kept")
+    func orderOfEachSender() throws {
         let thread = try LoopThread()
         let seen = LoopBound([Int](repeating: 0, count: 4), on: thread.loop)
         let (handled, wrong) = (Count(), Count())
@@ -42,7 +44,8 @@ import Testing
         #expect(wrong.value == 0)
     }
 
-    @Test func aRunNestedInTheHandlerGoesOnWithTheNextMessage() throws {
+    @Test("A run nested in the handler continues with the next message")
+    func nestedRun() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let port = Loop.MessagePort<Int> { number in
@@ -61,7 +64,8 @@ import Testing
 
     /// A message that comes at the very moment at which the one before it is taken finds the queue not empty: whoever
     /// takes sees to it that the loop comes back.
-    @Test func aMessageSentWhileTheOneBeforeIsTakenIsNotForgotten() throws {
+    @Test("A message sent while the one before it is taken is not lost")
+    func sentWhileTaking() throws {
         let thread = try LoopThread()
         let handled = Count()
         let port = Loop.MessagePort<Int> { _ in handled.up() }
@@ -75,7 +79,8 @@ import Testing
         }
     }
 
-    @Test func aPassHandlesNoMoreThanItsShare() throws {
+    @Test("A pass handles no more than its share")
+    func sharePerPass() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let port = Loop.MessagePort<Int> { log.add("\($0)") }
@@ -92,7 +97,8 @@ import Testing
         #expect(loop.counters.passes == passes + 5, "three shares, the other port, and one that times out")
     }
 
-    @Test func whatTheHandlerSendsWaitsForAnotherPass() throws {
+    @Test("A message that the handler sends waits for another pass")
+    func sentByTheHandler() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let itself = LoopBound<Loop.MessagePort<Int>?>(nil, on: loop)
@@ -109,7 +115,8 @@ import Testing
         itself.value = nil
     }
 
-    @Test func aStopInTheHandlerKeepsTheRestForTheNextRun() throws {
+    @Test("A stop in the handler keeps the rest for the next run")
+    func stopInTheHandler() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let port = Loop.MessagePort<Int> { number in
@@ -127,7 +134,8 @@ import Testing
         #expect(log.entries.count == 4)
     }
 
-    @Test func aPortMovedInItsHandlerTakesTheRestAlong() throws {
+    @Test("A port moved in its handler takes the rest along")
+    func movedInItsHandler() throws {
         let (one, _) = Loop.inVirtualTime()
         let (two, _) = Loop.inVirtualTime()
         let log = Log<String>()
@@ -150,7 +158,8 @@ import Testing
         itself.value = nil
     }
 
-    @Test func messagesSentWhileTheLoopStopsAndRunsAgainAreAllHandled() throws {
+    @Test("Messages sent while the loop stops and runs again are all handled")
+    func loopStopsAndRuns() throws {
         let (handled, wrong) = (Count(), Count())
         let thread = try LoopThread()
         let port = Loop.MessagePort<Int> { number in
@@ -166,7 +175,8 @@ import Testing
         #expect(wrong.value == 0)
     }
 
-    @Test func aPortIsInOneLoopAtATime() throws {
+    @Test("A port is in one loop at a time")
+    func oneLoopAtATime() throws {
         let (one, _) = Loop.inVirtualTime()
         let (two, _) = Loop.inVirtualTime()
         let port = Loop.MessagePort<Int> { _ in }

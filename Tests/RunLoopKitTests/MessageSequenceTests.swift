@@ -8,7 +8,8 @@ import Testing
 
     // MARK: What comes
 
-    @Test func messagesOfManySendersComeInOrderAndNoneIsLost() async throws {
+    @Test("Messages of many senders arrive in order, and none is lost")
+    func manySenders() async throws {
         let thread = try LoopThread()
         let (port, messages) = Loop.MessagePort<(sender: Int, number: Int)>.makeMessages(on: thread.loop)
         let senders = (0..<4).map { sender in
@@ -25,7 +26,8 @@ import Testing
         #expect(seen == [250, 250, 250, 250])
     }
 
-    @Test func aMessageStaysInThePortUntilItIsAskedFor() async throws {
+    @Test("A message stays in the port until it is asked for")
+    func takenOnDemand() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let (port, messages) = Port.makeMessages(on: thread.loop)
@@ -42,7 +44,8 @@ import Testing
         #expect(port.waitingCount == 0)
     }
 
-    @Test func aTaskOnTheLoopItselfGetsItsMessages() async throws {
+    @Test("A task on the loop itself receives its messages")
+    func taskOnTheLoop() async throws {
         let thread = try LoopThread()
         let (port, messages) = Port.makeMessages(on: thread.loop)
         let sum = Task(executorPreference: thread.loop.taskExecutor) {
@@ -58,7 +61,8 @@ import Testing
         #expect(await sum.value == 5050)
     }
 
-    @Test func aMessageWaitsForARunInItsMode() async throws {
+    @Test("A message waits for a run in its mode")
+    func messageWaitsForItsMode() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let (port, messages) = Port.makeMessages(on: thread.loop, in: "modal")
@@ -73,7 +77,8 @@ import Testing
 
     // MARK: The end
 
-    @Test func whatWasAcceptedBeforeTheLoopsEndStillComes() async throws {
+    @Test("A message accepted before the loop's end still arrives")
+    func acceptedBeforeTheEnd() async throws {
         let thread = try LoopThread()
         let loop = thread.loop
         let (port, messages) = Port.makeMessages(on: loop)
@@ -90,7 +95,8 @@ import Testing
     }
 
     /// Some come by asking, the others at the end; none is told that it was accepted and then not seen.
-    @Test func senderAndEndAtTheSameTimeAgreeOnWhatWasAccepted() async throws {
+    @Test("A sender and an end at the same time agree on which messages were accepted")
+    func senderAndEnd() async throws {
         for _ in 0..<20 {
             let thread = try LoopThread()
             let (port, messages) = Port.makeMessages(on: thread.loop)
@@ -116,7 +122,8 @@ import Testing
         }
     }
 
-    @Test func aLoopThatHasEndedGivesAnEmptySequence() async throws {
+    @Test("A loop that has ended returns an empty sequence")
+    func endedLoop() async throws {
         let thread = try LoopThread()
         let loop = thread.loop
         thread.stop()
@@ -126,7 +133,8 @@ import Testing
         #expect(await messages.first { _ in true } == nil)
     }
 
-    @Test func aLoopThatGoesWithItsLastReferenceEndsTheSequences() async throws {
+    @Test("A loop deallocated with its last reference ends the sequences")
+    func loopIsDeallocated() async throws {
         let (port, messages, sends, sender) = try { () throws in
             let (loop, _) = Loop.inVirtualTime()
             let (port, messages) = Port.makeMessages(on: loop)
@@ -138,7 +146,8 @@ import Testing
         #expect(!port.send(1) && !sender.isValid)
     }
 
-    @Test func invalidatingThePortEndsTheSequence() async throws {
+    @Test("Invalidating the port ends the sequence")
+    func invalidation() async throws {
         let thread = try LoopThread()
         let (port, messages) = Port.makeMessages(on: thread.loop)
         let taken = Task { await messages.reduce(0) { count, _ in count + 1 } }
@@ -147,7 +156,8 @@ import Testing
         #expect(await taken.value == 0)
     }
 
-    @Test func whoeverIsDoneLeavesNothingInTheLoop() async throws {
+    @Test("An iteration that ends leaves nothing in the loop")
+    func finishedIteration() async throws {
         let thread = try LoopThread()
         let loop = thread.loop
         weak var dropped: Count?
@@ -166,7 +176,8 @@ import Testing
         #expect(!port.isValid && dropped == nil && loop.count(of: "message port") == 0)
     }
 
-    @Test func cancellingTheTaskTakesThePortOut() async throws {
+    @Test("Cancelling the task removes the port")
+    func cancellation() async throws {
         let thread = try LoopThread()
         let (port, messages) = Port.makeMessages(on: thread.loop)
         let waiting = Task { for await _ in messages {} }
@@ -185,7 +196,8 @@ import Testing
         #expect(!late.isValid)
     }
 
-    @Test func theLoopKeepsNothingOfASequenceThatHasGone() async throws {
+    @Test("The loop retains nothing of a sequence that was deallocated")
+    func sequenceIsDeallocated() async throws {
         let thread = try LoopThread()
         weak var kept: Port?
         do {

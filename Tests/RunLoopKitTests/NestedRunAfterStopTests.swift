@@ -6,8 +6,8 @@ import Testing
 /// A handler of a `LoopThread` that runs the loop nested, and what it notices of a stop.
 @Suite(.timeBound) struct NestedRunAfterStopTests {
     /// It looks at its answer, not at the result: it must neither spin nor be without its answer.
-    @Test(arguments: [true, false])
-    func aWaitThatGoesOnAfterTheStopSleepsAndGetsItsAnswer(_ isLimited: Bool) throws {
+    @Test("A wait that continues after the stop sleeps and gets its answer", arguments: [true, false])
+    func waitAfterTheStop(_ isLimited: Bool) throws {
         let worker = try LoopThread(name: "waits")
         let loop = worker.loop
         let hasAnswer = Gate()
@@ -32,7 +32,8 @@ import Testing
         #expect(results.entries == [.stopped, .handledSource])
     }
 
-    @Test func eachHandlerIsStoppedOnce() throws {
+    @Test("Each handler is stopped once")
+    func handlersStopOnce() throws {
         let worker = try LoopThread(name: "nests")
         let loop = worker.loop
         let log = Log<String>()
@@ -62,8 +63,8 @@ import Testing
     enum Kind: CaseIterable { case blocks, sources, timers, observers }
 
     /// The second one has not been told by the run that the first one began, in the same pass.
-    @Test(arguments: Kind.allCases)
-    func soIsEachOfTwoHandlersOfOnePass(_ kind: Kind) throws {
+    @Test("Each of two handlers of one pass is stopped once", arguments: Kind.allCases)
+    func twoHandlersOfAPass(_ kind: Kind) throws {
         let clock = VirtualClock()
         let worker = try LoopThread(name: "nests", clock: clock)
         let loop = worker.loop
@@ -98,7 +99,8 @@ import Testing
     }
 
     /// A run that returns for another reason tells nothing of the stop: the next one does.
-    @Test func aStopThatComesAsARunReturnsForAnotherReasonEndsTheNext() throws {
+    @Test("A stop that comes as a run returns for another reason ends the next run")
+    func stopAsARunReturns() throws {
         let worker = try LoopThread(name: "nests", clock: VirtualClock())
         let loop = worker.loop
         let results = Log<Loop.RunResult>()

@@ -6,8 +6,8 @@ import Testing
 @Suite(.timeBound) struct NestedWakeUpTests {
     private enum Moment: CaseIterable { case insideTheInnermostRun, beforeTheInnermostRun }
 
-    @Test(arguments: Moment.allCases)
-    private func aWakeUpReachesTheOutermostRunThroughTwoNestedOnes(_ moment: Moment) {
+    @Test("A wake-up reaches the outermost run through two nested ones", arguments: Moment.allCases)
+    private func wakeUpReachesOuterRun(_ moment: Moment) {
         let (loop, clock) = Loop.inVirtualTime()
         let served = Log<Loop.Instant>()
         @Sendable func post() { loop.perform(in: .default) { served.add(clock.now) } }

@@ -6,9 +6,10 @@ import Testing
 /// Ports of all kinds are served in the order in which they became ready.
 @Suite(.timeBound) struct PortOrderTests {
     /// Message ports and port sources, sent to in any order: what becomes ready first is handled first.
-    @Test(arguments: 1...40 as ClosedRange<UInt64>) func portsOfBothKindsAreHandledInTheOrderInWhichTheyBecameReady(
-        _ seed: UInt64
-    ) throws {
+    @Test(
+        "Ports of both kinds are handled in the order in which they became ready",
+        arguments: 1...40 as ClosedRange<UInt64>)
+    func portsOfBothKinds(_ seed: UInt64) throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let messagePorts = (0..<4).map { number in Loop.MessagePort<Int> { _ in log.add(number) } }
@@ -29,7 +30,8 @@ import Testing
         }
     }
 
-    @Test func aMessageDoesNotOvertakeWhatTheKernelHasNotReportedYet() throws {
+    @Test("A message does not overtake ports that the kernel has not yet reported")
+    func unfetchedPorts() throws {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let log = Log<Int>()
@@ -44,7 +46,8 @@ import Testing
         #expect(log.entries == Array(0...100))
     }
 
-    @Test(arguments: [false, true]) func aSleepingLoopKeepsTheOrderOfMessagesAndPosts(sendsFirst: Bool) throws {
+    @Test("A sleeping loop keeps the order of messages and posts", arguments: [false, true])
+    func messagesAndPosts(sendsFirst: Bool) throws {
         let thread = try LoopThread()
         let log = Log<String>()
         let port = Loop.MessagePort<Int> { _ in log.add("message") }
@@ -62,7 +65,8 @@ import Testing
     }
 
     /// It has no turn, and stays behind what the kernel named before it.
-    @Test func aDescriptorKeepsItsPlaceAmongPorts() throws {
+    @Test("A descriptor keeps its place among ports")
+    func descriptorAmongPorts() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         let pipe = Ends.pipe()
@@ -79,7 +83,8 @@ import Testing
     }
 
     /// More than the kernel reports at once.
-    @Test func portsThatWereReadyBeforeTheirModeFirstRunsAreHandledInTheirOrder() throws {
+    @Test("Ports ready before their mode first runs are handled in their order")
+    func readyBeforeTheFirstRun() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let ports = try (0..<100).map { number in try Loop.PortSource { _ in log.add(number) } }

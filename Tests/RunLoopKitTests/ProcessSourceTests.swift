@@ -6,7 +6,8 @@ import Testing
 @Suite(.timeBound) struct ProcessSourceTests {
     private typealias Source = Loop.ProcessSource
 
-    @Test func aChildsExitIsReportedOnceWithItsStatus() throws {
+    @Test("A child's exit is reported once, with its status")
+    func exitStatus() throws {
         let (loop, _) = Loop.inVirtualTime()
         let child = Child.waiting(then: "exit 3")
         let log = Log<String>()
@@ -26,7 +27,8 @@ import Testing
         #expect(!loop.add(source, in: .default))
     }
 
-    @Test func aSleepingLoopIsWokenByTheExit() throws {
+    @Test("The exit wakes a sleeping loop")
+    func sleepingLoop() throws {
         let thread = try LoopThread()
         let child = Child.waiting(then: "exit 0")
         let log = Log<Loop.ProcessSource.Exit>()
@@ -37,7 +39,8 @@ import Testing
         #expect(log.entries == [.exited(0)])
     }
 
-    @Test func anExitBeforeTheSourceWasMadeOrAddedIsReportedToo() throws {
+    @Test("An exit before the source was made or added is reported too")
+    func earlierExit() throws {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Loop.ProcessSource.Exit>()
         let (before, between) = (Child.waiting(then: "exit 1"), Child.waiting(then: "kill -9 $$"))
@@ -53,7 +56,8 @@ import Testing
         #expect(log.entries == [.exited(1), .signalled(9, coreDumped: false)])
     }
 
-    @Test func whoeverWaitsForTheChildCanBeLeftTo() throws {
+    @Test("The source can leave the reaping to other code")
+    func reapedElsewhere() throws {
         let (loop, _) = Loop.inVirtualTime()
         let child = Child.waiting(then: "exit 5")
         let log = Log<Loop.ProcessSource.Exit>()
@@ -68,7 +72,8 @@ import Testing
         #expect(log.entries == [.exited(5), .exited(5)] && !isZombie(child.number))
     }
 
-    @Test func anExitThatSomebodyElseTookIsReportedWithoutAStatus() throws {
+    @Test("An exit reaped by other code is reported without a status")
+    func statusTakenElsewhere() throws {
         let (loop, _) = Loop.inVirtualTime()
         let child = Child.waiting(then: "exit 5")
         let log = Log<Loop.ProcessSource.Exit>()
@@ -80,7 +85,8 @@ import Testing
     }
 
     /// A grandchild, which the child leaves behind: its exit is seen, its status is another's.
-    @Test func aProcessThatIsNoChildIsReportedWithoutAStatus() throws {
+    @Test("The exit of a process that is not a child is reported without a status")
+    func noChild() throws {
         let thread = try LoopThread()
         let (output, hold) = (Ends.pipe(), Ends.blockingPipe())
         let child = Child(
@@ -98,7 +104,8 @@ import Testing
         #expect(log.entries == [.unknown])
     }
 
-    @Test func aStoppedChildHasNotEnded() throws {
+    @Test("A stopped child has not ended")
+    func stoppedChild() throws {
         let (loop, _) = Loop.inVirtualTime()
         let child = Child.waiting(then: "exit 0")
         let log = Log<Loop.ProcessSource.Exit>()
@@ -112,7 +119,8 @@ import Testing
         #expect(log.entries == [.signalled(9, coreDumped: false)])
     }
 
-    @Test func ofTwoThatReapOneLearnsHowItEnded() throws {
+    @Test("Of two sources that reap, one learns the status")
+    func twoReapingSources() throws {
         let (loop, _) = Loop.inVirtualTime()
         let child = Child.waiting(then: "exit 6")
         let log = Log<Loop.ProcessSource.Exit>()
@@ -123,7 +131,8 @@ import Testing
         #expect(log.entries == [.exited(6), .unknown])
     }
 
-    @Test func invalidatingReapsNothingAndReleasesTheHandler() throws {
+    @Test("Invalidating reaps nothing and releases the handler")
+    func invalidation() throws {
         let child = Child.waiting(then: "exit 0")
         weak var captured: Count?
         let source = try { () throws in
@@ -140,7 +149,8 @@ import Testing
         #expect(error?.description == "pidfd_open(\(child.number)): No such process (ESRCH)")
     }
 
-    @Test(arguments: [0, -1, Int32.min]) func whatIsNoProcessIsRefused(_ number: Int32) {
+    @Test("A number that is not a process is refused", arguments: [0, -1, Int32.min])
+    func noProcess(_ number: Int32) {
         let error = #expect(throws: LoopError.self) { try Source(number) { _, _ in } }
         #expect(error?.description == "pidfd_open(\(number)): Invalid argument (EINVAL)")
     }

@@ -8,7 +8,8 @@ import Testing
 
     // MARK: What comes
 
-    @Test func eachQuestionIsAnsweredByOneReport() async throws {
+    @Test("Each request is answered by one report")
+    func oneReportPerRequest() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let ends = Ends.pipe()
@@ -36,7 +37,8 @@ import Testing
         #expect(await next.value == .readable)
     }
 
-    @Test func everythingIsReadToTheHangUp() async throws {
+    @Test("Everything is read up to the hang-up")
+    func readToTheHangUp() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
         let reports = try Source.makeReports(of: ends.reader, on: thread.loop).reports
@@ -55,7 +57,8 @@ import Testing
         #expect(text == (0..<100).map { "\($0) " }.joined())
     }
 
-    @Test func aHangUpIsReportedEachTimeItIsAskedFor() async throws {
+    @Test("A hang-up is reported each time it is asked for")
+    func repeatedHangUp() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
         let (_, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)
@@ -64,7 +67,8 @@ import Testing
         for _ in 0..<3 { #expect(await iterator.next() == .hangUp) }
     }
 
-    @Test func whatIsWaitedForCanBeChosenAndChanged() async throws {
+    @Test("The interest can be chosen and changed")
+    func interest() async throws {
         let thread = try LoopThread()
         let ends = Ends.sockets()
         let (source, reports) = try Source.makeReports(of: ends.reader, interest: .write, on: thread.loop)
@@ -76,7 +80,8 @@ import Testing
         #expect(await iterator.next() == [.readable, .writable])
     }
 
-    @Test func aTaskOnTheLoopItselfGetsItsReports() async throws {
+    @Test("A task on the loop itself receives its reports")
+    func taskOnTheLoop() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
         let (_, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)
@@ -96,7 +101,8 @@ import Testing
 
     // MARK: Errors
 
-    @Test func errorsOfMakingAreThrown() async throws {
+    @Test("Errors of the initializer are thrown")
+    func errors() async throws {
         let thread = try LoopThread()
         #expect(throws: LoopError.self) { try Source.makeReports(of: -1, on: thread.loop) }
         let file = openFile("/proc/self/exe")
@@ -109,7 +115,8 @@ import Testing
 
     // MARK: The end
 
-    @Test func theEndOfTheLoopEndsTheSequenceAlsoIfSomebodyKeepsTheSource() async throws {
+    @Test("The end of the loop ends the sequence, also when other code retains the source")
+    func endOfTheLoop() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
         let (source, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)
@@ -120,7 +127,8 @@ import Testing
         #expect(!source.isValid)
     }
 
-    @Test func aLoopThatGoesWithItsLastReferenceEndsTheSequence() async throws {
+    @Test("A loop deallocated with its last reference ends the sequence")
+    func loopIsDeallocated() async throws {
         let ends = Ends.pipe()
         let (source, reports) = try { () throws in
             let (loop, _) = Loop.inVirtualTime()
@@ -130,7 +138,8 @@ import Testing
         #expect(!source.isValid)
     }
 
-    @Test func aLoopThatHasEndedGivesAnEmptySequenceAndClosesWhatItWasGiven() async throws {
+    @Test("A loop that has ended returns an empty sequence and closes the descriptor it was given")
+    func endedLoop() async throws {
         let thread = try LoopThread()
         let loop = thread.loop
         thread.stop()
@@ -143,7 +152,8 @@ import Testing
         #expect(ends.take() == "", "nobody can write any more")
     }
 
-    @Test func leavingTheIterationClosesAnOwnedDescriptor() async throws {
+    @Test("Leaving the iteration closes an owned descriptor")
+    func leftIteration() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
         ends.isWriterGone = true
@@ -160,7 +170,8 @@ import Testing
         await eventually(ends.take() == "")
     }
 
-    @Test func cancellingTheTaskClosesAnOwnedDescriptor() async throws {
+    @Test("Cancelling the task closes an owned descriptor")
+    func cancellation() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
         ends.isWriterGone = true
@@ -174,7 +185,8 @@ import Testing
         await eventually(ends.take() == "")
     }
 
-    @Test func invalidatingTheSourceEndsTheSequence() async throws {
+    @Test("Invalidating the source ends the sequence")
+    func invalidation() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
         let (source, reports) = try Source.makeReports(of: ends.reader, on: thread.loop)

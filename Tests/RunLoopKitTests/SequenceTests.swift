@@ -7,7 +7,8 @@ import Testing
 
     // MARK: Ticks
 
-    @Test func ticksKnowTheirTimeAndWhatWasMissed() async throws {
+    @Test("Ticks have their time and the count of missed ones")
+    func ticks() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         var ticks = thread.loop.ticks(every: .seconds(1)).makeAsyncIterator()
@@ -26,7 +27,8 @@ import Testing
         #expect(late.scheduledTime == seconds(10) && late.missed == 3)
     }
 
-    @Test func ticksOfATaskOnTheLoop() async throws {
+    @Test("A task on the loop receives ticks")
+    func ticksOnTheLoop() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let loop = thread.loop
         let times = Task(executorPreference: loop.taskExecutor) {
@@ -41,7 +43,8 @@ import Testing
         #expect(loop.count(of: "timer") == 0)
     }
 
-    @Test func endingAnIterationTakesTheTimerOut() async throws {
+    @Test("Ending an iteration removes the timer")
+    func endedTicks() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let loop = thread.loop
@@ -68,7 +71,8 @@ import Testing
         #expect(loop.count(of: "timer") == 0)
     }
 
-    @Test func theEndOfTheLoopEndsEverySequence() async throws {
+    @Test("The end of the loop ends every sequence")
+    func endOfTheLoop() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let loop = thread.loop
         let (port, sends) = try Loop.PortSource.makeSends(on: loop)
@@ -85,7 +89,8 @@ import Testing
         withExtendedLifetime(port) {}
     }
 
-    @Test func anIntervalOfZeroIsASingleTick() async throws {
+    @Test("An interval of zero is a single tick")
+    func zeroInterval() async throws {
         let thread = try LoopThread()
         var count = 0
         for await tick in thread.loop.ticks(every: .zero) { count += 1 + tick.missed }
@@ -94,7 +99,8 @@ import Testing
 
     // MARK: A port
 
-    @Test func sendsAreCountedAndNoneIsLost() async throws {
+    @Test("Sends are counted, and none is lost")
+    func sends() async throws {
         let thread = try LoopThread()
         let (port, sends) = try Loop.PortSource.makeSends(on: thread.loop)
         let senders = (0..<4).map { _ in Task { for _ in 0..<250 { port.send() } } }
@@ -109,7 +115,8 @@ import Testing
         #expect(await sends.first { _ in true } == nil)
     }
 
-    @Test func sendsThatNobodyHasTakenYetAreAddedUp() async throws {
+    @Test("Sends that no task has taken yet are added up")
+    func untakenSends() async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let (port, sends) = try Loop.PortSource.makeSends(on: thread.loop)
@@ -124,7 +131,8 @@ import Testing
         #expect(await iterator.next() == 1)
     }
 
-    @Test func aPortWhoseSequenceHasGoneLeavesTheLoop() async throws {
+    @Test("A port whose sequence was deallocated leaves the loop")
+    func sendSequenceIsDeallocated() async throws {
         let thread = try LoopThread()
         let before = thread.loop.description
         let port: Loop.PortSource
@@ -139,7 +147,8 @@ import Testing
         #expect(thread.loop.count(of: "source 0") == 0 && before.contains("port source"))
     }
 
-    @Test func cancellingTheTaskTakesThePortOut() async throws {
+    @Test("Cancelling the task removes the port")
+    func cancellation() async throws {
         let thread = try LoopThread()
         let (port, sends) = try Loop.PortSource.makeSends(on: thread.loop)
         let waiting = Task { for await _ in sends {} }
@@ -151,7 +160,8 @@ import Testing
 
     // MARK: Activities
 
-    @Test func activitiesComeInOrderAndWhatWasDroppedIsCounted() async throws {
+    @Test("Activities arrive in order, and dropped ones are counted")
+    func activities() async throws {
         let (loop, _) = Loop.inVirtualTime()
         var all = loop.activities([.entry, .exit]).makeAsyncIterator()
         var newest = loop.activities([.entry, .exit], bufferingNewest: 2).makeAsyncIterator()
@@ -171,7 +181,8 @@ import Testing
         }
     }
 
-    @Test func endingAnIterationOfActivitiesTakesTheObserverOut() async throws {
+    @Test("Ending an iteration of activities removes the observer")
+    func endedActivities() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let loop = thread.loop
         let sequence = loop.activities(.beforeTimers)
@@ -191,7 +202,8 @@ import Testing
         #expect(loop.count(of: "observer") == 0)
     }
 
-    @Test func activitiesKnowTheirModeAndTheirTime() async throws {
+    @Test("Activities have their mode and their time")
+    func modeAndTime() async throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         clock.advance(by: .seconds(7))
         var own = loop.activities(.entry, in: .tracking).makeAsyncIterator()
@@ -208,7 +220,8 @@ import Testing
 
     // MARK: A sequence as a source
 
-    @Test func elementsAreDeliveredOnTheLoopInOrderAndThenTheEnd() async throws {
+    @Test("Elements are delivered on the loop in order, followed by the end")
+    func elements() async throws {
         let thread = try LoopThread()
         let log = Log<Int>()
         let ended = Count()
@@ -228,7 +241,8 @@ import Testing
         #expect(!source.isValid && thread.loop.count(of: "source 0") == 0)
     }
 
-    @Test func anErrorEndsIt() async throws {
+    @Test("An error ends the source")
+    func error() async throws {
         struct Failure: Error {}
         let thread = try LoopThread()
         let (stream, input) = AsyncThrowingStream<Int, any Error>.makeStream()
@@ -252,7 +266,8 @@ import Testing
         func makeAsyncIterator() -> Supply { self }
     }
 
-    @Test func aSequenceIsNotAskedForMoreThanTheLoopTakes() async throws {
+    @Test("A sequence is not asked for more elements than the loop takes")
+    func backPressure() async throws {
         let (asked, log) = (Count(), Log<Int>())
         let source = Loop.Source0(delivering: Supply(asked: asked), bufferingAtMost: 3) { log.add($0) }
         #expect(asked.value == 0)
@@ -287,7 +302,8 @@ import Testing
         func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator(), token: Token(gone)) }
     }
 
-    @Test func invalidatingCancelsTheTask() async throws {
+    @Test("Invalidating cancels the task")
+    func invalidation() async throws {
         let thread = try LoopThread()
         for inHandler in [false, true] {
             let (stream, input) = AsyncStream<Int>.makeStream()
@@ -313,7 +329,8 @@ import Testing
         #expect(thread.loop.count(of: "source 0") == 0)
     }
 
-    @Test func theEndOfTheLoopCancelsTheTaskOfASourceThatNobodyHas() async throws {
+    @Test("The end of the loop cancels the task of a source that no code retains")
+    func unretainedSource() async throws {
         let thread = try LoopThread()
         let (stream, input) = AsyncStream<Int>.makeStream()
         let (called, ended) = (Count(), Gate())

@@ -17,7 +17,8 @@ import Testing
         return (hub, reader, other)
     }
 
-    @Test func anOrdinarySignalIsRememberedOnceForWhoDoesNotLook() throws {
+    @Test("An ordinary signal is remembered once for a source that does not look")
+    func ordinarySignal() throws {
         try onThreadOfItsOwn {
             let (hub, reader, other) = try hub(Signals.user2)
             defer { hub.unblock(Signals.user2) }
@@ -31,7 +32,8 @@ import Testing
         }
     }
 
-    @Test func realTimeSignalsAreRememberedUpToTheLimit() throws {
+    @Test("Real-time signals are remembered up to the limit")
+    func realTimeSignals() throws {
         try onThreadOfItsOwn {
             let (hub, reader, other) = try hub(Signals.realTime)
             defer { hub.unblock(Signals.realTime) }
@@ -47,7 +49,8 @@ import Testing
         }
     }
 
-    @Test func whatASourceHasNotToldGoesWithIt() throws {
+    @Test("Signals that a source has not reported are dropped with it")
+    func unreportedSignals() throws {
         try onThreadOfItsOwn {
             let (hub, reader, other) = try hub(Signals.realTime)
             defer { hub.unblock(Signals.realTime) }
@@ -62,7 +65,8 @@ import Testing
     }
 
     /// The thread still runs, but its loop takes nothing more: what was counted for it counts no more.
-    @Test func aThreadWhoseMaskCannotBePutBackBeginsAnew() throws {
+    @Test("A thread whose mask cannot be restored starts over")
+    func unrestorableMask() throws {
         let (thread, other) = (try LoopThread(), try LoopThread())
         try thread.performAndWait {
             let first = try Loop.SignalSource(Signals.realTime, checkingThreads: false) { _, _ in }

@@ -4,7 +4,8 @@ import Testing
 
 /// Signals of version-0 sources that come before the source is in a loop, or while it is being invalidated.
 @Suite(.timeBound) struct Source0MomentTests {
-    @Test func addingASignalledSourceWakesTheLoop() throws {
+    @Test("Adding a signalled source wakes the loop")
+    func addingWakes() throws {
         let thread = try LoopThread()
         let performed = Count()
         for round in 1...50 {
@@ -17,7 +18,8 @@ import Testing
         }
     }
 
-    @Test func addingASourceThatWasSignalledWithoutWakingDoesNotWake() throws {
+    @Test("Adding a source that was signalled without waking does not wake the loop")
+    func addingDoesNotWake() throws {
         let thread = try LoopThread()
         let performed = Count()
         let source = Loop.Source0 { performed.up() }
@@ -32,7 +34,8 @@ import Testing
 
     /// The pass has collected both before the second one becomes invalid, and that one's handlers have not gone yet:
     /// another thread is inside its cancel handler.
-    @Test func aSourceThatIsBeingInvalidatedIsNotPerformed() throws {
+    @Test("A source that is being invalidated is not performed")
+    func sourceBeingInvalidated() throws {
         let (thread, other) = (try LoopThread(), try LoopThread())
         let (isInvalid, isOver, performed) = (Gate(), Gate(), Count())
         let second = Loop.Source0(

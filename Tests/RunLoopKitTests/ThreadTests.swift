@@ -5,7 +5,8 @@ import Testing
 
 /// Loops and many threads: posting, stopping, ending.
 @Suite(.timeBound) struct ThreadTests {
-    @Test func signalsOfManyThreadsAreAllFollowedByAPerform() throws {
+    @Test("Every signal of many threads is followed by a perform")
+    func signalsOfManyThreads() throws {
         let thread = try LoopThread()
         let asked = Count()
         let answered = Atomic<Int>(0)
@@ -30,7 +31,8 @@ import Testing
         #expect(answered.load(ordering: .sequentiallyConsistent) == 4000)
     }
 
-    @Test func sendsOfManyThreadsAreAllCounted() throws {
+    @Test("Every send of many threads is counted")
+    func sendsOfManyThreads() throws {
         let thread = try LoopThread()
         let total = Atomic<Int>(0)
         let port = try Loop.PortSource { total.add($0, ordering: .sequentiallyConsistent) }
@@ -44,7 +46,8 @@ import Testing
         spin(until: total.load(ordering: .sequentiallyConsistent) == 20_000)
     }
 
-    @Test func aStopFromAnotherThreadAlwaysEndsTheRun() throws {
+    @Test("A stop from another thread always ends the run")
+    func stopFromAnotherThread() throws {
         let runner = try LoopThread()
         for _ in 0..<2000 {
             let entered = Gate()
@@ -65,7 +68,8 @@ import Testing
         }
     }
 
-    @Test func itemsComeAndGoFromOtherThreadsWhileTheLoopRuns() throws {
+    @Test("Other threads may add and remove items while the loop runs")
+    func itemsOfOtherThreads() throws {
         let thread = try LoopThread()
         let workers = try (0..<3).map { index in
             let worker = try LoopThread()
@@ -96,7 +100,8 @@ import Testing
         }
     }
 
-    @Test func aTimerReTimedByManyThreadsStillFires() throws {
+    @Test("A timer that many threads re-time still fires")
+    func timerRetimedByMany() throws {
         let thread = try LoopThread()
         let fired = Count()
         let timer = Loop.Timer(after: .seconds(3600), repeating: .seconds(3600)) { _ in fired.up() }
@@ -121,7 +126,8 @@ import Testing
         spin(until: fired.value > before)
     }
 
-    @Test func aStopRightAfterAWakeUpIsNotForgottenWithIt() throws {
+    @Test("A stop right after a wake-up is not lost with it")
+    func stopAfterAWakeUp() throws {
         let runner = try LoopThread()
         for round in 0..<1200 {
             let (entered, ended) = (Gate(), Gate())
@@ -143,7 +149,8 @@ import Testing
         }
     }
 
-    @Test func aTimerThatTwoThreadsPutIntoTwoLoops() throws {
+    @Test("Of two threads that add a timer to two loops, one succeeds")
+    func timerAddedTwice() throws {
         let clock = VirtualClock()
         let loops = [Loop(clock: clock), Loop(clock: clock)]
         let timer = Loop.Timer(every: .seconds(1)) { _ in }
@@ -171,7 +178,8 @@ import Testing
         #expect(loops[0].add(timer, in: .default))
     }
 
-    @Test func aTimerThatFiresWhileAnotherThreadMovesItAbout() throws {
+    @Test("A timer may fire while another thread moves it between loops")
+    func timerMovedWhileFiring() throws {
         let (one, two) = (try LoopThread(), try LoopThread())
         let fired = Count()
         let timer = Loop.Timer(every: .microseconds(1)) { _ in fired.up() }
@@ -187,7 +195,8 @@ import Testing
         spin(until: fired.value > before)
     }
 
-    @Test func aSourceThatIsSignalledAlreadyWakesTheLoopThatGetsIt() throws {
+    @Test("A source that is already signalled wakes the loop that it is added to")
+    func sourceSignalledBefore() throws {
         let thread = try LoopThread()
         let performed = Gate()
         let source = Loop.Source0 { performed.open() }
@@ -200,7 +209,8 @@ import Testing
 
     // MARK: The end of a thread
 
-    @Test func aThreadThatEndsTakesItsItemsOutAndCancelsItsSources() throws {
+    @Test("A thread that ends removes its items and cancels its sources")
+    func endOfAThread() throws {
         let cancelled = Log<String>()
         let source = Loop.Source0(cancel: { cancelled.add("\($1) \($0 === Loop.current)") }, perform: {})
         let port = try Loop.PortSource { _ in }
@@ -224,7 +234,8 @@ import Testing
         for item in items { #expect(loop.add(item, in: .default)) }
     }
 
-    @Test func aLoopWhoseThreadHasEndedRefusesEverything() throws {
+    @Test("A loop whose thread has ended refuses everything")
+    func endedLoopRefuses() throws {
         let thread = try LoopThread()
         let loop = thread.loop
         thread.stop()
@@ -242,7 +253,8 @@ import Testing
         #expect("\(loop)".hasPrefix("Loop: ended"))
     }
 
-    @Test func droppingTheLastReferenceToALoopEndsIt() {
+    @Test("Releasing the last reference to a loop ends it")
+    func lastReferenceEndsALoop() {
         let cancelled = Count()
         let source = Loop.Source0(cancel: { _, _ in cancelled.up() }, perform: {})
         weak var gone: Loop?
@@ -260,7 +272,8 @@ import Testing
         #expect(cancelled.value == 0)
     }
 
-    @Test func endingALoopMadeByHand() async {
+    @Test("A loop made by hand can be ended")
+    func endedByHand() async {
         let (loop, _) = Loop.inVirtualTime()
         let told = Log<ObjectIdentifier>()
         let kept = Log<Loop>()
@@ -284,7 +297,8 @@ import Testing
         expect(result, says: ["Loop.end() was called on a loop that runs or is hosted, or that belongs to a thread"])
     }
 
-    @Test func aHandlerThatCapturesItsLoopKeepsNothingOnceTheLoopHasEnded() {
+    @Test("A handler that captures its loop retains nothing once the loop has ended")
+    func handlerCapturesItsLoop() {
         weak var gone: Loop?
         do {
             let loop = Loop(clock: VirtualClock())
@@ -296,7 +310,8 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test func handlersMayDropTheLastReferenceToAnything() {
+    @Test("Handlers may release the last reference to anything")
+    func handlersReleaseAnything() {
         let (loop, _) = Loop.inVirtualTime()
         let held = LoopBound<[AnyObject]>([], on: loop)
         let ran = Count()
@@ -321,7 +336,8 @@ import Testing
         #expect(ran.value == 3)
     }
 
-    @Test func nothingRetainsInACircle() throws {
+    @Test("Items and loops form no retain cycles")
+    func noRetainCycles() throws {
         let (loop, _) = Loop.inVirtualTime()
         final class Owner: Sendable {}
         weak var gone: Owner?

@@ -5,7 +5,8 @@ import Testing
 
 /// Timers on the continuous clock, as far as they need no suspend; where the clocks differ, see TimeBaseProgram.
 @Suite(.timeBound) struct TimeBaseTests {
-    @Test func inVirtualTimeThereIsOneClock() {
+    @Test("In virtual time there is one clock")
+    func oneVirtualClock() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<String>()
         loop.add(Loop.Timer(after: .seconds(2)) { _ in log.add("suspending 2") }, in: .default)
@@ -18,7 +19,8 @@ import Testing
         #expect(loop.now(.continuous) == seconds(3))
     }
 
-    @Test func timersOfBothClocksFireInRealTime() throws {
+    @Test("Timers of both clocks fire in real time")
+    func realClocks() throws {
         let thread = try LoopThread()
         let (log, isDone) = (Log<String>(), Gate())
         for base in [Loop.TimeBase.continuous, .suspending, .continuous] {
@@ -35,7 +37,8 @@ import Testing
         thread.join()
     }
 
-    @Test func aContinuousTimerThatHasLeftOrEndedIsInNoHeap() throws {
+    @Test("A continuous timer that has left or ended is in no heap")
+    func removedContinuousTimer() throws {
         try onThreadOfItsOwn {
             let loop = Loop.current
             let timer = Loop.Timer(after: .seconds(3600), timeBase: .continuous) { _ in }
@@ -52,7 +55,8 @@ import Testing
         }
     }
 
-    @Test func oneMovesOnItsOwnClock() throws {
+    @Test("A continuous timer is re-timed on its own clock")
+    func advanceOneself() throws {
         try onThreadOfItsOwn {
             let loop = Loop.current
             let fired = Count()

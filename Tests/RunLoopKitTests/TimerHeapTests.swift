@@ -31,8 +31,8 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func behavesLikeASortedList(seed: UInt64) {
+    @Test("The heap behaves like a sorted list", arguments: 1...20 as ClosedRange<UInt64>)
+    func sortedList(seed: UInt64) {
         var random = SplitMix(seed)
         var heap = TimerHeap()
         let owner = Owner()
@@ -72,7 +72,8 @@ import Testing
         #expect(timers.allSatisfy { $0.places[heap.owner] == nil })
     }
 
-    @Test func aTimerKeepsItsPlacesInManyHeapsApart() {
+    @Test("A timer keeps its places in many heaps apart")
+    func timerInManyHeaps() {
         let owners = (0..<4).map { _ in Owner() }
         var places = HeapPlaces()
         for (index, owner) in owners.enumerated() { places[ObjectIdentifier(owner)] = index * 10 }

@@ -4,7 +4,8 @@ import Testing
 
 /// Timers, in virtual time: nothing here waits, and nothing can be late.
 @Suite(.timeBound) struct TimerTests {
-    @Test func aRepeatingTimerDoesNotDrift() {
+    @Test("A repeating timer does not drift")
+    func noDrift() {
         let (loop, clock) = Loop.inVirtualTime()
         let times = Log<Loop.Instant>()
         let timer = Loop.Timer(every: .milliseconds(10)) { firing in
@@ -18,7 +19,8 @@ import Testing
         #expect(times.entries == (1...1000).map { Loop.Instant(nanoseconds: Int64($0) * 10_000_000) })
     }
 
-    @Test func everyInstantOfTheGridIsACallOrCountedAsMissed() {
+    @Test("Every instant of the grid is a call or is counted as missed")
+    func missedInstants() {
         let (loop, clock) = Loop.inVirtualTime()
         let calls = Log<(Loop.Instant, Int)>()
         var random = SplitMix(7)
@@ -38,7 +40,8 @@ import Testing
         #expect(calls.entries.contains { $0.1 > 3 })
     }
 
-    @Test func aDelayCountsFromTheMomentOfAdding() {
+    @Test("A delay counts from the moment of adding")
+    func delayFromAdding() {
         let (loop, clock) = Loop.inVirtualTime()
         let timer = Loop.Timer(after: .seconds(1)) { _ in }
         #expect(timer.nextFireTime == nil)
@@ -53,7 +56,8 @@ import Testing
         #expect(timer.nextFireTime == seconds(6))
     }
 
-    @Test func aDelayInsideASlowHandlerCountsFromTheClockNotFromThePass() {
+    @Test("A delay inside a slow handler counts from the clock, not from the pass")
+    func delayInASlowHandler() {
         let (loop, clock) = Loop.inVirtualTime()
         let late = Loop.Timer(after: .seconds(1)) { firing in #expect(firing.scheduledTime == seconds(11)) }
         loop.perform {
@@ -64,7 +68,8 @@ import Testing
         #expect(clock.now == seconds(11))
     }
 
-    @Test func noTimerFiresEarlyOnTheRealClock() throws {
+    @Test("No timer fires early on the real clock")
+    func neverEarly() throws {
         let thread = try LoopThread()
         let lateness = Log<Duration>()
         for _ in 0..<20 {
@@ -80,7 +85,8 @@ import Testing
         #expect(lateness.entries.allSatisfy { $0 >= .zero })
     }
 
-    @Test func aTimerThatWasNotAddedDoesNothing() {
+    @Test("A timer that was not added does nothing")
+    func notAdded() {
         let (loop, _) = Loop.inVirtualTime()
         let timer = Loop.Timer(after: .zero) { _ in Issue.record("fired") }
         let absolute = Loop.Timer(at: 0) { _ in Issue.record("fired") }
@@ -90,7 +96,8 @@ import Testing
 
     // MARK: Tolerance
 
-    @Test func timersWithinEachOthersToleranceShareOneWakeUp() {
+    @Test("Timers within each other's tolerance share one wake-up")
+    func sharedWakeUp() {
         let (loop, _) = Loop.inVirtualTime()
         let fired = Log<(String, Loop.Instant)>()
         func add(_ name: String, _ delay: Duration, _ tolerance: Duration) {
@@ -108,7 +115,8 @@ import Testing
         #expect(loop.counters.passes == 2)
     }
 
-    @Test func toleranceDoesNotMoveTheGrid() {
+    @Test("Tolerance does not move the grid")
+    func toleranceAndGrid() {
         let (loop, _) = Loop.inVirtualTime()
         let times = Log<[Loop.Instant]>()
         let timer = Loop.Timer(every: .seconds(10), tolerance: .seconds(3)) { firing in
@@ -121,7 +129,8 @@ import Testing
             times.entries == [[seconds(10), seconds(13)], [seconds(20), seconds(23)], [seconds(30), seconds(33)]])
     }
 
-    @Test func toleranceIsClampedAndCanBeChangedWhileWaiting() {
+    @Test("Tolerance is clamped and can be changed while the loop waits")
+    func toleranceIsClamped() {
         let (loop, _) = Loop.inVirtualTime()
         let repeating = Loop.Timer(every: .seconds(10), tolerance: .seconds(100)) { _ in }
         #expect(repeating.tolerance == .seconds(5))
@@ -139,7 +148,8 @@ import Testing
 
     // MARK: Re-timing
 
-    @Test func settingTheFireTimeMovesTheGrid() {
+    @Test("Setting the fire time moves the grid")
+    func fireTimeMovesTheGrid() {
         let (loop, _) = Loop.inVirtualTime()
         let times = Log<Loop.Instant>()
         let timer = Loop.Timer(every: .seconds(10)) { firing in
@@ -153,7 +163,8 @@ import Testing
         #expect(times.entries == [seconds(3), seconds(13), seconds(23)])
     }
 
-    @Test func aTimeInThePastCountsAsNowAndNilStops() {
+    @Test("A time in the past counts as now, and nil stops")
+    func pastAndNil() {
         let (loop, clock) = Loop.inVirtualTime()
         clock.advance(by: .seconds(5))
         let count = Count()
@@ -170,7 +181,8 @@ import Testing
         #expect(count.value == 1)
     }
 
-    @Test func aTimerThatIsInNoLoopTakesTheTimeItWasGiven() {
+    @Test("A timer that is in no loop keeps the fire time that it is given")
+    func fireTimeInNoLoop() {
         let (loop, _) = Loop.inVirtualTime()
         let timer = Loop.Timer(after: .seconds(1)) { firing in #expect(firing.scheduledTime == seconds(7)) }
         timer.nextFireTime = seconds(7)
@@ -181,7 +193,8 @@ import Testing
         #expect(timer.nextFireTime == nil)
     }
 
-    @Test func anEarlierTimerAddedByAnotherThreadIsInTimeAlthoughTheLoopSleeps() throws {
+    @Test("An earlier timer added by another thread fires in time although the loop sleeps")
+    func addedWhileAsleep() throws {
         // Really: on the real clock, without any wake-up.
         let thread = try LoopThread()
         thread.loop.add(Loop.Timer(after: .seconds(3600)) { _ in }, in: .default)
@@ -202,7 +215,8 @@ import Testing
 
     // MARK: Many modes, many timers
 
-    @Test func aTimerInSeveralModesFiresInWhicheverRuns() {
+    @Test("A timer in several modes fires in whichever runs")
+    func severalModes() {
         let (loop, _) = Loop.inVirtualTime()
         let modes: [Loop.Mode] = ["a", "b", "c", .default]
         let fired = Log<Loop.Mode?>()
@@ -216,7 +230,8 @@ import Testing
         #expect(modes.allSatisfy { !loop.contains(timer, in: $0) })
     }
 
-    @Test func tenThousandTimersFireInOrder() {
+    @Test("Ten thousand timers fire in order")
+    func tenThousandTimers() {
         let (loop, _) = Loop.inVirtualTime()
         var random = SplitMix(3)
         let last = LoopBound(Loop.Instant(nanoseconds: 0), on: loop)
@@ -234,7 +249,8 @@ import Testing
         #expect(fired.value == 10_000)
     }
 
-    @Test func timersMovedToAnotherLoopWhileTheyFire() throws {
+    @Test("Timers move to another loop while they fire")
+    func movedWhileFiring() throws {
         let (loop, clock) = Loop.inVirtualTime()
         let other = Loop(clock: clock)
         let fired = Log<ObjectIdentifier>()
@@ -255,7 +271,8 @@ import Testing
 
     // MARK: Handlers that take long
 
-    @Test func aHandlerThatEndsOnAnInstantOfTheGridHasMissedThatInstant() {
+    @Test("A handler that ends on an instant of the grid has missed that instant")
+    func endOnAnInstant() {
         let (loop, clock) = Loop.inVirtualTime()
         let calls = Log<(Loop.Instant, Int)>()
         let timer = Loop.Timer(every: .seconds(1)) { firing in
@@ -270,8 +287,9 @@ import Testing
         timer.invalidate()
     }
 
-    @Test(arguments: [nil, Duration.milliseconds(1)])
-    func aTimerWhoseHandlerRunsIsNotDueToARunInsideIt(_ interval: Duration?) {
+    @Test(
+        "A timer whose handler runs is not due in a run inside the handler", arguments: [nil, Duration.milliseconds(1)])
+    func notDueInItsOwnHandler(_ interval: Duration?) {
         let (loop, clock) = Loop.inVirtualTime()
         let passes = Count()
         // A run that took the timer for due would never sleep.
@@ -289,8 +307,10 @@ import Testing
 
     // MARK: Input at the edges
 
-    @Test(arguments: [Duration.zero, .seconds(-1), .nanoseconds(-1)])
-    func anIntervalOfZeroOrLessIsOnce(_ interval: Duration) {
+    @Test(
+        "A timer with an interval of zero or less fires once",
+        arguments: [Duration.zero, .seconds(-1), .nanoseconds(-1)])
+    func zeroInterval(_ interval: Duration) {
         let (loop, _) = Loop.inVirtualTime()
         let count = Count()
         let timer = Loop.Timer(after: .zero, repeating: interval) { _ in count.up() }
@@ -300,12 +320,14 @@ import Testing
         #expect(count.value == 1 && !timer.isValid)
     }
 
-    @Test func anIntervalBelowANanosecondIsOne() {
+    @Test("An interval below a nanosecond counts as one nanosecond")
+    func tinyInterval() {
         let timer = Loop.Timer(every: Duration(secondsComponent: 0, attosecondsComponent: 1)) { _ in }
         #expect(timer.interval == .nanoseconds(1) && timer.repeats)
     }
 
-    @Test func delaysBeyondTheClockNeverCome() {
+    @Test("Delays beyond the clock's range never pass")
+    func hugeDelays() {
         let (loop, clock) = Loop.inVirtualTime()
         let huge = Duration(secondsComponent: .max, attosecondsComponent: 999_999_999_999_999_999)
         let never = Loop.Timer(after: huge, repeating: huge, tolerance: huge) { _ in Issue.record("fired") }
@@ -319,7 +341,8 @@ import Testing
     }
 
     /// The timerfd is in the epoll sets of all modes: one in which no timer was due lists its report all the same.
-    @Test func aTimerThatBecomesDueLaterDoesNotPassAnOlderWakeUp() throws {
+    @Test("A timer that becomes due later does not overtake an older wake-up")
+    func olderWakeUpFirst() throws {
         try onThreadOfItsOwn {
             let loop = Loop.current
             let log = Log<String>()

@@ -4,7 +4,8 @@ import Testing
 @testable import RunLoopKit
 
 @Suite(.timeBound) struct VirtualClockTests {
-    @Test func automaticTimeJumpsToTheNextDeadline() {
+    @Test("Automatic time jumps to the next deadline")
+    func automaticTime() {
         let (loop, clock) = Loop.inVirtualTime()
         loop.add(
             Loop.Timer(after: .seconds(86_400)) { _ in #expect(Loop.current.now == seconds(86_400)) }, in: .default)
@@ -17,12 +18,14 @@ import Testing
         #expect(loop.counters.waits == 0)
     }
 
-    @Test func timeStartsWhereItIsTold() {
+    @Test("Time starts at the given instant")
+    func startTime() {
         let clock = VirtualClock(startingAt: seconds(7))
         #expect(clock.now == seconds(7) && Loop(clock: clock).now == seconds(7))
     }
 
-    @Test func portsAndPostsOfOtherThreadsWork() throws {
+    @Test("Ports and posts of other threads work")
+    func postsOfOtherThreads() throws {
         let clock = VirtualClock()
         let loop = Loop(clock: clock)
         let received = Log<String>()
@@ -43,7 +46,8 @@ import Testing
         #expect(clock.now == seconds(0))
     }
 
-    @Test func aHoldStopsTheJumpingWhileAnotherThreadWorks() throws {
+    @Test("A hold stops the jumps while another thread works")
+    func hold() throws {
         let clock = VirtualClock()
         let loop = Loop(clock: clock)
         let other = try LoopThread()
@@ -65,7 +69,8 @@ import Testing
         #expect(clock.now == seconds(1))
     }
 
-    @Test func droppingAHoldReleasesIt() {
+    @Test("Releasing a hold's last reference releases the hold")
+    func droppedHold() {
         let (loop, clock) = Loop.inVirtualTime()
         _ = clock.hold()
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
@@ -73,7 +78,8 @@ import Testing
         #expect(loop.run(mode: .default, for: .seconds(2)) == .finished)
     }
 
-    @Test func manualTimeIsServedStepByStepOnTheOwnThread() {
+    @Test("Manual time is served step by step on its own thread")
+    func manualTimeStepByStep() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let times = Log<Loop.Instant>()
         loop.add(Loop.Timer(every: .seconds(1)) { _ in times.add(Loop.current.now) }, in: .default)
@@ -88,7 +94,8 @@ import Testing
         #expect(clock.now == seconds(4))
     }
 
-    @Test func manualTimeReturnsWhenTheLoopOfAnotherThreadIsIdle() throws {
+    @Test("Advancing manual time returns when the loop of another thread is idle")
+    func manualTimeElsewhere() throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let times = Log<Loop.Instant>()
@@ -106,7 +113,8 @@ import Testing
         #expect(clock.now == seconds(100))
     }
 
-    @Test func aSendBeforeAnAdvanceIsServedWhenItReturns() throws {
+    @Test("A send before an advance is served when the advance returns")
+    func sendBeforeAnAdvance() throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let served = Count()
@@ -119,7 +127,8 @@ import Testing
         }
     }
 
-    @Test func aSendUnderAHoldIsServedBeforeTheTimeJumps() throws {
+    @Test("A send under a hold is served before the time jumps")
+    func sendUnderAHold() throws {
         let clock = VirtualClock()
         let thread = try LoopThread(clock: clock)
         let times = Log<Loop.Instant>()
@@ -137,7 +146,8 @@ import Testing
         }
     }
 
-    @Test func advancingAtOnceMissesNothing() throws {
+    @Test("Advancing at once misses nothing")
+    func advanceAtOnce() throws {
         for _ in 0..<100 {
             let clock = VirtualClock(.manual)
             let thread = try LoopThread(clock: clock)
@@ -153,7 +163,8 @@ import Testing
         }
     }
 
-    @Test func advancingOnTheOwnThreadServesEverythingThatIsDue() throws {
+    @Test("Advancing on the loop's own thread serves everything that is due")
+    func advanceOnTheOwnThread() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let done = Log<String>()
         loop.add(
@@ -172,7 +183,8 @@ import Testing
         #expect(done.entries == ["first", "second", "p", "q"])
     }
 
-    @Test func loopsOfOneThreadTakeTurns() {
+    @Test("Loops of one thread take turns")
+    func loopsTakeTurns() {
         let clock = VirtualClock(.manual)
         let (a, b) = (Loop(clock: clock), Loop(clock: clock))
         let order = Log<String>()
@@ -184,7 +196,8 @@ import Testing
         #expect(clock.now == seconds(4))
     }
 
-    @Test func aLoopRunInsideAHandlerOfAnotherOnTheSameClock() {
+    @Test("A loop runs inside a handler of another one on the same clock")
+    func nestedLoop() {
         let clock = VirtualClock()
         let (outer, inner) = (Loop(clock: clock), Loop(clock: clock))
         let seen = Log<String>()
@@ -198,7 +211,8 @@ import Testing
         #expect(seen.entries == ["inner true", "outer true \(seconds(2))"])
     }
 
-    @Test func theTimeDoesNotJumpToATimerThatHasGone() throws {
+    @Test("The time does not jump to a timer that was deallocated")
+    func deallocatedTimer() throws {
         let clock = VirtualClock()
         let thread = try LoopThread(clock: clock)
         let (gone, moved) = (Loop.Timer(after: .seconds(100)) { _ in }, Loop.Timer(after: .seconds(100)) { _ in })
@@ -213,7 +227,8 @@ import Testing
         #expect(clock.now == seconds(7))
     }
 
-    @Test func aMessageSentAtTheVeryEndOfAnAdvanceIsServed() throws {
+    @Test("A message sent at the very end of an advance is served")
+    func messageAtTheEnd() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let handled = Count()
         let port = Loop.MessagePort<Int> { _ in handled.up() }
@@ -223,7 +238,8 @@ import Testing
         #expect(handled.value == 1)
     }
 
-    @Test func theTimeWaitsForAHostedLoopThatHasSomethingToDo() throws {
+    @Test("The time waits for a hosted loop that has work")
+    func busyHostedLoop() throws {
         let clock = VirtualClock()
         let loop = Loop(clock: clock)
         defer { loop.end() }
@@ -241,7 +257,8 @@ import Testing
         loop.endHosting()
     }
 
-    @Test func theEndOfTimeIsNeverReached() throws {
+    @Test("The end of time is never reached")
+    func endOfTime() throws {
         let clock = VirtualClock()
         let thread = try LoopThread(clock: clock)
         clock.advance(by: .seconds(Int64.max))
@@ -267,7 +284,8 @@ import Testing
         #expect(calls.value == 1)
     }
 
-    @Test func severalLoopsShareAClock() throws {
+    @Test("Several loops share a clock")
+    func sharedClock() throws {
         let clock = VirtualClock(.manual)
         let threads = try (0..<3).map { try LoopThread(name: "\($0)", clock: clock) }
         let order = Log<String>()
@@ -281,7 +299,8 @@ import Testing
         #expect(order.entries == ["0@1", "1@2", "2@3", "0@4", "1@5", "2@6", "0@7", "1@8", "2@9"])
     }
 
-    @Test func loopsThatPostToEachOtherAreNotIdle() throws {
+    @Test("Loops that post to each other are not idle")
+    func loopsThatPost() throws {
         let clock = VirtualClock(.manual)
         let (a, b) = (try LoopThread(clock: clock), try LoopThread(clock: clock))
         let hops = Log<Loop.Instant>()
@@ -294,7 +313,8 @@ import Testing
         #expect(hops.entries == Array(repeating: seconds(1), count: 101))
     }
 
-    @Test func advancingInsideAHandlerLetsTimePassAsIfItWereSlow() {
+    @Test("Advancing inside a handler lets time pass as if the handler were slow")
+    func advanceInAHandler() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<String>()
         loop.add(Loop.Timer(after: .seconds(2)) { _ in log.add("b \(Loop.current.now)") }, in: .default)
@@ -308,7 +328,8 @@ import Testing
         #expect(log.entries == ["a \(seconds(6))", "b \(seconds(6))"])
     }
 
-    @Test func aLoopThatEndsDoesNotHoldUpTheOthers() throws {
+    @Test("A loop that ends does not hold up the others")
+    func endedLoop() throws {
         let clock = VirtualClock(.manual)
         let stays = try LoopThread(clock: clock)
         var goes: LoopThread? = try LoopThread(clock: clock)
@@ -324,7 +345,8 @@ import Testing
         #expect(clock.now == seconds(2))
     }
 
-    @Test func theEndOfARunLetsTheTimeJumpForThoseThatSleep() throws {
+    @Test("The end of a run lets the time jump for loops that sleep")
+    func endOfARun() throws {
         let clock = VirtualClock()
         let (busy, sleepy) = (Loop(clock: clock), Log<Loop>())
         let thread = Log<CThread>()
@@ -348,7 +370,8 @@ import Testing
         System.join(thread.entries[0])
     }
 
-    @Test func loopsThatHaveEndedLeaveNothingBehindInTheirClock() async {
+    @Test("Loops that have ended leave nothing behind in their clock")
+    func endedLoopsLeaveNothing() async {
         await #expect(processExitsWith: .success) {
             let clock = VirtualClock()
             func comeAndGo(_ count: Int) {

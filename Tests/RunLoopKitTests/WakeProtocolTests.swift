@@ -152,21 +152,22 @@ private struct WakeModel: Hashable {
         return (seen.count, losesWork, mostWrites)
     }
 
-    @Test(arguments: senders, [false, true])
-    private func noInterleavingLosesAWakeUpOrANudge(_ senders: [WakeModel.Sender], isHosted: Bool) {
+    @Test("No interleaving loses a wake-up or a nudge", arguments: senders, [false, true])
+    private func everyInterleaving(_ senders: [WakeModel.Sender], isHosted: Bool) {
         let result = explore(.none, senders, isHosted: isHosted)
         #expect(result.states > 100)
         #expect(!result.losesWork)
         #expect(result.mostWrites <= 2)
     }
 
-    @Test(arguments: WakeModel.Mistake.allCases.filter { $0 != .none }, [false, true])
-    private func theExplorerFindsMistakes(_ mistake: WakeModel.Mistake, isHosted: Bool) {
+    @Test("The explorer finds mistakes", arguments: WakeModel.Mistake.allCases.filter { $0 != .none }, [false, true])
+    private func explorerFindsMistakes(_ mistake: WakeModel.Mistake, isHosted: Bool) {
         let senders = WakeProtocolTests.senders.filter { mistake != .sleepWithMessages || $0.contains(.nudges) }
         #expect(senders.contains { explore(mistake, $0, isHosted: isHosted).losesWork })
     }
 
-    @Test func aSenderWritesOnlyWhenTheLoopSleeps() throws {
+    @Test("A sender writes only when the loop sleeps")
+    func senderWrites() throws {
         let waker = Waker()
         try waker.open()
         waker.wake()
@@ -190,7 +191,8 @@ private struct WakeModel: Hashable {
     }
 
     /// Of a note and a nudge, in either order, only the first to find the loop asleep writes; and a nudge is no wake-up.
-    @Test(arguments: [false, true]) func aNudgeWritesOnlyWhenTheLoopSleeps(isHosted: Bool) throws {
+    @Test("A nudge writes only when the loop sleeps", arguments: [false, true])
+    func nudgeWrites(isHosted: Bool) throws {
         let waker = Waker()
         try waker.open()
         waker.nudge()
@@ -212,7 +214,8 @@ private struct WakeModel: Hashable {
     }
 
     /// A stop that comes after a pass has looked for one, and before the next begins: its wake-up is forgotten with all others.
-    @Test func theWakeUpOfAStopIsNotForgotten() {
+    @Test("The wake-up of a stop is not lost")
+    func wakeUpOfAStop() {
         let (loop, _) = Loop.inVirtualTime()
         let run = loop.begin(in: loop.lock.withLock { loop.state(for: .default) })
         defer { loop.end(run) }
@@ -228,7 +231,8 @@ private struct WakeModel: Hashable {
     }
 
     /// The sender has left its note and not come to its write.
-    @Test(arguments: [false, true]) func closingWaitsForASenderOnItsWay(isHosted: Bool) throws {
+    @Test("Closing waits for a sender that is about to write", arguments: [false, true])
+    func closingWaits(isHosted: Bool) throws {
         let waker = Waker()
         try waker.open()
         waker.setHosted(isHosted)
@@ -249,7 +253,8 @@ private struct WakeModel: Hashable {
         System.join(sender)
     }
 
-    @Test func aNudgeIsNoWakeUp() throws {
+    @Test("A nudge is no wake-up")
+    func nudgeIsNoWakeUp() throws {
         let waker = Waker()
         try waker.open()
         #expect(waker.beginWait())
@@ -259,7 +264,8 @@ private struct WakeModel: Hashable {
     }
 
     /// The real thing: every number that a sender publishes is seen, whatever the threads do.
-    @Test func everyPostOfManyThreadsRuns() throws {
+    @Test("Every post of many threads runs")
+    func manyPosts() throws {
         let thread = try LoopThread()
         let seen = LoopBound([Int](repeating: 0, count: 4), on: thread.loop)
         let inOrder = LoopBound(true, on: thread.loop)

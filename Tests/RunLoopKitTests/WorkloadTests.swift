@@ -5,7 +5,8 @@ import Testing
 
 /// The books of a pool, without threads.
 @Suite(.timeBound) struct WorkloadTests {
-    @Test func aDrainWaitsForWhatWasAcceptedBeforeItAndForNothingElse() {
+    @Test("A drain waits for what was accepted before it and for nothing else")
+    func acceptedBefore() {
         let workload = Workload(workers: 2, policy: .roundRobin)
         let (first, second) = (workload.begin(), workload.begin())
         let drained = Log<String>()
@@ -24,7 +25,8 @@ import Testing
         #expect(workload.unfinished == [0, 0])
     }
 
-    @Test func whatComesLaterDoesNotCountAlthoughItFinishesFirst() {
+    @Test("Later work does not count although it finishes first")
+    func laterWork() {
         let workload = Workload(workers: 1, policy: .leastLoaded)
         let first = workload.begin()
         let drained = Count()
@@ -35,13 +37,15 @@ import Testing
         #expect(drained.value == 1)
     }
 
-    @Test func aDrainOfNothingIsAnsweredAtOnce() {
+    @Test("A drain of nothing is answered at once")
+    func emptyDrain() {
         let drained = Count()
         _ = Workload(workers: 1, policy: .leastLoaded).whenFinished { drained.up() }
         #expect(drained.value == 1)
     }
 
-    @Test func aDrainIsAnsweredOrGivenUpNeverBoth() {
+    @Test("A drain is answered or given up, never both")
+    func answeredOrGivenUp() {
         let workload = Workload(workers: 1, policy: .leastLoaded)
         let piece = workload.begin()
         let drained = Log<Int>()
@@ -53,7 +57,8 @@ import Testing
         #expect(!workload.giveUp(drain: drains[0]))
     }
 
-    @Test func thePolicyPicksAndNamedWorkersCount() {
+    @Test("The policy picks, and named workers count")
+    func policyPicks() {
         let least = Workload(workers: 4, policy: .leastLoaded)
         #expect((0..<4).map { _ in least.begin().worker } == [0, 1, 2, 3])
         let third = least.begin(on: 2)
@@ -69,8 +74,10 @@ import Testing
     }
 
     /// The rule in two lines, against any sequence of pieces: for the pool to pick, for a named worker, and finished.
-    @Test(arguments: [1, 2, 3, 8], 0..<20 as Range<UInt64>)
-    func theLeastLoadedIsPickedAndAmongEqualsTheNextInTurn(_ workers: Int, _ seed: UInt64) {
+    @Test(
+        "The least loaded worker is picked, and among equals the next in turn", arguments: [1, 2, 3, 8],
+        0..<20 as Range<UInt64>)
+    func leastLoaded(_ workers: Int, _ seed: UInt64) {
         var random = SplitMix(seed)
         let workload = Workload(workers: workers, policy: .leastLoaded)
         var (pieces, turn) = ([Workload.Piece](), 0)

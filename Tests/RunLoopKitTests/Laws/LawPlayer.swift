@@ -229,9 +229,7 @@ final class LawPlayer: @unchecked Sendable {
     }
 
     /// False when there was nothing to be done.
-    private func carryOut(
-        _ operation: LawProgram.Operation, _ item: LawItem, _ loop: LawLoop, _ mode: String
-    ) -> Bool {
+    private func carryOut(_ operation: LawProgram.Operation, _ item: LawItem, _ loop: LawLoop, _ mode: String) -> Bool {
         switch operation {
         case .add: return add(item, to: loop, mode)
         case .remove: remove(item, from: loop, mode)

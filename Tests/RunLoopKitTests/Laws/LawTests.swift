@@ -9,7 +9,8 @@ import Testing
 /// In a process of its own, in which no other test opens descriptors, and whose end by a trap ends no other test.
 /// `LAW_SEED` and `LAW_PROGRAMS` choose other programs, `LAW_FAILURES` how many may fail before it ends.
 @Suite(.timeBound) struct LawTests {
-    @Test func theLawsHoldAfterEveryRandomProgram() async {
+    @Test("The laws hold after every random program")
+    func lawsHold() async {
         // What a process says when it fails is not to be had otherwise.
         let report = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         defer { try? FileManager.default.removeItem(atPath: report) }
