@@ -1,7 +1,7 @@
 import CoreFoundation
 import Foundation
 
-/// A thread that runs a CFRunLoop until it is dropped: what a `LoopThread` is in CF's terms.
+/// A thread that runs a CFRunLoop until it is deallocated: the counterpart of a `LoopThread` in CF's terms.
 final class CFThread: @unchecked Sendable {
     typealias Block = @convention(block) @Sendable () -> Void
 
@@ -32,7 +32,7 @@ final class CFThread: @unchecked Sendable {
         CFRunLoopWakeUp(loop)
     }
 
-    /// Without anything in its mode the loop would return at once.
+    /// A run in an empty mode would return at once.
     private static func makeKeepAlive() -> CFRunLoopSource {
         var context = CFRunLoopSourceContext()
         context.perform = { _ in }

@@ -1,9 +1,9 @@
-/// What was asked for on the command line.
+/// The request on the command line.
 struct CommandLineOptions {
     enum Action {
         case help
         case list
-        /// These scenarios; all of them when none is named.
+        /// These scenarios; all of them if the command line names none.
         case measure([String])
     }
 
@@ -19,7 +19,7 @@ struct CommandLineOptions {
         while let word = rest.popFirst() {
             switch word {
             case "--help", "-h":
-                // Who asks for help gets it, whatever comes after.
+                // A request for help takes precedence over everything that follows.
                 action = .help
                 return
             case "--list": action = .list
@@ -68,7 +68,7 @@ struct CommandLineOptions {
     }
 }
 
-/// The command line makes no sense. The message is one line: what it quotes is quoted with `debugDescription`.
+/// An invalid command line. The message is one line: it quotes the command line with `debugDescription`.
 struct UsageError: Error {
     let message: String
 

@@ -3,7 +3,7 @@ import RunLoopKit
 
 /// An actor calls another one, each on an executor of its own: two hops from thread to thread.
 ///
-/// Where an executor is a thread, each hop has to wake it: compare on one CPU.
+/// Where an executor is a thread, each hop has to wake the thread: compare on one CPU.
 struct ExecutorHop: Scenario {
     let name = "executor-hop"
     let summary = "Two actors call each other from executor to executor: a loop's, a queue's, the default one."
@@ -22,8 +22,8 @@ struct ExecutorHop: Scenario {
     }
 }
 
-/// A task makes child tasks that prefer its executor: what it takes to make them, hand them to the executor and run
-/// them, with nobody to wake.
+/// A task makes child tasks that prefer its executor: the cost of making them, handing them to the executor and running
+/// them, without waking a thread.
 struct ExecutorBurst: Scenario {
     let name = "executor-burst"
     let summary = "A task on an executor makes child tasks there, many at once, and awaits them."
@@ -41,7 +41,7 @@ struct ExecutorBurst: Scenario {
 
 // MARK: Executors
 
-/// What an actor's executor comes from; nil for the default one.
+/// The owner of an actor's executor; nil for the default executor.
 private protocol Home: Sendable {
     var executor: UnownedSerialExecutor? { get }
     var taskExecutor: (any TaskExecutor)? { get }
@@ -59,7 +59,7 @@ private struct KitHome: Home {
     var taskExecutor: (any TaskExecutor)? { thread.loop.taskExecutor }
 }
 
-/// An executor as one writes it with Dispatch.
+/// A typical executor on a Dispatch queue.
 private final class QueueHome: Home, SerialExecutor {
     private let queue = DispatchQueue(label: "home")
     private let tasks: QueueTaskExecutor
@@ -113,7 +113,7 @@ extension Home {
 extension Player {
     func call() { calls += 1 }
 
-    /// Hops to the other one and back. Its own state is touched each time, so it has to come back.
+    /// Hops to the other actor and back. It accesses its own state each time, so that it has to come back.
     func call(_ other: any Player, _ count: Int) async {
         for _ in 0..<count {
             await other.call()
@@ -124,7 +124,7 @@ extension Player {
 
 // MARK: Subjects
 
-/// Runs a task from a thread that has nothing else to do, and says how long it took by its own account.
+/// Runs a task from an otherwise idle thread, and returns the duration that the task reports.
 private func measured(
     preferring executor: (any TaskExecutor)? = nil, _ body: @escaping @Sendable () async -> Void
 ) -> Int64 {

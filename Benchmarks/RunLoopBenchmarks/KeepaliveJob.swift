@@ -1,7 +1,8 @@
 import Foundation
 import RunLoopKit
 
-/// One job is handed to a thread that stays alive, and waited for: what that saves over a thread for each job.
+/// A caller hands one job to a thread that stays alive, and waits for it: how much that saves over a thread for each
+/// job.
 struct KeepaliveJob: Scenario {
     let name = "keepalive-job"
     let summary = "A job is handed to a worker and waited for, beside a thread for each job."
@@ -19,11 +20,11 @@ struct KeepaliveJob: Scenario {
     }
 }
 
-/// Jobs that are waited for, one at a time.
+/// Runs one job at a time and waits for it.
 private protocol JobSubject: OperationSubject {
     var tally: Tally { get }
 
-    /// Returns when `tally` has counted one more job on whichever thread.
+    /// Returns when `tally` has counted another job, on whichever thread.
     func doJob()
 }
 
@@ -38,14 +39,14 @@ extension JobSubject {
     }
 }
 
-/// The job: it counts. Whoever hands it over waits for it, so no two do it at once.
+/// The job: it counts. Its caller waits for it, so that no two jobs count at once.
 private final class Tally: @unchecked Sendable {
     private(set) var jobs = 0
 
     func doJob() { jobs += 1 }
 }
 
-/// The least that it takes: a thread that waits on an eventfd, and answers on another one.
+/// The lower bound: a thread that waits on an eventfd and answers on another one.
 private final class ResponderJobs: JobSubject {
     let name = "eventfd, edge"
     let tally: Tally

@@ -8,14 +8,14 @@ func monotonicNow() -> Int64 {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-/// The result of a call that returns -1 on failure. A benchmark has no better answer to one than to end.
+/// The result of a call that returns -1 on failure. A benchmark ends on failure.
 @discardableResult
 func check<Result: SignedInteger>(_ call: String, _ result: Result) -> Result {
     guard result >= 0 else { fatalError("\(call): \(String(cString: strerror(errno)))") }
     return result
 }
 
-/// A thread, and nothing else. (Unchecked: its handle is a number or a pointer, by platform.)
+/// A thread without a loop. (Unchecked: its handle is a number or a pointer, by platform.)
 struct PlainThread: @unchecked Sendable {
     private final class Body: Sendable {
         let run: @Sendable () -> Void
@@ -43,15 +43,16 @@ struct PlainThread: @unchecked Sendable {
     }
 }
 
-/// Where one thread waits for another. Signals do not add up: each is waited for before the next one is made.
+/// A place where one thread waits for another. Signals do not accumulate: the waiting thread consumes each before the
+/// next one is sent.
 protocol Signal: AnyObject, Sendable {
     init()
     func send()
     func wait()
 }
 
-/// An eventfd in an epoll set, edge-triggered and never read: two system calls from a signal to who waits for it. There
-/// is no cheaper way to wake a thread that waits for descriptors.
+/// An eventfd in an epoll set, edge-triggered and never read: two system calls from the signal to the waiting thread.
+/// There is no cheaper way to wake a thread that waits for descriptors.
 final class EdgeSignal: Signal {
     private let event = check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
     private let poll = check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
@@ -67,7 +68,7 @@ final class EdgeSignal: Signal {
     func wait() { waitForOne(poll) }
 }
 
-/// The same as most programs do it: level-triggered, so it has to be read each time.
+/// The same as most programs do it: level-triggered, so that the thread has to read the eventfd each time.
 final class LevelSignal: Signal {
     private let event = check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
     private let poll = check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
@@ -88,7 +89,7 @@ final class LevelSignal: Signal {
     }
 }
 
-/// A mutex and a condition variable: threads that wait for nothing but each other.
+/// A mutex and a condition variable: threads that wait for nothing except each other.
 final class ConditionSignal: Signal, @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -135,13 +136,13 @@ private func add(to eventFD: Int32) {
     check("write", write(eventFD, &one, 8))
 }
 
-/// Returns when something in an epoll set is ready.
+/// Returns when a descriptor in an epoll set is ready.
 func waitForOne(_ poll: Int32) {
     var event = epoll_event()
     while epoll_wait(poll, &event, 1, -1) < 1 { precondition(errno == EINTR) }
 }
 
-/// A thread that waits for a signal, does something, and signals back: again and again, until it is dropped.
+/// A thread that repeatedly waits for a signal, does something, and signals back, until it is deallocated.
 final class Responder<Channel: Signal> {
     private final class State: @unchecked Sendable {
         let request = Channel()

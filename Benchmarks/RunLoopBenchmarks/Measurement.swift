@@ -1,6 +1,6 @@
-/// Something to be measured, by several subjects that take turns.
+/// A measurement of several subjects that take turns.
 protocol Scenario: Sendable {
-    /// What is typed for it.
+    /// The word that selects it on the command line.
     var name: String { get }
 
     /// One line, for the help.
@@ -11,33 +11,32 @@ protocol Scenario: Sendable {
 
 /// One way to do what a scenario measures.
 protocol Subject: AnyObject {
-    /// How the subject is called in tables and in JSON. The same from release to release, so that figures can be
+    /// The subject's name in tables and in JSON. It stays the same from release to release, so that figures can be
     /// compared.
     var name: String { get }
 }
 
-/// A subject that does one small thing again and again.
+/// A subject that repeats one small operation.
 protocol OperationSubject: Subject {
-    /// Does it `count` times, and says how many nanoseconds that took.
+    /// Repeats the operation `count` times, and returns the duration in nanoseconds.
     func measure(_ count: Int) -> Int64
 }
 
-/// How much to do. In rounds: in each round every subject has its turn, each time another one being the first, so that
-/// a machine that is slow for a while is slow for all of them.
+/// How much to measure. In each round every subject has its turn, and each round begins with a different subject, so
+/// that a temporarily slow machine slows all of them down.
 struct Effort {
     let timerRounds: Int
     let periodsPerRound: Int
     let operationRounds: Int
     let operationsPerRound: Int
 
-    // Many short rounds: if others take the machine for a moment, that is a few rounds, and the median does not see
-    // them.
+    // Many short rounds: if other programs take the CPU for a moment, that affects few rounds and not the median.
     static let full = Effort(timerRounds: 6, periodsPerRound: 500, operationRounds: 60, operationsPerRound: 500)
     static let quick = Effort(timerRounds: 2, periodsPerRound: 100, operationRounds: 5, operationsPerRound: 100)
 }
 
 extension Array {
-    /// Calls `turn` for every element in each of `count` rounds, another element being the first each time.
+    /// Calls `turn` for every element in each of `count` rounds; each round begins with a different element.
     func takingTurns(rounds count: Int, _ scenario: String, _ turn: (_ index: Int, Element) throws -> Void) rethrows {
         for round in 0..<count {
             Progress.show("\(scenario): round \(round + 1) of \(count)")
@@ -50,9 +49,10 @@ extension Array {
 }
 
 extension [any OperationSubject] {
-    /// What one operation costs each subject: the median of the rounds, each being the mean of its operations.
+    /// The cost of one operation of each subject: the median of the rounds, each of which is the mean of its
+    /// operations.
     func measured(_ scenario: String, _ effort: Effort) -> [Row] {
-        // The first calls find nothing in place: caches, lazily bound symbols, Dispatch's threads.
+        // The first calls fill caches, bind symbols and start Dispatch's threads.
         for subject in self { _ = subject.measure(effort.operationsPerRound / 10) }
         var costs = map { _ in [Int64]() }
         takingTurns(rounds: effort.operationRounds, scenario) { index, subject in
@@ -66,7 +66,7 @@ extension [any OperationSubject] {
     }
 }
 
-// MARK: What comes out
+// MARK: Results
 
 /// A figure of a subject.
 struct Figure {
@@ -86,7 +86,7 @@ struct Figure {
     }
 }
 
-/// What was found out about a subject. The first figure is the one that subjects are compared by.
+/// The results of a subject. The first figure is the one by which subjects are compared.
 struct Row {
     let subject: String
     let figures: [Figure]
@@ -97,13 +97,13 @@ struct Row {
     }
 }
 
-/// What a scenario found out. All rows have the same figures.
+/// The results of a scenario. All rows have the same figures.
 struct Outcome {
     let scenario: String
-    /// What was done, in a line.
+    /// What was measured, in a line.
     let title: String
     let rows: [Row]
-    /// The subject whose costs are the limit of what a loop can do.
+    /// The subject whose cost is the lower bound for a loop.
     let bare: String
     /// Figures that only one subject has.
     var extras: [Row] = []
@@ -115,7 +115,7 @@ struct Outcome {
     /// What RunLoopKit is called in every scenario.
     static let kit = "RunLoopKit"
 
-    /// How many times what `other` costs `row` costs.
+    /// The cost of `row` as a multiple of the cost of `other`.
     func ratio(of row: Row, to other: String) -> Double {
         let reference = rows.first { $0.subject == other }!
         return Double(row.figures[0].value) / Double(reference.figures[0].value)

@@ -1,14 +1,14 @@
 import RunLoopKit
 
-/// What it costs that a method can be limited: it is called directly, and through a `Message`, without a rule and
-/// inside a rule's window.
+/// The cost of making a method limitable: a direct call, and a call through a `Message`, without a rule and inside a
+/// rule's window.
 struct MessageCall: Scenario {
     let name = "message-call"
     let summary = "A method is called through a message: without a rule, and inside a rule's window."
 
     func run(_ effort: Effort) throws -> Outcome {
-        // Each operation is a thousand calls. A round takes a millisecond at most, and there are more of them: those that
-        // share the CPU with somebody for a while are few then.
+        // Each operation is a thousand calls. A round takes a millisecond at most, and there are more rounds than
+        // usual, so that few of them share the CPU with other programs.
         let effort = Effort(
             timerRounds: 0, periodsPerRound: 0, operationRounds: 2 * effort.operationRounds,
             operationsPerRound: effort.operationsPerRound / 100)
@@ -64,7 +64,7 @@ private final class MessageCalls: OperationSubject {
     private let counter = Counter()
     private let engine = ThrottleEngine()
     private let addition: Message<Counter, Int>
-    /// An object keeps no rule alive, nor a rule its object.
+    /// Objects do not retain rules, nor rules their objects.
     private var target: Counter?
 
     init(_ name: String) {
@@ -72,7 +72,7 @@ private final class MessageCalls: OperationSubject {
         addition = Counter.addition(engine)
     }
 
-    /// - Parameter rule: Whose rule, nil for the class's, and in which mode.
+    /// - Parameter rule: The object that the rule is for, nil for the class's rule, and the rule's mode.
     convenience init(_ name: String, rule: (Counter) -> (Counter?, ThrottleRule.Mode)) throws {
         self.init(name)
         let (target, mode) = rule(counter)
@@ -93,7 +93,7 @@ private final class MessageCalls: OperationSubject {
     }
 }
 
-/// A limiter inside a burst: what a rule does, but for finding it and keeping the target.
+/// A limiter inside a burst: the work of a rule except finding it and retaining the target.
 private final class LimiterCalls: OperationSubject {
     let name: String
     private let limiter: RateLimiter<Int>

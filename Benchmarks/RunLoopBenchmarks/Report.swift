@@ -1,6 +1,6 @@
 import Foundation
 
-/// A table, and a histogram where there is something to draw, in 100 columns.
+/// A table, and a histogram if the scenario has distributions, in 100 columns.
 enum TextReport {
     static func text(_ outcome: Outcome) -> String {
         let headline = "\(outcome.scenario): \(outcome.title), on \(cpus)"
@@ -11,8 +11,8 @@ enum TextReport {
         return parts.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n\n"
     }
 
-    /// What the process may use, which `taskset` restricts: the bits of a mask, which Foundation's count of processors
-    /// ignores.
+    /// The CPUs that the process may use, which `taskset` restricts: the bits of a mask, which Foundation's processor
+    /// count ignores.
     private static var cpus: String {
         let key = "Cpus_allowed:"
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
@@ -33,7 +33,7 @@ enum TextReport {
         return ([head, rule] + body).map { line($0, widths) }.joined(separator: "\n")
     }
 
-    /// The subject to the left, figures to the right.
+    /// The subject on the left, figures on the right.
     private static func line(_ cells: [String], _ widths: [Int]) -> String {
         let figures = zip(cells, widths).dropFirst().map { $0.leftPadded(to: $1) }
         return "  " + ([cells[0].padded(to: widths[0])] + figures).joined(separator: "  ")
@@ -70,7 +70,7 @@ private enum Histogram {
         return (bars + axis(scale).map { margin + $0 }).joined(separator: "\n")
     }
 
-    /// The highest bar fills all rows, and no bucket that has a value looks empty.
+    /// The highest bar fills all rows, and no bucket with a value looks empty.
     private static func rows(of counts: [Int]) -> [String] {
         let highest = counts.max()!
         let levels = rowCount * (blocks.count - 1)
@@ -81,8 +81,8 @@ private enum Histogram {
         }
     }
 
-    /// A line with a mark at 1, 2 and 5 times each power of ten, and the line of their names; of two that would touch
-    /// the first one.
+    /// A line with marks at 1, 2 and 5 times each power of ten, and the line of their names. If two names would touch,
+    /// the first one stays.
     private static func axis(_ scale: LogScale) -> [String] {
         var line = [Character](repeating: "─", count: bucketCount)
         var names = ""
@@ -126,7 +126,7 @@ enum JSONReport {
         return (figures + ratios).joined()
     }
 
-    /// None of the names has a character that JSON would want escaped: they are all ours.
+    /// The names contain no character that JSON would escape.
     private static func line(
         _ outcome: Outcome, _ row: Row, _ metric: String, _ unit: String, _ value: String
     ) -> String {
@@ -135,7 +135,7 @@ enum JSONReport {
     }
 }
 
-/// What is being done, on a terminal that would otherwise stand still for half a minute.
+/// The current step, on a terminal that would otherwise show nothing for half a minute.
 enum Progress {
     private static let isShown = isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
 

@@ -1,7 +1,6 @@
 import Foundation
 
-/// Measures RunLoopKit beside what else there is to build on: bare system calls, CFRunLoop, Dispatch, Swift
-/// concurrency, threads.
+/// Measures RunLoopKit beside its alternatives: bare system calls, CFRunLoop, Dispatch, Swift concurrency, threads.
 ///
 /// Each scenario is a file named after what it measures. To add one, write it and put it into `scenarios`.
 @main
@@ -13,7 +12,7 @@ struct RunLoopBenchmarks {
         ExecutorBurst(),
     ]
 
-    // Not async: the initial thread is one of the two that play in some scenarios.
+    // Not async: some scenarios use the initial thread as one of two threads.
     static func main() {
         do {
             try run(try CommandLineOptions(Array(CommandLine.arguments.dropFirst()), scenarios: scenarios.map(\.name)))
@@ -39,7 +38,7 @@ struct RunLoopBenchmarks {
     }
 
     private static func warnOfDebugBuild() {
-        // The condition of an assertion is evaluated in debug builds only.
+        // Debug builds alone evaluate the condition of an assertion.
         assert(
             {
                 writeError("\(name): built without optimisation, the figures mean little: use 'swift run -c release'\n")

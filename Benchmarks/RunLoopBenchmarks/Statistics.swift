@@ -4,7 +4,7 @@ import Foundation
 struct Samples {
     let sorted: [Int64]
 
-    /// - Precondition: There is at least one.
+    /// - Precondition: `values` is not empty.
     init(_ values: some Sequence<Int64>) {
         sorted = values.sorted()
         precondition(!sorted.isEmpty, "nothing was measured")
@@ -14,30 +14,29 @@ struct Samples {
     var max: Int64 { sorted[sorted.count - 1] }
     var median: Int64 { percentile(50) }
 
-    /// The smallest value that at least `percent` of all values do not exceed: one that was measured, never one in
-    /// between.
+    /// The smallest measured value that at least `percent` of all values do not exceed.
     func percentile(_ percent: Int) -> Int64 {
         let rank = (sorted.count * percent + 99) / 100
         return sorted[Swift.max(rank, 1) - 1]
     }
 }
 
-/// Buckets that grow by a constant factor, so that what is fast and what is a thousand times slower can be seen side by
-/// side.
+/// Buckets that grow by a constant factor, so that a histogram shows both fast values and values a thousand times
+/// slower.
 struct LogScale {
     let bucketCount: Int
     private let low: Double
     private let bucketsPerFactorOfE: Double
 
-    /// A scale from the least of `values` to the greatest, but at most ten times the greatest median. What is beyond is
-    /// in the last bucket: a single value of a thousand times the others must not crowd them into a few. Values below 1
-    /// are in the first.
+    /// A scale from the least of `values` to the greatest, but at most to ten times the greatest median. Values beyond
+    /// are in the last bucket: a single value of a thousand times the others must not crowd them into a few buckets.
+    /// Values below 1 are in the first bucket.
     init(of values: [Samples], bucketCount: Int) {
         let least = Double(Swift.max(values.map(\.min).min() ?? 1, 1))
         let greatest = Double(values.map { Swift.min($0.max, 10 * $0.median) }.max() ?? 1)
         self.bucketCount = bucketCount
         low = log(least)
-        // The last bucket begins at the greatest value. If all are equal, any width will do.
+        // The last bucket begins at the greatest value. If all values are equal, the width does not matter.
         bucketsPerFactorOfE = Double(bucketCount - 1) / Swift.max(log(Swift.max(greatest, least)) - low, 0.001)
     }
 

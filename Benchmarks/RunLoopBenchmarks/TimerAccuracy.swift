@@ -19,7 +19,7 @@ struct TimerAccuracy: Scenario {
         ]
         var logs = subjects.map { _ in [TickLog]() }
         subjects.takingTurns(rounds: effort.timerRounds, name) { index, subject in
-            // Time enough to have everything in place when the first tick is due.
+            // Enough time to prepare everything before the first tick is due.
             let start = monotonicNow() + 5 * TimerAccuracy.period
             let log = TickLog(start: start, period: TimerAccuracy.period, count: effort.periodsPerRound)
             subject.tick(into: log)
@@ -52,11 +52,11 @@ struct TimerAccuracy: Scenario {
 
 /// A way to be called at every instant of a grid.
 private protocol TimerSubject: Subject {
-    /// Records a call for each tick, or for the first of several that are overdue. Returns when the last tick is past.
+    /// Records a call for each tick, or for the first of several overdue ticks. Returns when the last tick is past.
     func tick(into log: TickLog)
 }
 
-/// The calls of one round: for which tick they were, and how late. One thread at a time uses it.
+/// The calls of one round: the tick of each and its lateness. One thread at a time uses it.
 private final class TickLog: @unchecked Sendable {
     /// When tick 0 is due.
     let start: Int64
@@ -69,7 +69,7 @@ private final class TickLog: @unchecked Sendable {
         self.start = start
         self.period = period
         self.count = count
-        // Nothing is allocated while the time is taken.
+        // Measuring must not allocate.
         lateness.reserveCapacity(count)
     }
 
@@ -80,14 +80,13 @@ private final class TickLog: @unchecked Sendable {
 
     func time(of tick: Int) -> Int64 { start + Int64(tick) * period }
 
-    /// The first tick that is not due yet: the one that a timer which serves several overdue ticks by one call serves
-    /// next.
+    /// The first tick that is not due yet: the one that a timer which merges overdue ticks into one call serves next.
     func tick(after now: Int64) -> Int { now < start ? 0 : Int((now - start) / period) + 1 }
 
-    /// Ticks that an earlier call was for as well, since it came so late.
+    /// Ticks that a late call for an earlier tick covered too.
     var missed: Int { count - lateness.count }
 
-    /// How much later the last calls came than the first ones, in the middle.
+    /// How much later the last calls came than the first ones, by their medians.
     var drift: Int64 {
         let width = max(1, min(100, lateness.count / 4))
         return Samples(lateness.suffix(width)).median - Samples(lateness.prefix(width)).median
@@ -96,8 +95,8 @@ private final class TickLog: @unchecked Sendable {
 
 // MARK: Bare
 
-/// The least that it takes: a thread that waits for a timerfd, and arms it for the next tick when it has taken the
-/// time. Edge-triggered and never read.
+/// The lower bound: a thread that waits for a timerfd, and arms it for the next tick after taking the time.
+/// Edge-triggered and never read.
 private final class BareTimer: TimerSubject {
     let name = "timerfd"
 
@@ -122,7 +121,7 @@ private final class BareTimer: TimerSubject {
     }
 }
 
-/// A thread that does nothing but read a timerfd that the kernel repeats. Later than the other one: the kernel arms the
+/// A thread that only reads a timerfd that the kernel repeats. It is later than the other one: the kernel arms the
 /// timer for the next tick before it returns from the read.
 private final class PeriodicTimer: TimerSubject {
     let name = "timerfd, periodic"
@@ -160,7 +159,7 @@ extension timespec {
 private final class KitTimer: TimerSubject, @unchecked Sendable {
     let name = Outcome.kit
 
-    /// How far a scheduled time ever was from the grid.
+    /// The greatest distance of a scheduled time from the grid.
     private(set) var gridError: Int64 = 0
 
     func tick(into log: TickLog) {
@@ -176,7 +175,7 @@ private final class KitTimer: TimerSubject, @unchecked Sendable {
                 if log.isComplete { firing.timer.invalidate() }
             }
             loop.add(timer, in: .default)
-            // Without its only timer the loop has nothing to wait for, and returns.
+            // Without its only timer the loop has nothing to wait for, and the run returns.
             loop.run()
         }.join()
     }
@@ -200,8 +199,8 @@ private final class CFTimer: TimerSubject {
         }.join()
     }
 
-    /// CF counts in seconds of the wall clock, which it reads in whole microseconds: so this reads it when it has just
-    /// changed.
+    /// CF counts in seconds of the wall clock, which it reads in whole microseconds: this reads the clock right after a
+    /// change.
     private static func absoluteTime(atMonotonic time: Int64) -> CFAbsoluteTime {
         let before = CFAbsoluteTimeGetCurrent()
         var now = before
@@ -238,7 +237,7 @@ private final class DispatchTimer: TimerSubject {
     }
 }
 
-/// A task that sleeps until each tick's instant.
+/// A task that sleeps until the instant of each tick.
 private final class SleepTimer<C: Clock>: TimerSubject where C.Duration == Duration {
     let name: String
     private let clock: C

@@ -3,10 +3,10 @@ import CoreFoundation
 import Foundation
 import RunLoopKit
 
-/// Two threads wake each other in turn: what it costs to get from one to the other and back.
+/// Two threads wake each other in turn: the cost of a round trip between them.
 ///
-/// Each wakes the other and goes to sleep, so every round trip is two wake-ups of a sleeping thread. With several CPUs,
-/// waking one that is idle takes longer than everything else together; on one CPU the differences show.
+/// Each wakes the other and goes to sleep, so that every round trip is two wake-ups of a sleeping thread. With several
+/// CPUs, waking an idle one takes longer than everything else together; on one CPU the differences show.
 struct WakeRoundTrip: Scenario {
     let name = "wake-round-trip"
     let summary = "Two sleeping threads wake each other in turn."
@@ -44,7 +44,7 @@ private final class SignalRoundTrip<Channel: Signal>: OperationSubject {
 
 // MARK: Loops
 
-/// Two ends that call each other. The handlers are made once, so that no subject pays for making closures.
+/// Two ends that call each other. Each makes its handlers once, so that no subject pays for making closures.
 private protocol Rally: OperationSubject, Sendable {
     var score: Score { get }
 
@@ -85,7 +85,7 @@ private final class Score: @unchecked Sendable {
         return elapsed
     }
 
-    /// The first call comes from outside, to begin: the time is taken from there.
+    /// The first call comes from outside and begins the measurement.
     func hasToGoOn() -> Bool {
         guard start != 0 else {
             start = monotonicNow()
@@ -224,7 +224,7 @@ private final class CFPort: @unchecked Sendable {
     }
 }
 
-/// Two serial queues. Queues are not threads: Dispatch may run both on one, and then nobody is woken.
+/// Two serial queues. Queues are not threads: Dispatch may run both on one thread, and then no thread is woken.
 private final class DispatchRally: Rally, @unchecked Sendable {
     typealias Block = @convention(block) @Sendable () -> Void
 
@@ -235,7 +235,7 @@ private final class DispatchRally: Rally, @unchecked Sendable {
     private var ping: Block = {}
     private var pong: Block = {}
 
-    // Touched by the two queues in turn.
+    // The two queues access it in turn.
     private var hops = 0
     private var hopsToOtherThread = 0
     private var lastThread = pthread_self()
