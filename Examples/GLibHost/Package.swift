@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
 
-// A package of its own, so that RunLoopKit's users need no GLib. On Debian: apt install libglib2.0-dev
+// A package of its own, so that users of RunLoopKit need no GLib. On Debian: apt install libglib2.0-dev
 import PackageDescription
 
 let package = Package(

@@ -1,9 +1,9 @@
-// An actor that lives on a thread of its own, as a device or a database would want it: its functions, its timer and its
-// sleep all run there. The program's main thread runs Loop.main, and with it the main actor.
+// An actor that lives on a thread of its own, as a device or a database would: its functions, its timer and its sleep
+// all run there. The program's main thread runs Loop.main, and with it the main actor.
 import RunLoopKit
 
 actor Sensor {
-    // The actor holds its thread, so the two end together.
+    // The actor retains its thread, so that both end together.
     private let thread: LoopThread
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
 
@@ -11,7 +11,7 @@ actor Sensor {
 
     init() throws { thread = try LoopThread(name: "sensor") }
 
-    /// Reads every few milliseconds. The timer touches the actor's state without a box; it does not retain the actor.
+    /// Reads every few milliseconds. The timer accesses the actor's state without a box; it does not retain the actor.
     func start() {
         let timer = Loop.Timer(every: .milliseconds(5), isolation: self) { sensor, firing in
             sensor.readings.append(sensor.readings.count)
@@ -20,7 +20,7 @@ actor Sensor {
         thread.loop.add(timer, in: .common)
     }
 
-    /// Returns when there are so many readings. It sleeps on the actor's own loop, whose timers go on meanwhile.
+    /// Returns when there are `count` readings. It sleeps on the actor's own loop, whose timers continue meanwhile.
     func wait(for count: Int) async throws -> [Int] {
         while readings.count < count { try await Task.sleep(for: .milliseconds(5), clock: .loop(thread.loop)) }
         return readings
@@ -29,7 +29,7 @@ actor Sensor {
     var isAtHome: Bool { thread.isCurrent }
 }
 
-// A search that is asked for at each key, and made once the user pauses; a new one cancels the one that runs.
+// A search that each key requests, and that begins once the user pauses; a new search cancels the running one.
 let search = AsyncLimiter.debounce(interval: .milliseconds(20), on: .main, whileRunning: .cancelPrevious) {
     (text: String) in "results for \(text)"
 }
@@ -40,13 +40,13 @@ let search = AsyncLimiter.debounce(interval: .milliseconds(20), on: .main, while
     await sensor.start()
     print("readings: \(try await sensor.wait(for: 3)), on the sensor's thread: \(await sensor.isAtHome)")
 
-    // Code that belongs to no actor runs on a loop's thread if its task prefers that.
+    // Code that is isolated to no actor runs on a loop's thread if its task prefers the loop.
     let worker = try LoopThread(name: "worker")
     await withTaskExecutorPreference(worker.loop.taskExecutor) {
         print("a task that prefers the worker's loop is on its thread: \(await isOnThread(of: worker))")
     }
 
-    // The timer is the worker's, and the code is the main actor's. Leaving the iteration takes the timer out.
+    // The timer is on the worker's loop, and the code on the main actor. Leaving the iteration removes the timer.
     for await tick in worker.loop.ticks(every: .milliseconds(5)) {
         print("a tick; never early: \(tick.scheduledTime <= worker.loop.now), on main: \(Loop.main.isOnOwnThread)")
         break

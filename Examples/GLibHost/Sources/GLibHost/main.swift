@@ -1,5 +1,5 @@
-// GLib's main loop is in charge of the main thread, as under GTK, and hosts Loop.main: GLib's own timeouts, the loop's
-// timers, @MainActor tasks and DispatchQueue.main all run, on one thread, and nothing polls.
+// GLib's main loop runs the main thread, as under GTK, and hosts Loop.main: GLib's own timeouts, the loop's timers,
+// @MainActor tasks and DispatchQueue.main all run on one thread, and nothing polls.
 import CGLib
 import Dispatch
 import RunLoopKit
@@ -7,10 +7,10 @@ import RunLoopKit
 let mainLoop = g_main_loop_new(nil, 0)
 let start = Loop.main.now
 
-/// What has happened so far, and how often.
+/// How often each kind of event has happened.
 var counts: [String: Int] = [:]
 
-/// The most of each kind: then the program ends.
+/// The program ends when it has counted this many of each kind.
 let wanted = ["GLib timeout": 3, "Loop timer": 3, "@MainActor": 3, "DispatchQueue.main": 3]
 
 @MainActor func note(_ what: String) {

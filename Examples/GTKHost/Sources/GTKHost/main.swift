@@ -1,5 +1,5 @@
-// A GTK 4 window whose label a @MainActor task updates: GLib's main loop, which GTK runs on, hosts Loop.main.
-// With a number of seconds as its argument it ends by itself after that time.
+// A GTK 4 window whose label a @MainActor task updates: GLib's main loop, on which GTK runs, hosts Loop.main. With a
+// number of seconds as its argument the program ends by itself after that time.
 import CGTK
 import RunLoopKit
 
