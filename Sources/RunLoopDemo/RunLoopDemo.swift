@@ -1,17 +1,17 @@
-/// What RunLoopKit does, to be watched in a terminal: finds the subcommand that was asked for and runs it.
+/// Shows in a terminal what RunLoopKit does: finds the requested subcommand and runs it.
 ///
 /// Each subcommand is a file in `Commands`. To add one, write it and put it into `commands`.
 @main
 struct RunLoopDemo {
     static let name = "RunLoopDemo"
 
-    /// All subcommands; the first one is run when none is named.
+    /// All subcommands; the first one is the default.
     static let commands: [any Command] = [
         TraceCommand(), KeepAliveCommand(), ThrottleCommand(), ReplayCommand(), RulesCommand(),
         LinesCommand(),
     ]
 
-    // Not async: an async main would give the initial thread, and with it `Loop.main`, away.
+    // Not async: an async main would give away the initial thread, and with it `Loop.main`.
     static func main() {
         StandardDescriptors.openMissing()
         ignoreClosedPipes()
@@ -38,7 +38,7 @@ struct RunLoopDemo {
     }
 
     private static func dispatch(_ words: [String]) throws -> ExitCode {
-        // No subcommand, or an option where its name would be: the first one is meant.
+        // Without a subcommand's name, or with an option in its place, the first one runs.
         guard let first = words.first, !first.hasPrefix("-") || Help.isAskedFor(by: first) else {
             return try run(commands[0], words)
         }

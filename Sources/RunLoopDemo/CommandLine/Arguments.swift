@@ -1,7 +1,7 @@
-/// What was typed after a subcommand's name, sorted into options and operands.
+/// The words after a subcommand's name, divided into options and operands.
 ///
-/// Understands `--name value`, `--name=value`, flags, and `--`, after which everything is an operand. Of an option
-/// given twice the last one counts.
+/// Understands `--name value`, `--name=value`, flags, and `--`, after which everything is an operand. The last
+/// occurrence of an option counts.
 struct Arguments {
     private(set) var operands: [String] = []
     private(set) var wantsHelp = false
@@ -25,7 +25,7 @@ struct Arguments {
         if !wantsHelp { try checkOperands(allowed) }
     }
 
-    // MARK: Asking
+    // MARK: Values
 
     func hasFlag(_ name: String) -> Bool { flags.contains(name) }
 
@@ -54,9 +54,9 @@ struct Arguments {
         return number
     }
 
-    // MARK: Reading
+    // MARK: Parsing
 
-    /// What was typed. A word that is not UTF-8 is refused: repaired, it would be another file's name.
+    /// The command line's words. Refuses a word that is not UTF-8: repaired, it would name another file.
     static func words() throws(UsageError) -> [String] {
         var words: [String] = []
         for (index, word) in CommandLine.arguments.enumerated().dropFirst() {
@@ -85,7 +85,7 @@ struct Arguments {
     }
 
     private func takeValue(of option: Option, _ rest: inout ArraySlice<String>) throws(UsageError) -> String {
-        // Another option is no value: it was forgotten.
+        // Another option is not a value: the value is missing.
         guard let value = rest.popFirst(), !value.hasPrefix("--") else {
             throw UsageError("--\(option.name) needs a value")
         }
@@ -100,8 +100,8 @@ struct Arguments {
     }
 }
 
-/// The command line makes no sense. The message is one line: what it quotes of the command line is quoted with
-/// `debugDescription`, which escapes line breaks.
+/// An invalid command line. The message is one line: it quotes the command line with `debugDescription`, which escapes
+/// line breaks.
 struct UsageError: Error {
     let message: String
 

@@ -1,21 +1,21 @@
-/// A subcommand: what it is called, what it takes, and what it does.
+/// A subcommand: its name, its options, and what it does.
 protocol Command: Sendable {
-    /// What is typed for it.
+    /// The word that selects it.
     var name: String { get }
 
     /// One line, for the list of all subcommands.
     var summary: String { get }
 
-    /// What it shows, in a paragraph or two, for its own help.
+    /// A paragraph or two for its own help.
     var discussion: String { get }
 
     var options: [Option] { get }
 
-    /// What it takes beside options; nothing, unless it says otherwise.
+    /// Its operands; none by default.
     var operands: Operands { get }
 
-    /// Does it. An early end is `Interruption`'s affair, its exit code too. Options that make no sense are a thrown
-    /// `UsageError`, to be found before anything is written.
+    /// Runs the subcommand. `Interruption` handles an early end and its exit code. Throws a `UsageError` for invalid
+    /// options before it writes anything.
     func run(_ arguments: Arguments) throws -> ExitCode
 }
 
@@ -28,7 +28,7 @@ struct Option {
     /// Without the dashes.
     let name: String
 
-    /// What stands for its value in the help; nil for a flag, which has none.
+    /// The placeholder of its value in the help; nil for a flag, which has no value.
     let value: String?
 
     /// One line.
@@ -42,13 +42,13 @@ struct Option {
         Option(name: name, value: value, summary: summary)
     }
 
-    /// As it is typed.
+    /// The option as the user types it.
     var usage: String { value.map { "--\(name) <\($0)>" } ?? "--\(name)" }
 }
 
-/// The words that a subcommand takes beside its options.
+/// The words of a subcommand besides its options.
 struct Operands {
-    /// As the help shows them, such as `[FILE]`.
+    /// Their form in the help, such as `[FILE]`.
     let usage: String
     let count: ClosedRange<Int>
 

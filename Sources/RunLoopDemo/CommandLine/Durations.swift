@@ -1,14 +1,16 @@
 // Times on the command line, such as `100ms`.
 
 extension Arguments {
-    /// The value of an option that is a time within bounds, such as `250us`, `100ms` or `1.5s`; nil when it was not given.
+    /// The value of an option that is a time within bounds, such as `250us`, `100ms` or `1.5s`; nil if the option is
+    /// missing.
     func duration(_ name: String, in bounds: ClosedRange<Duration>) throws(UsageError) -> Duration? {
         try duration(
             name, in: bounds, unit: nil,
             "a time from \(bounds.lowerBound.withUnit) to \(bounds.upperBound.withUnit), such as 250us, 100ms or 1.5s")
     }
 
-    /// The value of an option that is a number of seconds within bounds, such as `3` or `1.5`; nil when it was not given.
+    /// The value of an option that is a number of seconds within bounds, such as `3` or `1.5`; nil if the option is
+    /// missing.
     func seconds(_ name: String, in bounds: ClosedRange<Duration>) throws(UsageError) -> Duration? {
         try duration(
             name, in: bounds, unit: "s",
@@ -27,7 +29,8 @@ extension Arguments {
 }
 
 extension Duration {
-    /// A decimal number and a unit, which may be missing if one is given here; nil when it is something else, or beyond the range.
+    /// Parses a decimal number and a unit, which may be missing if there is a default unit. Returns nil for any other
+    /// text, and for numbers out of range.
     fileprivate init?(typed text: String, unit defaultUnit: String?) {
         guard let match = text.wholeMatch(of: /([0-9]{1,10})(?:\.([0-9]{1,9}))?([a-zµ]*)/) else { return nil }
         let unit = match.3.isEmpty ? defaultUnit ?? "" : String(match.3)

@@ -1,9 +1,9 @@
-/// What the program tells the shell when it ends.
+/// The program's exit code.
 enum ExitCode: Int32 {
     case success = 0
     case failure = 1
 
-    /// The command line makes no sense (EX_USAGE).
+    /// An invalid command line (EX_USAGE).
     case usage = 64
 
     /// The input is malformed (EX_DATAERR).
@@ -12,7 +12,7 @@ enum ExitCode: Int32 {
     /// The input cannot be opened or read (EX_NOINPUT).
     case noInput = 66
 
-    /// Ended by SIGHUP: 128 and the signal's number, as shells do it.
+    /// Ended by SIGHUP: 128 plus the signal's number, as in shells.
     case hungUp = 129
 
     /// Ended by SIGINT.

@@ -1,4 +1,4 @@
-/// The texts of `--help`, made of what the subcommands declare.
+/// The texts of `--help`, made from the subcommands' declarations.
 enum Help {
     static func isAskedFor(by word: String) -> Bool { word == "--help" || word == "-h" }
 

@@ -1,24 +1,25 @@
 import RunLoopKit
 import Synchronization
 
-/// A reason to end early: Ctrl-C, SIGTERM, a terminal that has gone, or nobody who reads the output any more.
+/// A reason to end early: Ctrl-C, SIGTERM, a terminal that was closed, or an output without a reader.
 ///
-/// Ending early is not dying: the main loop's runs are stopped, from the inside out, so that whatever began also ends.
+/// Ending early is not an exit: the main loop's runs are stopped, from the inside out, so that everything that began
+/// ends.
 enum Interruption {
     enum Cause: UInt8, AtomicRepresentable {
         case none, interrupt, terminate, hangUp
-        /// Whoever read our output has gone (`| head`): no failure, but no reason to go on.
+        /// The reader of the output has closed it (`| head`): not a failure, but a reason to end.
         case readerGone
-        /// The output cannot be written, because the disk is full for instance.
+        /// The output cannot be written, for instance because the disk is full.
         case outputFailed
     }
 
-    /// The first cause there was.
+    /// The first cause.
     private static var cause: Cause { firstCause.load(ordering: .sequentiallyConsistent) }
 
     static var isRequested: Bool { cause != .none }
 
-    /// What the program ends with because of it; nil when that is for the subcommand to say.
+    /// The program's exit code for the cause; nil if the subcommand decides.
     static var exitCode: ExitCode? {
         switch cause {
         case .none, .readerGone: nil
@@ -31,7 +32,8 @@ enum Interruption {
 
     private static let firstCause = Atomic<Cause>(.none)
 
-    /// Asks for the end. From any thread, also from a signal handler: so are an atomic word, `write` and `Loop.stop()`.
+    /// Requests the end. From any thread, also from a signal handler: an atomic word, `write` and `Loop.stop()` are
+    /// safe there.
     static func request(_ cause: Cause) {
         _ = firstCause.compareExchange(expected: .none, desired: cause, ordering: .sequentiallyConsistent)
         let failure = errno
@@ -40,34 +42,34 @@ enum Interruption {
         Loop.main.stop()
     }
 
-    /// Asks for the end when Ctrl-C has come and no handler is called: a signal source has it blocked, and hears of it
-    /// only when its loop runs.
+    /// Requests the end if Ctrl-C has come and no handler is called: a signal source blocks the signal, and receives it
+    /// only while its loop runs.
     static func requestIfPending() {
         var pending = sigset_t()
         if sigpending(&pending) == 0, sigismember(&pending, SIGINT) == 1 { request(.interrupt) }
     }
 
-    /// Readable from the first request on: for waits outside of the main loop. Negative, which `poll` ignores, where
-    /// no pipe can be had.
+    /// Readable from the first request on: for waits outside the main loop. Negative, which `poll` ignores, if no pipe
+    /// can be made.
     static var descriptor: Int32 { ends.reader }
 
     private static let ends: (reader: Int32, writer: Int32) = {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return (-1, -1) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        // Full, it has said what there is to say.
+        // A full pipe is readable already.
         _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
         return (ends[0], ends[1])
     }()
 
-    /// Turns SIGINT and SIGTERM into requests, and makes the main loop's runs in `modes` heed them.
+    /// Turns SIGINT and SIGTERM into requests that end the main loop's runs in `modes`.
     static func heed(in modes: [Loop.Mode]) {
-        // All are made when first used, which must not be in a signal handler.
+        // Lazy globals, which a signal handler must not initialize.
         _ = (cause, ends, Loop.main)
         handleSignal(SIGINT) { _ in Interruption.request(.interrupt) }
         handleSignal(SIGTERM) { _ in Interruption.request(.terminate) }
-        // `stop()` ends one run, the innermost, and none if it comes between two. Later passes see the request here:
-        // those of the outer runs, and of runs that begin when it has been made already.
+        // `stop()` ends the innermost run, and none if it comes between two runs. This observer sees the request in
+        // later passes: those of outer runs, and those of runs that begin after the request.
         let observer = Loop.Observer(.beforeTimers) { _, _ in
             if isRequested { Loop.main.stop() }
         }

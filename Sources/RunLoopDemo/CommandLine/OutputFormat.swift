@@ -1,4 +1,4 @@
-/// What the output is for: people (text), or programs (JSON objects, one on each line).
+/// The audience of the output: people (text), or programs (JSON objects, one on each line).
 enum OutputFormat: String, CaseIterable {
     case text, json
 }

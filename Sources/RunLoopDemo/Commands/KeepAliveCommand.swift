@@ -2,7 +2,7 @@ import RunLoopKit
 
 /// `RunLoopDemo keepalive`: a worker thread that stays alive, and what that saves.
 struct KeepAliveCommand: Command {
-    /// A million threads, one after the other, are made and gone in about a minute: more would not tell more.
+    /// A million threads, one after the other, take about a minute: more would show nothing new.
     private static let jobs = 1...1_000_000
 
     let name = "keepalive"

@@ -7,7 +7,7 @@ struct InputError: Error, CustomStringConvertible {
     init(_ what: String, _ errno: Int32) { description = "\(what): \(String(cString: strerror(errno)))" }
 }
 
-/// What an input holds makes no sense.
+/// The content of an input is invalid.
 struct MalformedInput: Error {
     /// Names the input, and the place in it.
     let message: String

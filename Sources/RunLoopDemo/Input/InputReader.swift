@@ -1,23 +1,23 @@
 import RunLoopKit
 
-/// Reads a descriptor on a loop, a piece at a time, whatever it is, and never blocks the loop for want of input.
+/// Reads any descriptor on a loop, a piece at a time, and never blocks the loop while there is no input.
 ///
-/// A terminal, a pipe or a socket is waited for by a descriptor source. A regular file is always ready, and the kernel
-/// refuses to watch it: a source that signals itself reads one piece in each pass, so that the loop has an eye for
-/// other things between.
+/// A descriptor source waits for a terminal, a pipe or a socket. A regular file is always ready, and the kernel refuses
+/// to watch it: a source that signals itself reads one piece in each pass, so that the loop can serve other sources in
+/// between.
 final class InputReader: Sendable {
     enum Input: Sendable {
-        /// At least one.
+        /// At least one byte.
         case bytes([UInt8])
-        /// Nothing more will come.
+        /// The end of the input; no event follows.
         case end
-        /// Nor after this: the errno of the read that failed.
+        /// The errno of the read that failed; no event follows.
         case failure(Int32)
     }
 
     typealias Handler = @Sendable (Input) -> Void
 
-    /// As much as is read at once.
+    /// The most bytes of one read.
     private static let pieceSize = 1 << 16
 
     private let source: Loop.Item
@@ -25,17 +25,17 @@ final class InputReader: Sendable {
     /// Begins to read.
     ///
     /// - Parameters:
-    ///   - descriptor: Stays the caller's, and open, and as it is.
-    ///   - loop: Whose thread the handler is called on, in the default mode.
+    ///   - descriptor: Stays open and unchanged; the caller still owns it.
+    ///   - loop: The loop whose thread calls the handler, in the default mode.
     init(_ descriptor: Int32, on loop: Loop, handler: @escaping Handler) throws(LoopError) {
         source = try InputReader.waiting(descriptor, handler) ?? InputReader.repeating(descriptor, loop, handler)
         loop.add(source, in: .default)
     }
 
-    /// Ends it before the input does. Its handler is not called any more.
+    /// Ends the reading before the end of the input. The handler is not called any more.
     func stop() { source.invalidate() }
 
-    /// Nil for what cannot be waited for.
+    /// Nil for a descriptor that cannot be waited for.
     private static func waiting(_ descriptor: Int32, _ handler: @escaping Handler) throws(LoopError) -> Loop.Item? {
         let own = openAnew(descriptor)
         do {
@@ -54,10 +54,11 @@ final class InputReader: Sendable {
         }
     }
 
-    /// A terminal or a pipe may be shared: whoever else reads it can be faster, and a program that is stopped in the
-    /// background finds, when it goes on, that nothing is left of what woke it. Only a non-blocking read is safe then;
-    /// but that property, too, is shared with everyone who has inherited the open file. So it is opened once more.
-    /// Nil for what is neither, or cannot be opened again, since it is another user's for instance.
+    /// Other programs may share a terminal or a pipe and read its input first; and a program that was stopped in the
+    /// background can find, when it continues, that another program has read the input that woke it. Only a
+    /// non-blocking read is safe then. Every process that has inherited the open file shares that property too, so this
+    /// opens the file again. Nil for other kinds of files, and if opening fails, for instance because another user owns
+    /// the file.
     private static func openAnew(_ descriptor: Int32) -> Int32? {
         var status = stat()
         guard isatty(descriptor) == 1 || fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO else {
@@ -77,7 +78,7 @@ final class InputReader: Sendable {
         return source
     }
 
-    /// Reads what is there, up to a piece; false when nothing is to come.
+    /// Reads at most a piece of the available input; returns false at the end.
     private static func readPiece(of descriptor: Int32, _ handler: Handler) -> Bool {
         var (count, error) = (0, Int32(0))
         let bytes = [UInt8](unsafeUninitializedCapacity: pieceSize) { buffer, initialized in

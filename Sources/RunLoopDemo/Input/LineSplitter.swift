@@ -1,12 +1,12 @@
-/// Makes lines of chunks of bytes.
+/// Divides chunks of bytes into lines.
 struct LineSplitter {
     /// A line is longer than `LineSplitter.longestLine`.
     struct LineTooLong: Error {
-        /// One line.
+        /// The message, one line.
         let message = "longer than \(LineSplitter.longestLine) bytes (1 MiB)"
     }
 
-    /// In bytes, without the line's end. A line has to be held until its end comes, and an input may never have one.
+    /// In bytes, without the line's end. A line is held until its end arrives, and an input may have no line ends.
     static let longestLine = 1 << 20
 
     private var bytes: [UInt8] = []
@@ -14,10 +14,10 @@ struct LineSplitter {
     /// Where the next line begins.
     private var start = 0
 
-    /// The first byte that has not been looked at.
+    /// The first byte that has not been searched.
     private var searched = 0
 
-    /// Which line, from 1 on, `next()` or `takeRest()` has returned last, or has refused.
+    /// The number, from 1 on, of the line that `next()` or `takeRest()` last returned or refused.
     private(set) var lineNumber = 0
 
     mutating func add(_ chunk: [UInt8]) {
@@ -27,7 +27,7 @@ struct LineSplitter {
         bytes += chunk
     }
 
-    /// The next complete line, without its end; nil when there is none yet.
+    /// The next complete line, without its end; nil if there is none yet.
     mutating func next() throws(LineTooLong) -> [UInt8]? {
         let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
         searched = end ?? bytes.count
@@ -44,7 +44,7 @@ struct LineSplitter {
         return Array(bytes[start..<end])
     }
 
-    /// What follows the last line's end; nil when there is nothing.
+    /// The bytes after the last line's end; nil if there are none.
     mutating func takeRest() -> [UInt8]? {
         guard start < bytes.count else { return nil }
         defer {

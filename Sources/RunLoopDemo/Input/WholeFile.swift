@@ -1,10 +1,10 @@
-/// All that is in a regular file, which can be waited for no longer than a disk takes; nil when there is none.
+/// The content of a regular file, which takes no longer than the disk; nil if the file does not exist.
 /// (`Data(contentsOf:)` leaks its buffer when the file is empty.)
 ///
-/// - Parameter limit: How many bytes there may be.
+/// - Parameter limit: The most bytes that the file may have.
 func readFile(_ file: String, limit: Int = 16 << 20) throws(InputError) -> [UInt8]? {
     let what = "cannot read \(file.debugDescription)"
-    // Non-blocking: a named pipe would be waited for, and no signal ends that.
+    // Non-blocking: otherwise `open` would wait for a writer of a named pipe, and no signal ends that wait.
     let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     if descriptor < 0, errno == ENOENT { return nil }
     guard descriptor >= 0 else { throw InputError(what, errno) }

@@ -1,14 +1,13 @@
-/// What jobs leave behind that are done one after the other: how many they were, whether they came in order, and on
-/// which threads.
+/// The record of jobs that run one after the other: their number, whether they ran in order, and their threads.
 ///
-/// Nothing is locked: one job comes after the other, and whoever reads has waited for the last one, or for the end of
-/// its thread.
+/// It needs no lock: the jobs run one after the other, and a reader has waited for the last job, or for the end of its
+/// thread.
 final class JobLog: @unchecked Sendable {
     private(set) var done = 0
     private(set) var isInOrder = true
     private(set) var threads: Set<Int> = []
 
-    /// To be called by each job, with its number: 0 for the first one.
+    /// Each job calls this with its number: 0 for the first one.
     func note(_ number: Int) {
         if number != done { isInOrder = false }
         done += 1

@@ -1,23 +1,23 @@
 import RunLoopKit
 
-/// What came out of a `KeepAliveStory`. What an interruption prevented is nil, or less than `jobs`.
+/// The results of a `KeepAliveStory`. A result that an interruption prevented is nil, or less than `jobs`.
 struct KeepAliveReport {
     let jobs: Int
     let before: KernelCounts
     var after: KernelCounts
 
-    /// Jobs that were done both ways: in a burst and one by one.
+    /// Jobs that ran in both ways: in a burst and one by one.
     var done = 0
     var isInOrder = true
     var distinctThreads = 0
 
-    /// What the loop did in the time in which there was nothing to do.
+    /// The loop's work while there was nothing to do.
     var whileIdle: Loop.Counters?
 
-    /// Without waiting, and with asking the kernel for the thread in each job, which the others do not.
+    /// Without waiting, and with a system call for the thread in each job, which the other jobs do not make.
     var timePerJobInBurst: Duration?
 
-    /// With waiting for each job.
+    /// With a wait for each job.
     var timePerJob: Duration?
     var timePerJobThreadEach: Duration?
 

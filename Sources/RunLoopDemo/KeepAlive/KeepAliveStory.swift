@@ -8,7 +8,7 @@ struct KeepAliveStory {
     let stage: Stage
     let log: StoryLog
 
-    /// - Throws: When threads or descriptors cannot be had, or counted.
+    /// - Throws: An error if threads or descriptors cannot be made or counted.
     func tell() throws -> KeepAliveReport {
         log.begin("\(jobs.counted("job")) on one thread that stays alive, then a thread for each job.")
         var report = KeepAliveReport(jobs: jobs, before: try .now())
@@ -40,7 +40,7 @@ struct KeepAliveStory {
         report.distinctThreads = burst.threads.union(oneByOne.threads).count
     }
 
-    /// All jobs at once: they come in the order in which they were handed over. Returns how long one took.
+    /// Hands over all jobs at once; they run in the same order. Returns the mean duration of one.
     private func handOverInBurst(to thread: LoopThread, _ jobLog: JobLog) -> Duration? {
         let start = Loop.Instant.now
         let last = jobs - 1
@@ -62,7 +62,7 @@ struct KeepAliveStory {
         return timePerJob
     }
 
-    /// Between jobs the thread sleeps: its loop makes no pass and the kernel is not asked for anything.
+    /// Between jobs the thread sleeps: its loop makes no pass and no system call.
     private func watchIdle(_ loop: Loop, _ report: inout KeepAliveReport) {
         let before = waitUntilIdle(loop)
         guard !Interruption.isRequested else { return }
@@ -76,17 +76,17 @@ struct KeepAliveStory {
         log.say("still idle", "\(KeepAliveStory.idleMilliseconds) ms later: \(work) more")
     }
 
-    /// Waits until the loop sleeps, and returns what it has done until then.
+    /// Waits until the loop sleeps, and returns its counters.
     private func waitUntilIdle(_ loop: Loop) -> Loop.Counters {
         while true {
-            // A loop counts as waiting a little before it sleeps: only when it does nothing more is it idle.
+            // A loop counts as waiting a little before it sleeps: it is idle only when its counters stay the same.
             let counters = loop.counters
             stage.pause(.milliseconds(10))
             if (loop.isWaiting && loop.counters == counters) || Interruption.isRequested { return counters }
         }
     }
 
-    /// Each job is waited for before the next one is handed over. Returns how long one took.
+    /// Waits for each job before it hands over the next one. Returns the mean duration of one.
     private func handOverOneByOne(to thread: LoopThread, _ jobLog: JobLog) throws -> Duration? {
         guard !Interruption.isRequested else { return nil }
         log.say("one by one", "the same again, each job waited for before the next")
@@ -118,7 +118,7 @@ struct KeepAliveStory {
         log.say("compared", "\(jobLog.done.counted("thread")), \(timePerJob.inWholeNanoseconds) ns for each")
     }
 
-    /// Does every job, and returns how long one took; nil if not all were done.
+    /// Runs every job, and returns the mean duration of one; nil if an interruption came first.
     private func time(_ job: (Int) throws -> Void) rethrows -> Duration? {
         let clock = SuspendingClock()
         let start = clock.now
@@ -131,7 +131,7 @@ struct KeepAliveStory {
 }
 
 extension Loop.Counters {
-    /// What was done since an earlier moment.
+    /// The work since an earlier moment.
     fileprivate func since(_ earlier: Loop.Counters) -> Loop.Counters {
         var difference = self
         difference.passes -= earlier.passes

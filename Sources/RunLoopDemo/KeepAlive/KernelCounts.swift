@@ -1,4 +1,4 @@
-/// What this process has of the kernel: its threads and its descriptors, as the kernel itself counts them.
+/// The kernel resources of this process: its threads and its descriptors, as the kernel counts them.
 struct KernelCounts: Equatable {
     let threads: Int
     let descriptors: Int
@@ -9,10 +9,10 @@ struct KernelCounts: Equatable {
         KernelCounts(threads: try entries(of: "/proc/self/task"), descriptors: try entries(of: "/proc/self/fd") - 1)
     }
 
-    /// The counts, after giving them a moment to become what they are expected to be.
+    /// The counts, after a moment in which they may become the expected ones.
     ///
-    /// Whoever joins a thread is woken when the thread has let go of its memory; the kernel takes it off its list
-    /// right after, which may be a few microseconds too late for us.
+    /// A join returns when the thread has released its memory; the kernel removes the thread from its list right after
+    /// that, up to a few microseconds later.
     static func settled(expecting expected: KernelCounts) throws -> KernelCounts {
         _ = try poll(for: .seconds(2)) { try now() == expected }
         return try now()

@@ -2,8 +2,8 @@
 enum KernelThread {
     /// The calling thread's number in the kernel; 0 where there is no `/proc`.
     ///
-    /// Linux has a system call for it that Swift does not see, `gettid`; the kernel says the same here, at the cost
-    /// of a few microseconds: `/proc/thread-self` is a link to `<process>/task/<thread>`.
+    /// Linux has a system call for it that Swift does not import, `gettid`. `/proc/thread-self`, a link to
+    /// `<process>/task/<thread>`, gives the same number in a few microseconds.
     static var current: Int {
         withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
             let name = buffer.bindMemory(to: CChar.self)
@@ -29,7 +29,7 @@ enum KernelThread {
         pthread_join(thread, nil)
     }
 
-    /// The kernel would not make another thread.
+    /// The kernel refused to make another thread.
     struct NotStarted: Error, CustomStringConvertible {
         let code: Int32
 

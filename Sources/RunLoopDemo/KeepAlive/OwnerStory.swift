@@ -1,17 +1,17 @@
 import RunLoopKit
 
-/// A thread goes with the object that owns it: nobody has to stop it.
+/// A thread ends when the object that owns it is deallocated: no code has to stop it.
 struct OwnerStory {
     private static let ticks = 3
 
-    /// How long what has to come may take. It is a matter of milliseconds unless there are very many jobs.
+    /// The most time that an expected event may take. It takes milliseconds unless there are very many jobs.
     private static let patience = Duration.seconds(30)
 
     let jobs: Int
     let stage: Stage
     let log: StoryLog
 
-    /// - Throws: When threads or descriptors cannot be had, or counted.
+    /// - Throws: An error if threads or descriptors cannot be made or counted.
     func tell() throws -> OwnerReport {
         log.begin("A thread goes with its owner, after it has done what it had accepted.")
         let before = try KernelCounts.now()
@@ -19,13 +19,13 @@ struct OwnerStory {
 
         let jobLog = JobLog()
         let (isGone, loop) = try live(jobLog)
-        // There is nobody left to ask for the thread's end, but the kernel knows.
+        // No object is left that could report the thread's end, but the kernel does.
         let hasEnded = try poll(for: OwnerStory.patience) { try KernelCounts.now().threads <= before.threads }
         let after = try KernelCounts.settled(expecting: before)
         log.say("after", after == before ? "\(after), as before" : "\(after)")
         let isRefused = !loop.perform {}
         log.say("loop", isRefused ? "refuses more work" : "still accepts work, by mistake")
-        // Only a thread that has ended has left the jobs' log alone.
+        // Only a thread that has ended no longer accesses the job log.
         let done = hasEnded && isRefused ? jobLog.done : 0
         log.say("jobs", "\(done) of \(jobs.counted("job")) done\(done == jobs ? ": what is accepted is not lost" : "")")
         return OwnerReport(
@@ -33,7 +33,7 @@ struct OwnerStory {
             after: after)
     }
 
-    /// The owner's life. Returns whether nothing of it is left, and its thread's loop.
+    /// The owner's life. Returns whether the owner was deallocated, and its thread's loop.
     private func live(_ jobLog: JobLog) throws -> (isGone: Bool, Loop) {
         var owner: Owner? = try Owner(log)
         weak let gone = owner
@@ -43,7 +43,7 @@ struct OwnerStory {
         owner!.work(jobs, jobLog)
         log.say("dropped", "the last reference to the owner; nobody calls stop()")
         owner = nil
-        // A tick that is just happening holds the owner until it is over.
+        // A tick that is being handled retains the owner until it returns.
         let isGone = poll(for: OwnerStory.patience) { gone == nil }
         log.say("owner gone", isGone ? "a weak reference to it is nil" : "a weak reference to it still finds it")
         return (isGone, loop)
@@ -60,7 +60,7 @@ private final class Owner: Sendable {
         thread = try LoopThread(name: "owned")
         log.say("owner made", "and its thread started: \(try KernelCounts.now())")
         thread.perform { log.say("first job", "on thread \(KernelThread.current)") }
-        // Whatever is in the thread's loop leaves it when the thread ends.
+        // Every item leaves the thread's loop when the thread ends.
         let witness = Loop.Source0(
             cancel: { _, _ in log.say("thread stops", "sources, timers and observers leave its loop") }, perform: {})
         thread.loop.add(witness, in: .default)
@@ -68,11 +68,10 @@ private final class Owner: Sendable {
 
     deinit { log.say("deinit", "the owner goes, and with it the last reference to its LoopThread") }
 
-    /// Calls `enough` after some ticks of a timer, which goes on.
+    /// Calls `enough` after some ticks of a timer that continues.
     func tick(times: Int, enough: @escaping @Sendable () -> Void) {
         let count = LoopBound(0, on: thread.loop)
-        // Weakly, or the timer, which its loop retains, would keep the owner alive, which keeps the loop's thread
-        // alive.
+        // Weakly: the loop retains the timer, and a timer that retained the owner would keep both and the thread alive.
         let timer = Loop.Timer(every: .milliseconds(20)) { [weak self] _ in
             count.value += 1
             self?.log.say("tick", "\(count.value), by a timer that refers to the owner weakly")
@@ -90,12 +89,12 @@ private final class Owner: Sendable {
     }
 }
 
-/// What came out of an `OwnerStory`.
+/// The results of an `OwnerStory`.
 struct OwnerReport {
-    /// Whether nothing refers to the owner any more, so that it was freed.
+    /// Whether the owner was deallocated.
     let isOwnerGone: Bool
 
-    /// Whether the kernel has the thread no more, and its loop refuses work.
+    /// Whether the kernel no longer lists the thread, and its loop refuses work.
     let hasThreadEnded: Bool
     let jobs: Int
     let done: Int

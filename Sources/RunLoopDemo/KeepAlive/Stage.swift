@@ -4,14 +4,14 @@ import RunLoopKit
 struct Stage: Sendable {
     private let loop = Loop.current
 
-    /// Makes the calling thread, the main one, the stage. After that the process has what it gets only once: what a
-    /// main loop opens when it is first run, and what comes with the first thread.
+    /// Makes the calling thread, the main one, the stage. After that the process has the resources that it acquires
+    /// only once: those of a main loop's first run, and those of the first thread.
     init() throws {
         Interruption.heed(in: [.default])
         try loop.prepare(.default)
-        // A loop with nothing in it does not wait. This one owns no descriptor.
+        // A run in an empty mode does not wait. This source owns no descriptor.
         loop.add(Loop.Source0 {}, in: .default)
-        // ThreadSanitizer, for one, starts a thread of its own with the first one.
+        // ThreadSanitizer, for example, starts a thread of its own with the first one.
         try KernelThread.run {}
         pause(.milliseconds(1))
     }

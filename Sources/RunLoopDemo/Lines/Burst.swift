@@ -1,17 +1,17 @@
 import RunLoopKit
 
-/// Lines that are reported together, once they pause. On the main loop's thread.
+/// Lines that are reported together once no more arrive for a while. On the main loop's thread.
 struct Burst {
-    /// In bytes. A burst without a pause must not take memory without end: one that is as large is reported at once.
+    /// In bytes. A burst without a pause must not take unbounded memory: a burst of this size is reported at once.
     private static let largest = 1 << 20
 
-    /// What a line takes in memory beside its text, roughly.
+    /// The approximate memory of a line besides its text.
     private static let lineOverhead = 64
 
     private let debounce: Debounce<[LinesWriter.Line]>
     private let size: LoopBound<Int>
 
-    /// - Parameter pause: How long there must be no line for a burst to be over.
+    /// - Parameter pause: The time without a line after which a burst is over.
     init(pause: Duration, writer: LinesWriter) {
         let size = LoopBound(0, on: .main)
         self.size = size
@@ -27,6 +27,6 @@ struct Burst {
         if size.value >= Burst.largest { debounce.flush() }
     }
 
-    /// Reports what there is.
+    /// Reports the lines of the current burst.
     func finish() { debounce.flush() }
 }

@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// Standard input and two signals on the main loop, until the input ends or somebody interrupts.
+/// Standard input and two signals on the main loop, until the input ends or the user interrupts.
 struct LinesStory {
     private struct State {
         var splitter = LineSplitter()
@@ -12,13 +12,13 @@ struct LinesStory {
     private let burst: Burst?
     private let state = LoopBound(State(), on: .main)
 
-    /// - Parameter pause: How long there must be no line for a burst to be over; nil: each line is written as it comes.
+    /// - Parameter pause: The time without a line after which a burst is over; nil writes each line as it arrives.
     init(writer: LinesWriter, pause: Duration?) {
         self.writer = writer
         burst = pause.map { Burst(pause: $0, writer: writer) }
     }
 
-    /// - Parameter descriptor: Of standard input.
+    /// - Parameter descriptor: Standard input's descriptor.
     func tell(_ descriptor: Int32) throws {
         try Loop.main.prepare(.default)
         let signals = try [hear(SIGINT, "SIGINT"), hear(SIGWINCH, "SIGWINCH")]
@@ -50,7 +50,7 @@ struct LinesStory {
         return source
     }
 
-    /// How large the terminal is now; nothing where there is none.
+    /// The terminal's current size; empty without a terminal.
     private static var windowSize: String {
         StandardOutput.size.map { ": \($0.columns) columns and \($0.rows) rows" } ?? ""
     }
@@ -89,7 +89,7 @@ struct LinesStory {
     }
 
     private func makeLine(_ bytes: [UInt8]) -> LinesWriter.Line {
-        // What is no UTF-8 is repaired, with U+FFFD for what is wrong.
+        // Replaces invalid UTF-8 by U+FFFD.
         LinesWriter.Line(number: state.value.splitter.lineNumber, text: String(decoding: bytes, as: UTF8.self))
     }
 

@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// Says what arrived on the loop, and when: for people, or a JSON object on each line for programs.
+/// Writes what arrived on the loop, and when: for people, or a JSON object on each line for programs.
 struct LinesWriter: Sendable {
     /// A line of input.
     struct Line: Sendable {
@@ -20,7 +20,7 @@ struct LinesWriter: Sendable {
         StandardOutput.write("\(title)\n\n" + styled("       ms  what", .bold) + "\n")
     }
 
-    /// Lines that came together, each for itself.
+    /// Lines that arrived together, each as a record of its own.
     func write(_ lines: [Line]) {
         write(
             lines.map { line in
@@ -31,7 +31,7 @@ struct LinesWriter: Sendable {
             })
     }
 
-    /// Lines that came in a burst, together.
+    /// Lines that arrived in a burst, as one record.
     func writeBurst(_ lines: [Line]) {
         var text = event("burst", lines.count.counted("line")) { json in
             json.add("number", Int64(lines[0].number))
@@ -73,12 +73,12 @@ struct LinesWriter: Sendable {
         return json.text
     }
 
-    /// Many lines cost one system call.
+    /// Writes many lines with one system call.
     private func write(_ texts: [String]) { StandardOutput.write(texts.joined()) }
 
     private func styled(_ text: String, _ style: TextStyle) -> String { usesColour ? style.applied(to: text) : text }
 
-    /// Escaped, except tabs, which do no harm.
+    /// Escaped, except tabs, which are harmless.
     private func shown(_ text: String) -> String {
         text.split(separator: "\t", omittingEmptySubsequences: false).map { String($0).printable }.joined(
             separator: "\t")

@@ -1,5 +1,4 @@
-// The little that the demo needs of the C library. Re-exported, so that one file knows how the C library is called
-// here.
+// The demo's uses of the C library. This file re-exports it, so that the conditional import is in one place.
 #if canImport(Glibc)
     @_exported import Glibc
 #elseif canImport(Musl)
@@ -8,10 +7,10 @@
     @_exported import Android
 #endif
 
-/// Calls `handler`, on whichever thread, when the signal comes, also if whoever started this program had it blocked.
-/// System calls that it interrupts go on.
+/// Calls `handler`, on any thread, when the signal arrives, also if the parent process had blocked the signal.
+/// Interrupted system calls are restarted.
 ///
-/// - Parameter isLast: Whether the handler is called once only: the signal's default action follows.
+/// - Parameter isLast: Whether the handler is called only once, and the signal's default action follows.
 func handleSignal(_ signal: Int32, isLast: Bool = false, _ handler: @escaping @convention(c) (Int32) -> Void) {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = handler
@@ -20,7 +19,7 @@ func handleSignal(_ signal: Int32, isLast: Bool = false, _ handler: @escaping @c
     unblockSignal(signal)
 }
 
-/// For the calling thread.
+/// Concerns the calling thread.
 func unblockSignal(_ signal: Int32) {
     var set = sigset_t()
     sigemptyset(&set)
@@ -28,7 +27,7 @@ func unblockSignal(_ signal: Int32) {
     pthread_sigmask(SIG_UNBLOCK, &set, nil)
 }
 
-/// Writing to a pipe that nobody reads becomes an error of `write` instead of the end of the process.
+/// Makes `write` to a pipe without a reader return an error instead of ending the process.
 func ignoreClosedPipes() {
     signal(SIGPIPE, SIG_IGN)
 }
@@ -39,8 +38,8 @@ func environmentVariable(_ name: String) -> String? {
     return String(cString: value)
 }
 
-/// Waits by sleeping and looking again until `condition` holds, but not longer than `limit`; returns whether it holds.
-/// For what nobody announces: not for what a loop can wait for.
+/// Sleeps and checks repeatedly until `condition` holds, but not longer than `limit`; returns whether it holds. For
+/// conditions that no event announces: a loop waits for all others.
 func poll(for limit: Duration, until condition: () throws -> Bool) rethrows -> Bool {
     let clock = SuspendingClock()
     let end = clock.now.advanced(by: limit)
@@ -51,10 +50,10 @@ func poll(for limit: Duration, until condition: () throws -> Bool) rethrows -> B
     return true
 }
 
-/// Runs this program once more, with the same input, output and environment, and waits for its end. Returns its exit
-/// code; 128 and the signal's number if one ended it.
+/// Runs this program again, with the same input, output and environment, and waits for its end. Returns its exit code;
+/// 128 plus the signal's number if a signal ended it.
 func runThisProgramAgain(_ arguments: [String]) throws -> Int32 {
-    // The link is followed here: in the other process it would be another one.
+    // Resolves the link here: in the other process it would name another program.
     guard let path = realpath("/proc/self/exe", nil) else { throw ProgramError(errno) }
     defer { free(path) }
     var words: [UnsafeMutablePointer<CChar>?] = ([RunLoopDemo.name] + arguments).map { strdup($0) } + [nil]

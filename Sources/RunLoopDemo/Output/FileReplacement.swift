@@ -1,8 +1,8 @@
-/// Replaces a file's content in one step, or makes the file: a reader finds the old content or the new, also when the
+/// Replaces a file's content in one step, or makes the file: a reader finds the old content or the new, also if the
 /// program or the machine stops meanwhile.
 ///
-/// The content is written to a new file beside it, so that the two are in one file system, brought to the disk and only
-/// then given the name. Permissions stay as they are; a link goes on leading to the file.
+/// Writes the content to a new file in the same directory, and so in the same file system, syncs it, and then renames
+/// it. Permissions stay the same; a link still leads to the file.
 func replaceFile(_ path: String, with bytes: [UInt8]) throws(FileNotWritten) {
     let place = followingLinks(path)
     let temporary = "\(place).\(UInt32.random(in: .min ... .max)).new"
@@ -13,7 +13,7 @@ func replaceFile(_ path: String, with bytes: [UInt8]) throws(FileNotWritten) {
         unlink(temporary)
         throw FileNotWritten(path, failure)
     }
-    // The name too is to last. A file system that cannot promise it has made the change nevertheless.
+    // Syncs the name too. A file system that cannot has replaced the file nevertheless.
     let end = place.lastIndex(of: "/")
     let folder = open(end.map { String(place[...$0]) } ?? ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if folder >= 0 {
@@ -31,7 +31,7 @@ struct FileNotWritten: Error, CustomStringConvertible {
     }
 }
 
-/// Writes all of it to the disk and closes the descriptor. Returns the errno of what fails.
+/// Writes all of the content, syncs it and closes the descriptor. Returns the errno of the call that failed.
 private func fill(_ descriptor: Int32, with bytes: [UInt8], like place: String) -> Int32? {
     var failure: Int32?
     var old = stat()
@@ -46,7 +46,7 @@ private func fill(_ descriptor: Int32, with bytes: [UInt8], like place: String) 
     return failure
 }
 
-/// Where a path leads that may be a link. One that does not lead to a file is left as it is.
+/// The destination of a path that may be a link. Returns a link that does not lead to a file unchanged.
 private func followingLinks(_ path: String) -> String {
     guard let found = realpath(path, nil) else { return path }
     defer { free(found) }

@@ -17,8 +17,8 @@ struct JSONLine {
     /// The object, with the line's end.
     var text: String { "{\(members.joined(separator: ","))}\n" }
 
-    /// JSON wants three things escaped: the quotation mark, the backslash and the control characters. The same is done
-    /// to all that is not printable: people look at JSON, too.
+    /// JSON requires escapes for the quotation mark, the backslash and control characters. This also escapes all other
+    /// unprintable characters: people read JSON, too.
     private func quoted(_ string: String) -> String {
         var result = "\""
         for scalar in string.unicodeScalars {

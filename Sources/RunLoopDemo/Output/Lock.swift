@@ -1,4 +1,4 @@
-/// Keeps threads out of each other's way.
+/// A mutual exclusion lock.
 final class Lock: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 

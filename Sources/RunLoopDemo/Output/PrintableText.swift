@@ -1,8 +1,8 @@
-// Text that comes from outside, such as input, arguments and file names, made harmless for a terminal.
+// Makes text from outside, such as input, arguments and file names, harmless for a terminal.
 
 extension Unicode.Scalar {
     /// Whether a terminal shows the character and does nothing else. Control characters move its cursor, or worse;
-    /// bidirectional overrides make text look like other text; line separators and invisible characters hide things.
+    /// bidirectional overrides make text look like other text; line separators and invisible characters hide text.
     var isPrintable: Bool {
         if value < 0x7F { return value >= 0x20 }
         return switch properties.generalCategory {
@@ -15,7 +15,7 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// With every character that is not printable as an escape, such as `\n` or `\u{202E}`.
+    /// The text with every unprintable character as an escape, such as `\n` or `\u{202E}`.
     var printable: String {
         guard !unicodeScalars.allSatisfy(\.isPrintable) else { return self }
         return unicodeScalars.reduce(into: "") { $0 += $1.isPrintable ? String($1) : $1.escaped(asASCII: true) }

@@ -1,10 +1,10 @@
 /// Descriptors 0, 1 and 2.
 enum StandardDescriptors {
-    /// Opens those that were closed when the program started. A descriptor that is made later, such as a loop's, would
-    /// get the number and be taken for standard output.
+    /// Opens those that were closed when the program started. Otherwise a later descriptor, such as a loop's, would get
+    /// the number and be used as standard output.
     ///
-    /// Must run before anything makes a descriptor. They are opened for the wrong direction, as GNU's `stdopen`
-    /// does it: reading such an input and writing to such an output fail (EBADF), as with closed ones.
+    /// Call this before anything opens a descriptor. Like GNU's `stdopen`, it opens them for the wrong direction:
+    /// reading such an input and writing to such an output fail (EBADF), as with closed ones.
     static func openMissing() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
             // `open` takes the lowest free number, which is this one.

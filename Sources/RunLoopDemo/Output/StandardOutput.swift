@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Standard output, unbuffered: what is written is there to be read, and nothing is left to be flushed at the end.
+/// Standard output, unbuffered: a reader sees all that was written, and the end needs no flush.
 enum StandardOutput {
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// How many columns there are: the terminal's, or what the variable COLUMNS says, or 80.
+    /// The number of columns: the terminal's, or the variable COLUMNS, or 80.
     static var width: Int {
         if let size = windowSize, size.ws_col > 0 { return Int(size.ws_col) }
         guard let columns = environmentVariable("COLUMNS").flatMap({ UInt16($0) }), columns > 0 else { return 80 }
         return Int(columns)
     }
 
-    /// The terminal's; nil when there is none, or when it does not know.
+    /// The terminal's size; nil without a terminal, or if it has no size.
     static var size: (columns: Int, rows: Int)? {
         guard let size = windowSize, size.ws_col > 0, size.ws_row > 0 else { return nil }
         return (Int(size.ws_col), Int(size.ws_row))
@@ -22,7 +22,7 @@ enum StandardOutput {
         return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 ? size : nil
     }
 
-    /// Writes all of `text`. If that cannot be done the program is asked to end, and what is written later is dropped.
+    /// Writes all of `text`. If that fails, requests the program's end and drops later output.
     static func write(_ text: String) {
         guard !isLost.load(ordering: .relaxed) else { return }
         if let failure = writeAll(text, to: STDOUT_FILENO) { lose(failure) }
@@ -44,10 +44,10 @@ enum StandardOutput {
 }
 
 enum StandardError {
-    /// In characters. A message repeats input of any length; the rest is cut off.
+    /// In characters. A message quotes input of any length; the rest is cut off.
     private static let longestMessage = 1000
 
-    /// Writes a message of one line, with the program's name. What is not printable in it is escaped.
+    /// Writes a message of one line, with the program's name. Escapes unprintable characters.
     static func complain(_ message: String) {
         let isLong = message.unicodeScalars.count > longestMessage
         let shown = isLong ? String(message.unicodeScalars.prefix(longestMessage)) + "…" : message
@@ -55,7 +55,7 @@ enum StandardError {
     }
 }
 
-/// Makes a file of `text`, in the place of any that is there. Returns 0, or the errno of what failed.
+/// Replaces a file by one that holds `text`, or makes it. Returns 0, or the errno of the call that failed.
 func writeFile(_ text: String, to file: String) -> Int32 {
     let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { return errno }

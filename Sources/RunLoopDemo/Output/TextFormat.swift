@@ -1,13 +1,13 @@
-// How words, counts and times are written.
+// Formats words, counts and times.
 
 extension String {
-    /// Filled up with blanks on the right.
+    /// Padded with spaces on the right.
     func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 
-    /// Filled up with blanks on the left.
+    /// Padded with spaces on the left.
     func rightAligned(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
 
-    /// In lines of at most `width` characters, broken at blanks; a word that is longer gets a line of its own.
+    /// In lines of at most `width` characters, broken at spaces; a longer word gets a line of its own.
     func wrapped(to width: Int) -> [String] {
         var lines = [""]
         for word in split(separator: " ", omittingEmptySubsequences: false) {
@@ -34,7 +34,7 @@ extension Int {
         return (self < 0 ? "-" : "") + ([digits] + groups).joined(separator: " ")
     }
 
-    /// The number and what is counted, such as `1 run` and `2 runs`.
+    /// The number and the noun, such as `1 run` and `2 runs`.
     func counted(_ noun: String, _ plural: String? = nil) -> String {
         "\(self) \(self == 1 ? noun : plural ?? noun + "s")"
     }
@@ -58,11 +58,11 @@ extension Duration {
         return microseconds == 0 ? "0 s" : "\(microseconds) µs"
     }
 
-    /// Seconds, as short as it is exact down to a millisecond, such as `1.5`.
+    /// Seconds, in the shortest form that is exact to a millisecond, such as `1.5`.
     var inSeconds: String { decimal(inNanoseconds / 1_000_000, digits: 3) }
 }
 
-/// A whole number with a decimal point before its last digits, without needless zeros.
+/// A whole number with a decimal point before its last digits, without trailing zeros.
 private func decimal(_ number: Int64, digits: Int) -> String {
     let text = String(number.magnitude)
     let padded = String(repeating: "0", count: max(0, digits + 1 - text.count)) + text

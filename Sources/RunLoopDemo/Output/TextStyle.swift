@@ -8,13 +8,13 @@ enum TextStyle: String {
     case magenta = "35"
     case cyan = "36"
 
-    /// Whether text written to standard output may have colours: only for people, on a terminal that has them, and
-    /// unless NO_COLOR is set (https://no-color.org).
+    /// Whether text on standard output may have colours: only for people, on a terminal that supports them, and unless
+    /// NO_COLOR is set (https://no-color.org).
     static var isWanted: Bool {
         StandardOutput.isTerminal && terminalUnderstandsEscapes && environmentVariable("NO_COLOR") == nil
     }
 
-    /// Whether the terminal, if there is one, is one that escape codes can be sent to, as far as TERM says.
+    /// Whether TERM names a terminal that supports escape codes.
     static var terminalUnderstandsEscapes: Bool { environmentVariable("TERM").map { $0 != "dumb" } ?? false }
 
     func applied(to text: String) -> String {

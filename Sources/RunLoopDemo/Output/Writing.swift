@@ -1,16 +1,16 @@
-/// Why not all of a text was written.
+/// The reason why a text was not written completely.
 enum WriteFailure {
     /// The errno of the write that failed.
     case error(Int32)
 
-    /// The program is to end, and whatever reads the output does not go on.
+    /// The program is to end, and the reader of the output has stopped reading.
     case interrupted
 }
 
-/// Writes all of `text`, unless that fails: nil is success.
+/// Writes all of `text`; returns nil on success.
 ///
-/// Never blocks in `write`, which an interruption would not end, but in `poll` before it, which also waits for one. A
-/// pipe that is ready takes this many bytes at once.
+/// Never blocks in `write`, which an interruption would not end, but in `poll` before it, which also waits for an
+/// interruption. A pipe that is ready takes this many bytes at once.
 func writeAll(_ text: String, to descriptor: Int32) -> WriteFailure? {
     var text = text
     return text.withUTF8 { bytes in
@@ -28,19 +28,19 @@ func writeAll(_ text: String, to descriptor: Int32) -> WriteFailure? {
     }
 }
 
-/// How long, in milliseconds, whatever reads the output may keep a program waiting that is to end.
+/// How long, in milliseconds, a reader that does not read may delay the end of the program.
 private let grace: Int32 = 1000
 
-/// How often, in milliseconds, the program looks meanwhile for a signal that no handler hears.
+/// How often, in milliseconds, the program checks meanwhile for a signal that is pending without a handler.
 private let glance: Int32 = 100
 
-/// Waits until a write does not block, or fails; false when the program is interrupted meanwhile, and within a moment
-/// it still would. Another signal ends that moment.
+/// Waits until a write would not block, or would fail. Returns false if an interruption comes and the write would still
+/// block after the grace period. Another signal ends that period.
 private func waitUntilWritable(_ descriptor: Int32) -> Bool {
     var output = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     if poll(&output, 1, 0) > 0 { return true }
     var both = [output, pollfd(fd: Interruption.descriptor, events: Int16(POLLIN), revents: 0)]
-    // EINTR leaves both as they were.
+    // After EINTR the entries are unchanged.
     while poll(&both, 2, glance) <= 0 { Interruption.requestIfPending() }
     return both[0].revents != 0 || poll(&output, 1, grace) > 0
 }

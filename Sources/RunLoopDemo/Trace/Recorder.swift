@@ -1,9 +1,9 @@
 import RunLoopKit
 
-/// Writes down what a loop does while it does it: its activities, the handlers that it calls, and how its runs end.
+/// Records what a loop does while it does it: its activities, the handlers that it calls, and the results of its runs.
 ///
-/// The activities come from an observer that is called before all others. A loop has no observers for handlers, so
-/// those are wrapped:
+/// The activities come from an observer that the loop calls before all others. A loop has no observers for handlers, so
+/// callers wrap those:
 ///
 /// ```swift
 /// let timer = Loop.Timer(every: .seconds(1)) { _ in
@@ -12,7 +12,7 @@ import RunLoopKit
 /// ```
 ///
 /// The recorder does not change what it shows: an observer keeps no run going, and neither it nor the wrapper posts,
-/// wakes or stops anything. To be used on the loop's own thread.
+/// wakes or stops anything. Use it on the loop's own thread.
 final class Recorder: Sendable {
     private struct State {
         var writer: any TraceWriter
@@ -34,14 +34,14 @@ final class Recorder: Sendable {
         state.value.writer.begin()
     }
 
-    /// Writes down the activities of all runs in `modes`, until the observer that is returned is invalidated.
+    /// Records the activities of all runs in `modes`, until the returned observer is invalidated.
     func observe(_ modes: [Loop.Mode]) -> Loop.Observer {
         let observer = Loop.Observer(.all, order: .min) { _, activity in self.record(activity) }
         for mode in modes { loop.add(observer, in: mode) }
         return observer
     }
 
-    /// Calls `body`, and writes down that a handler was called.
+    /// Calls `body`, and records the call of a handler.
     func callout(_ callout: TraceRecord.Callout, _ label: String, _ body: () -> Void = {}) {
         record(.callout(callout, .begin, label: label))
         state.value.indentation += 1
@@ -50,7 +50,7 @@ final class Recorder: Sendable {
         record(.callout(callout, .end, label: label))
     }
 
-    /// Runs the loop, and writes down how the run ended.
+    /// Runs the loop, and records the run's result.
     func run(mode: Loop.Mode, for duration: Duration, returnAfterSourceHandled: Bool = false) {
         let result = loop.run(mode: mode, for: duration, returnAfterSourceHandled: returnAfterSourceHandled)
         state.value.runs += 1
@@ -76,7 +76,7 @@ final class Recorder: Sendable {
         if activity == .exit { state.value.activeRuns -= 1 }
     }
 
-    /// In the mode and at the depth of the innermost run, unless that is over.
+    /// Records the mode and the depth of the innermost run, unless that run is over.
     private func record(_ event: TraceRecord.Event, in mode: Loop.Mode? = nil, depth: Int? = nil) {
         let time = start.duration(to: loop.now)
         let mode = mode ?? loop.currentMode ?? .default

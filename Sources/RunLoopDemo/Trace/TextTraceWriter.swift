@@ -1,20 +1,20 @@
 import RunLoopKit
 
-/// A trace for people: a line for each record, indented by what it happened in.
+/// A trace for people: a line for each record, indented by the callouts and runs around it.
 ///
-/// A callout in which nothing else happened is one line, not two. So its begin is held back until the next record,
-/// which for such a callout is its end, comes at once.
+/// A callout without any records in it is one line, not two. So the writer holds its begin back until the next record,
+/// which for such a callout is its end and comes at once.
 struct TextTraceWriter: TraceWriter {
     let usesColour: Bool
 
     private var heldBegin: TraceRecord?
 
-    /// When the record before was made.
+    /// The time of the previous record.
     private var previousTime = Duration.zero
 
     private var hasSeenRun = false
 
-    /// The activities that have been explained: once is enough.
+    /// The activities that have been explained: each is explained once.
     private var explained = Loop.Activity()
 
     init(usesColour: Bool) { self.usesColour = usesColour }
@@ -41,7 +41,7 @@ struct TextTraceWriter: TraceWriter {
         if case .callout(_, .end, _) = record.event {
             return if let held { writeCallout(held, "●") } else { writeCallout(record, "◀") }
         }
-        // Something happens inside the callout whose begin was held back.
+        // A record inside the callout whose begin was held back.
         if let held { writeCallout(held, "▶") }
         switch record.event {
         case .callout: heldBegin = record
@@ -84,7 +84,7 @@ struct TextTraceWriter: TraceWriter {
         writeLine(record, styled("\(name.padded(to: 16)) \(remark)", .dim))
     }
 
-    /// A blank line before each outermost run but the first.
+    /// A blank line before each outermost run except the first.
     private mutating func separateRuns(_ activity: Loop.Activity, _ record: TraceRecord) {
         guard activity == .entry, record.indentation == 0 else { return }
         if hasSeenRun { StandardOutput.write("\n") }
@@ -92,7 +92,7 @@ struct TextTraceWriter: TraceWriter {
     }
 
     private mutating func remark(on activity: Loop.Activity, at time: Duration) -> String? {
-        // Nothing happens on the thread between falling asleep and this.
+        // Nothing else happens on the thread between falling asleep and this record.
         if activity == .afterWaiting { return "slept \((time - previousTime).inMilliseconds) ms" }
         return explained.insert(activity).inserted ? activity.explanation : nil
     }

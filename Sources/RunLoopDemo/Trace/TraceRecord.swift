@@ -1,15 +1,15 @@
 import RunLoopKit
 
-/// Something that happened on a loop's thread.
+/// An event on a loop's thread.
 struct TraceRecord {
     /// Since the trace began.
     let time: Duration
 
-    /// In how many other runs the run is nested that this belongs to.
+    /// The number of runs in which the record's run is nested.
     let depth: Int
 
-    /// In how many runs and callouts this happened, for the eye. A run's `entry` and `exit`, and the two ends of a
-    /// callout, count as outside of it.
+    /// The number of runs and callouts around the record, for display. A run's `entry` and `exit`, and both ends of a
+    /// callout, count as outside.
     let indentation: Int
 
     let mode: Loop.Mode
@@ -22,7 +22,7 @@ struct TraceRecord {
         case result(Loop.RunResult)
     }
 
-    /// What the loop called a handler for.
+    /// The kind of handler that the loop called.
     enum Callout: String {
         case timer, source0, port, block, observer, mainQueue
     }
@@ -32,7 +32,7 @@ struct TraceRecord {
     }
 }
 
-/// What is left to say when a trace is over.
+/// The end of a trace.
 struct TraceSummary {
     /// How the last run ended; nil if there was none.
     let result: Loop.RunResult?
@@ -41,7 +41,7 @@ struct TraceSummary {
     let counters: Loop.Counters
 }
 
-/// Shows a trace while it is made.
+/// Writes a trace while it is recorded.
 protocol TraceWriter {
     mutating func begin()
     mutating func write(_ record: TraceRecord)

@@ -3,7 +3,7 @@ import RunLoopKit
 
 /// The life of a loop, in three runs: in the default mode, in `tracking`, and in the default mode again.
 ///
-/// This is how the library is used. All that is special is `recorder`, which writes down what happens.
+/// It is an ordinary use of the library, except for `recorder`, which records the events.
 struct TraceStory {
     static let modes: [Loop.Mode] = [.default, .tracking]
 
@@ -13,18 +13,18 @@ struct TraceStory {
     private let sender: LoopThread
     private let port: Loop.PortSource
     private let source: Loop.Source0
-    /// When the loop last ran in tracking; nil before.
+    /// When the loop last ran in tracking; nil before that.
     private let trackingEnd: LoopBound<Loop.Instant?>
 
-    /// - Throws: `LoopError` when threads or descriptors cannot be had.
+    /// - Throws: `LoopError` if threads or descriptors cannot be made.
     init(recorder: Recorder) throws {
         self.recorder = recorder
         trackingEnd = LoopBound(nil, on: loop)
-        // Two threads with loops of their own, which do something to our loop when they are asked to.
+        // Two threads with loops of their own, which act on the story's loop on request.
         signaller = try LoopThread(name: "signaller")
         sender = try LoopThread(name: "sender")
         port = try Loop.PortSource { count in
-            // Sends that the loop has not got to yet are counted, not queued: three may be one call or more.
+            // Sends that the loop has not handled yet are counted, not queued: three may be one call or more.
             recorder.callout(.port, "\(count.counted("send")) from thread 'sender'")
         }
         source = Loop.Source0 { [loop] in
@@ -34,11 +34,11 @@ struct TraceStory {
                 }
             }
         }
-        // Done by the first run in a mode too, but this way a lack of descriptors is an error to catch.
+        // A mode's first run prepares it too, but this throws if descriptors run out.
         for mode in TraceStory.modes { try loop.prepare(mode) }
     }
 
-    /// Tells the story. Leaves nothing behind in the loop.
+    /// Plays the story. Leaves nothing in the loop.
     func tell() {
         let items = setUp()
         for part in [workInDefaultMode, track, returnToDefaultMode] where !Interruption.isRequested { part() }
@@ -49,9 +49,9 @@ struct TraceStory {
         for item in items { item.invalidate() }
     }
 
-    /// Fills the loop, and returns what is in it now.
+    /// Adds the items to the loop, and returns them.
     private func setUp() -> [Loop.Item] {
-        // From now on, what is added to the common modes is in both.
+        // From now on, items added to the common modes are in both.
         loop.addCommonMode(.tracking)
         let common = makeCommonTimer()
         loop.add(common, in: .common)
@@ -62,7 +62,7 @@ struct TraceStory {
 
     // MARK: The three runs
 
-    /// The loop sleeps until something wakes it: a timer, a source that another thread signals, a port that another
+    /// The loop sleeps until an event wakes it: a timer, a source that another thread signals, a port that another
     /// thread sends to.
     private func workInDefaultMode() {
         post("asks thread 'signaller' to signal the source in 30 ms") { [signaller, source] in
@@ -83,8 +83,8 @@ struct TraceStory {
         recorder.run(mode: .default, for: .milliseconds(250))
     }
 
-    /// A user drags something: the program runs the loop in `tracking` meanwhile. What is in the default mode alone
-    /// waits. The main queue, which is the main actor's too, does not: it belongs to all common modes.
+    /// A user drags something: the program runs the loop in `tracking` meanwhile. Items in the default mode alone wait.
+    /// The main queue, which is also the main actor's, does not: it is served in all common modes.
     private func track() {
         signaller.perform(after: .milliseconds(105)) { [recorder] in
             Task { @MainActor in recorder.callout(.mainQueue, "a @MainActor task of thread 'signaller'") }
@@ -93,7 +93,8 @@ struct TraceStory {
         trackingEnd.value = loop.now
     }
 
-    /// Back again. A handler runs the loop itself, as a modal dialogue would; then another thread stops the loop.
+    /// Back in the default mode. A handler runs the loop itself, as a modal dialogue would; then another thread stops
+    /// the loop.
     private func returnToDefaultMode() {
         post("runs the loop in this block until a source is handled (timers do not count)") {
             [recorder, sender, port] in
@@ -115,7 +116,7 @@ struct TraceStory {
             if delay > .milliseconds(10) { remarks.append("\(delay.inMilliseconds) ms late") }
             if firing.missed > 0 { remarks.append("\(firing.missed) missed") }
             var label = (["heartbeat, every 100 ms in default mode"] + remarks).joined(separator: "; ")
-            // The first instant that this call stands for.
+            // The first instant that this call covers.
             let due = firing.scheduledTime - firing.timer.interval * firing.missed
             if !remarks.isEmpty, let end = trackingEnd.value, due < end {
                 label += ", since the loop was in tracking mode"
