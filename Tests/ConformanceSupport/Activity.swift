@@ -1,4 +1,4 @@
-/// What an observer is called for, with CF's raw values. Both subjects convert it to their own type.
+/// The activities for which an observer is called, with CF's raw values. Both subjects convert them to their own type.
 package struct Activity: OptionSet, Hashable, Sendable {
     package let rawValue: UInt
 
@@ -11,7 +11,7 @@ package struct Activity: OptionSet, Hashable, Sendable {
     package static let afterWaiting = Activity(rawValue: 64)
     package static let exit = Activity(rawValue: 128)
 
-    /// All activities, also those that CF may add.
+    /// All activities, including those that CF may add.
     package static let all = Activity(rawValue: 0x0FFF_FFFF)
 
     /// The activities that exist, in the order in which a run reports them.

@@ -2,17 +2,17 @@ import CLinux
 import CoreFoundation
 import Foundation
 
-/// The toolchain's CFRunLoop, in real time. It is the one of the thread that makes this.
+/// The toolchain's CFRunLoop, in real time. It is the loop of the thread that makes the subject.
 package final class CFSubject: Subject {
     private let loop = CFRunLoopGetCurrent()!
 
-    /// Keeps the contexts that CF has pointers to.
+    /// Retains the contexts to which CF has pointers.
     private var items: [CFItem] = []
 
-    /// The calling thread's.
+    /// The calling thread's loop.
     package init() {}
 
-    /// CF asks the contexts once more when the thread ends: nothing of ours may be left in the loop then.
+    /// CF calls the contexts again when the thread ends: none of these items may be left in the loop then.
     deinit {
         for item in items {
             item.schedule = { _ in }
@@ -50,7 +50,7 @@ package final class CFSubject: Subject {
             let names = modes.map(mode)
             let array = CFArrayCreateMutable(nil, 0, nil)!
             for name in names { CFArrayAppendValue(array, Unmanaged.passUnretained(name).toOpaque()) }
-            // CF makes a set of its own of them.
+            // CF makes its own set of the modes.
             withExtendedLifetime(names) { CFRunLoopPerformBlock(loop, array, block) }
         }
     }

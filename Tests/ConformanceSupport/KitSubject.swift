@@ -1,11 +1,11 @@
 import RunLoopKit
 
-/// RunLoopKit. In virtual time scenarios with timers take no time, and cannot be late.
+/// RunLoopKit. In virtual time, scenarios with timers take no time, and their timers cannot be late.
 package final class KitSubject: Subject {
     private let clock: VirtualClock?
     private let loop: Loop
 
-    /// Keeps what handlers are given.
+    /// Retains the items that handlers receive.
     private var items: [KitItem] = []
 
     /// In virtual time.
@@ -36,7 +36,7 @@ package final class KitSubject: Subject {
     package func stop() { loop.stop() }
     package func wakeUp() { loop.wakeUp() }
 
-    // Posting and signalling do not wake in CF: the one difference by default, switched off to compare.
+    // Posting and signalling do not wake the loop in CF: a difference in the default, switched off for the comparison.
     package func perform(in modes: [String], _ block: @escaping () -> Void) {
         let block = Unchecked(block)
         if modes.count == 1 {
@@ -125,7 +125,7 @@ private final class KitItem: Item {
     }
 }
 
-/// Everything in a scenario happens on one thread; the compiler cannot know.
+/// Everything in a scenario runs on one thread, which the compiler cannot know.
 struct Unchecked<Value>: @unchecked Sendable {
     let value: Value
     init(_ value: Value) { self.value = value }

@@ -1,16 +1,17 @@
 import Foundation
 
-/// Where a scenario plays: a subject, and the trace of what it does.
+/// The place where a scenario plays: a subject, and the trace of its callouts.
 package final class Stage {
     package private(set) var loop: (any Subject)!
     package private(set) var trace: [String] = []
 
-    /// A time that is long enough to be told from none, and two of them from one, by CFRunLoop in real time.
+    /// A time that CFRunLoop, in real time, can distinguish from none, and from two of them.
     package let moment: Double
 
     private var observers: [any Item] = []
 
-    /// What the scenario does in its callouts. Kept here, so that items which know each other do not keep each other.
+    /// The scenario's actions in its callouts. The stage retains them, so that items that refer to each other form no
+    /// retain cycle.
     private var actions: [(any Item, Activity) -> Void] = []
 
     package init(_ loop: any Subject, moment: Double) {
@@ -20,21 +21,21 @@ package final class Stage {
 
     package func log(_ line: String) { trace.append(line) }
 
-    /// The scenario is over: lets go of everything that knows this stage.
+    /// Ends the scenario: releases everything that refers to this stage.
     package func clear() {
         actions = []
         observers = []
         loop = nil
     }
 
-    /// What calls the action once more, without keeping it.
+    /// A closure that calls the action again without retaining it.
     private func reference(to action: @escaping (any Item, Activity) -> Void) -> (any Item, Activity) -> Void {
         actions.append(action)
         let index = actions.count - 1
         return { self.actions[index]($0, $1) }
     }
 
-    // MARK: Items that tell the trace of their calls, and then do what the scenario wants
+    // MARK: Items that log their calls to the trace, and then do what the scenario says
 
     package func source0(_ label: String, order: Int = 0, tellsModes: Bool = false, then: @escaping () -> Void = {})
         -> any Item
@@ -78,7 +79,7 @@ package final class Stage {
         }
     }
 
-    /// Writes all activities of these modes into the trace.
+    /// Logs all activities of these modes to the trace.
     package func observe(_ modes: String...) {
         for mode in modes {
             observers.append(observer(mode))
@@ -86,7 +87,7 @@ package final class Stage {
         }
     }
 
-    /// For scenarios that follow each other in one loop.
+    /// For scenarios that play one after the other in one loop.
     package func forgetObservers() { for observer in observers { observer.invalidate() } }
 
     package func block(_ label: String, in modes: String..., then: @escaping () -> Void = {}) {
@@ -97,14 +98,14 @@ package final class Stage {
     }
 
     package func run(_ mode: String = "default", _ seconds: Double = 0, returnAfterSourceHandled: Bool = false) {
-        // CFRunLoop plays in real time: on a machine that stalls, what is to end the run may come before it. That is a
-        // difference then, which longer moments mend, and no hang.
+        // CFRunLoop plays in real time: on a machine that stalls, the event that is to end the run may come before it.
+        // The limit turns the hang into a difference, and longer moments resolve the difference.
         let patience = seconds < forever ? seconds : max(10, 200 * moment)
         let result = loop.run(mode, seconds: patience, returnAfterSourceHandled: returnAfterSourceHandled)
         log("run in \(mode): \(name(ofResult: result))")
     }
 
-    /// Runs a scenario on one side, on a thread of its own: CFRunLoop has one loop for each thread.
+    /// Plays a scenario on one subject, on a thread of its own: CFRunLoop has one loop for each thread.
     package static func trace(
         of scenario: Scenario, moment: Double, on make: @escaping @Sendable () -> any Subject
     ) -> [String] {
@@ -122,7 +123,7 @@ package final class Stage {
     }
 }
 
-/// Stands for the item where a callout does not say which.
+/// The item of a callout that does not name one.
 private final class Nobody: Item {
     package func invalidate() {}
     var isValid: Bool { false }
@@ -143,5 +144,5 @@ package struct Scenario: Sendable {
 
 }
 
-/// So long that it does not pass: scenarios with it end for another reason.
+/// A time that never passes: scenarios with it end for another reason.
 package let forever = 1e6

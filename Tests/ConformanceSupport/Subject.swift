@@ -1,9 +1,9 @@
-/// A run loop under test: RunLoopKit's or the toolchain's CFRunLoop, behind one face, so that a scenario is written
-/// once.
+/// A run loop under test: RunLoopKit's or the toolchain's CFRunLoop, behind one interface, so that both play the same
+/// scenarios.
 ///
-/// Modes are named by strings; "default" and "common" stand for each side's own.
+/// Strings name modes; "default" and "common" stand for each side's own.
 package protocol Subject: AnyObject {
-    /// Runs, and says why it returned, as CF's raw value.
+    /// Runs, and returns the reason why it ended, as CF's raw value.
     func run(_ mode: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32
     func stop()
     func wakeUp()
@@ -46,7 +46,7 @@ package protocol Item: AnyObject {
     var secondsToFire: Double { get set }
 }
 
-/// The results by name.
+/// The name of a result.
 package func name(ofResult result: Int32) -> String {
     ["?", "finished", "stopped", "timedOut", "handledSource"][Int(result)]
 }
