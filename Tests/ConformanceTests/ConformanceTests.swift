@@ -2,15 +2,14 @@ import ConformanceSupport
 import TestSupport
 import Testing
 
-/// Every scenario, on RunLoopKit and on the toolchain's CFRunLoop: the traces are the same.
+/// Every scenario leaves the same trace on RunLoopKit and on the toolchain's CFRunLoop.
 @Suite(.timeBound) struct ConformanceTests {
     @Test("A scenario leaves the same trace on RunLoopKit and on CFRunLoop", arguments: Scenario.all)
     func sameTraceAsCFRunLoop(_ scenario: Scenario) {
         let actual = Stage.trace(of: scenario, moment: 0.02) { KitSubject() }
         #expect(!actual.isEmpty, "a scenario without a trace shows nothing")
         // CFRunLoop plays in real time: on a machine that stalls for longer than the scenario's moments it may see
-        // events together that the scenario means to keep apart. So give it longer moments before believing a
-        // difference.
+        // events together that the scenario separates. So it gets longer moments before the test reports a difference.
         var expected: [String] = []
         for moment in [0.02, 0.1, 0.5, 2] {
             expected = Stage.trace(of: scenario, moment: moment) { CFSubject() }

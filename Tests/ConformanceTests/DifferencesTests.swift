@@ -6,7 +6,7 @@ import Testing
 /// The deliberate differences of `docs/differences.md` that show in a trace: what CFRunLoop does, and what RunLoopKit
 /// does instead.
 ///
-/// CFRunLoop plays in real time, so its side is given longer moments before it is believed to behave otherwise.
+/// CFRunLoop plays in real time, so it gets longer moments before a test fails.
 @Suite(.timeBound) struct DifferencesTests {
     private func expect(
         cf: [String], kit: [String], _ location: SourceLocation = #_sourceLocation,
@@ -31,7 +31,7 @@ import Testing
             s.loop.add(s.port("p"), "default")
             s.loop.add(s.port("p"), "other")
             s.loop.add(s.timer("t", after: 4 * s.moment), "default")
-            // Posted for the outer mode and woken for, while the nested run is at it.
+            // Posted for the outer mode, with a wake-up, while the nested run is in progress.
             s.loop.add(
                 s.loop.makeObserver(.beforeWaiting, repeats: false, order: 0) { _, _ in
                     s.block("b") { s.loop.stop() }
@@ -75,7 +75,7 @@ import Testing
 
     @Test("Any handled source counts, not only the last one")
     func anyHandledSourceCounts() {
-        // The second source has lost its mark by the time its turn comes: CF forgets that the first was handled.
+        // The second source is no longer signalled when its turn comes: CF forgets that the first one was handled.
         let passes = ["default beforeTimers", "default beforeSources"]
         let sleep = ["default beforeWaiting", "default afterWaiting"]
         expect(

@@ -79,7 +79,7 @@ import Testing
         theirs.waitUntilExit()
         isTold.wait()
         #expect(theirs.terminationStatus == 7)
-        // Unknown, when Foundation was faster.
+        // Unknown if Foundation reaped the process first.
         #expect([[.exited(7)], [.unknown]].contains(try ours.performAndWait { exits.value }))
     }
 
@@ -119,6 +119,6 @@ private final class Countdown: Sendable {
 
     init(from start: Int) { left = Atomic(start) }
 
-    /// True at the last of the calls that were counted on.
+    /// Returns true at the last expected call.
     func hasEnded() -> Bool { left.subtract(1, ordering: .relaxed).newValue == 0 }
 }

@@ -4,10 +4,10 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// Random programs, on RunLoopKit and on the toolchain's CFRunLoop: the traces are the same.
+/// Random programs leave the same trace on RunLoopKit and on the toolchain's CFRunLoop.
 ///
-/// A seed makes a program, always the same one. No program depends on time: a run either only polls, or a guard in every mode ends it
-/// instead of letting it sleep. What `docs/differences.md` lists is avoided by construction; see `Flavour`.
+/// A seed always makes the same program. No program depends on time: a run either only polls, or a guard in every mode
+/// ends it instead of letting it sleep. A program cannot show the differences of `docs/differences.md`; see `Flavour`.
 @Suite(.timeBound) struct RandomProgramTests {
     @Test("A random program leaves the same trace on RunLoopKit and on CFRunLoop", arguments: Flavour.allCases)
     func sameTraceAsCFRunLoop(_ flavour: Flavour) {
@@ -26,18 +26,18 @@ import Testing
     }
 }
 
-/// What a program may use, so that no documented difference can show.
+/// What a program may use without showing a documented difference.
 enum Flavour: String, CaseIterable {
-    /// Version-1 sources, but no stops and wake-ups, which line up with them in another order. What is served in one mode
-    /// and sent to again may line up differently in others: one program in thousands shows it, the first is 1893.
+    /// Version-1 sources, but no stops and wake-ups, which queue with them in another order. A port served in one mode
+    /// and sent to again may queue differently in other modes: one program in thousands shows this, the first is 1893.
     case ports
     /// Stops and wake-ups anywhere, but no ports and no timers.
     case stops
-    /// Timers that are due or never come, polled for.
+    /// Timers that are due or never fire, in runs that poll.
     case timers
 }
 
-/// A program as data: scripts of operations. Script 0 is the program itself, the others are what callouts do.
+/// A program as data: scripts of steps. Script 0 is the program itself; callouts play the others.
 struct Program: ScriptedProgram, CustomStringConvertible {
     enum Step {
         case add(Int, String), remove(Int, String), contains(Int, String), invalidate(Int), trigger(Int)
@@ -67,7 +67,7 @@ struct Program: ScriptedProgram, CustomStringConvertible {
                 separator: "\n")
     }
 
-    // MARK: Making one
+    // MARK: Generation
 
     private enum Context { case main, source0, port, observer, afterWaiting, timer, block }
 
@@ -87,7 +87,7 @@ struct Program: ScriptedProgram, CustomStringConvertible {
             }
         }
         for _ in 0..<random.below(4) {
-            // All of different order: those in "common" join a new common mode in no order, in CF.
+            // All of different order: in CF, observers in "common" join a new common mode in no particular order.
             let activities = random.below(3) == 0 ? Activity.all.subtracting(.afterWaiting) : random.pick(Activity.each)
             items.append(
                 Item(
@@ -141,14 +141,14 @@ struct Program: ScriptedProgram, CustomStringConvertible {
         let item = items.isEmpty ? 0 : random.below(items.count)
         switch random.below(20) {
         case 0, 1, 2, 3, 4:
-            // CF has counted the sends to the port that woke it already, RunLoopKit has not.
+            // CF has already counted the sends to the port that woke it, RunLoopKit has not.
             return context == .afterWaiting && flavour == .ports ? .ask : .trigger(item)
         case 5, 6, 7: return .add(item, mode(&random, common: true))
         case 8, 9:
-            // A port that woke the loop keeps its sends when it is taken out: a documented difference.
+            // A removed port that woke the loop keeps its sends: a documented difference.
             return context == .afterWaiting ? .ask : .remove(item, mode(&random, common: true))
         case 10:
-            // Of several version-0 sources the last one alone decides in CF whether one was handled.
+            // In CF, the last of several version-0 sources alone decides whether one was handled.
             return context == .afterWaiting || context == .source0 ? .ask : .invalidate(item)
         case 11: return .addCommonMode(mode(&random, common: false))
         case 12: return .contains(item, mode(&random, common: true))
@@ -172,15 +172,15 @@ struct Program: ScriptedProgram, CustomStringConvertible {
         items.count { if case .source0 = $0.kind { true } else { false } }
     }
 
-    // MARK: Comparing
+    // MARK: Comparison
 
     func trace(_ make: @escaping @Sendable () -> any Subject) -> [String] {
         let scenario = Scenario("", { Player(self, $0).play() })
         return Program.inOneOrder(Stage.trace(of: scenario, moment: 0, on: make))
     }
 
-    /// CF keeps modes, common items and a source's loops in sets: what it notifies one after the other has no order.
-    /// How many notifications there are, which, and between which callouts, is compared.
+    /// CF keeps modes, common items and a source's loops in sets, and so notifies in no particular order. This compares
+    /// the number of notifications, their contents, and the callouts between them.
     static func inOneOrder(_ trace: [String]) -> [String] {
         trace.split(omittingEmptySubsequences: false) { !isNotification($0) }
             .reduce(into: [String]()) { result, notifications in
@@ -193,14 +193,14 @@ struct Program: ScriptedProgram, CustomStringConvertible {
         line.contains(" joins ") || line.contains(" leaves ")
     }
 
-    /// Timers that are due at the same instant, as in virtual time they are, go in another order than CF's, whose instants differ.
+    /// In virtual time, timers are due at the same instant and fire in another order than CF's, whose instants differ.
     var kit: [String] {
         flavour == .timers || Program.inRealTime ? trace { KitSubject(realTimeOn: .current) } : trace { KitSubject() }
     }
     static let inRealTime = ProcessInfo.processInfo.environment["RANDOM_REAL"] != nil
     var cf: [String] { trace { CFSubject() } }
 
-    /// Twice, since CFRunLoop plays in real time.
+    /// Twice, because CFRunLoop plays in real time.
     var differs: Bool { kit != cf && kit != cf }
 
     var comparison: String {
@@ -237,7 +237,7 @@ private final class Player {
         play(0)
     }
 
-    /// Nothing may sleep: the last to be called before it does sees to that.
+    /// No run may sleep: the last observer before the wait prevents it.
     private func makeGuard(_ mode: String) -> any Item {
         var port: (any Item)?
         if program.flavour == .ports {
@@ -282,7 +282,8 @@ private final class Player {
         case .add(let item, let mode): loop.add(items[item], mode)
         case .remove(let item, let mode): loop.remove(items[item], mode)
         case .contains(let item, let mode):
-            // CF may forget to take a timer or an observer out of "common" that is in no other mode any more, or say that it is not there.
+            // CF may fail to remove a timer or an observer from "common" when it is in no other mode, or report that it
+            // is not there.
             if mode == "common" { return }
             stage.log("\(item) in \(mode): \(loop.contains(items[item], mode))")
         case .invalidate(let item): items[item].invalidate()
@@ -310,7 +311,7 @@ private final class Player {
             guard depth < 4 else { return }
             depth += 1
             loop.spend(0.0001)
-            // With ports the guard is a source that is handled.
+            // With ports the guard is a source that the run handles.
             let returns = untilHandled || !polls && program.flavour == .ports
             stage.run(mode, polls ? 0 : 2, returnAfterSourceHandled: returns)
             depth -= 1

@@ -76,7 +76,7 @@ extension Scenario {
         },
         Scenario("a source invalidated in three modes leaves each of them once") { s in
             for isCommon in [false, true] {
-                // Of the modes of one source CF tells in no order.
+                // CF notifies the modes of one source in no particular order.
                 var joined: [String] = []
                 var left: [String] = []
                 var source: (any Item)!
@@ -96,7 +96,7 @@ extension Scenario {
                 s.run()
                 s.log("joined \(joined.sorted()), left \(left.sorted())")
                 for mode in ["default", "a", "b"] { s.log("in \(mode): \(s.loop.contains(source, mode))") }
-                // Its callout keeps it.
+                // Its callout retains it.
                 source = nil
             }
         },

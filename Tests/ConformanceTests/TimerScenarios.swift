@@ -1,7 +1,7 @@
 import ConformanceSupport
 
 extension Scenario {
-    /// Timers. RunLoopKit plays them in virtual time, CFRunLoop in real time: no scenario tells apart how late it was.
+    /// Timers. RunLoopKit plays them in virtual time, CFRunLoop in real time: no scenario depends on their lateness.
     static let timers: [Scenario] = [
         Scenario("a once-timer fires once and is invalid after its callout") { s in
             let t = s.timer("t", after: s.moment) { s.log("inside: \($0.isValid)") }

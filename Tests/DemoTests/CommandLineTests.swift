@@ -3,7 +3,7 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// The manners of the program.
+/// The command line, errors and signals of the program.
 @Suite(.timeBound) struct CommandLineTests {
     @Test("The help lists all commands")
     func helpListsCommands() throws {
@@ -32,7 +32,7 @@ import Testing
         #expect(demo.errors.split(separator: "\n").count == 1)
     }
 
-    /// Repaired, it would be the name of another file.
+    /// Repaired, it would name another file.
     @Test("An argument that is not UTF-8 prints one line and exits with 64")
     func argumentNotUTF8() throws {
         for words in ["'a\\377b'", "replay '\\377'", "rules --file '/nowhere/\\377'"] {
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// A character that turns the direction of text, one that clears the screen, one that is not seen, a line break.
+    /// A character that reverses the direction of text, one that clears the screen, an invisible one, a line break.
     @Test(
         "Messages escape unprintable characters",
         arguments: ["\u{202E}", "\u{1B}c", "\u{9B}2J", "\u{FEFF}", "\n", "\u{2028}"])
@@ -66,7 +66,7 @@ import Testing
         #expect(demo.status == 64 && demo.errors.count < 1100 && demo.errors.hasSuffix("…\n"))
     }
 
-    /// So few that some cannot be had, wherever that happens.
+    /// So few that every attempt to open one can fail.
     @Test("Too few descriptors print one line and fail", arguments: Demo.subcommands)
     func tooFewDescriptors(_ arguments: [String]) throws {
         var failures = 0
@@ -76,7 +76,7 @@ import Testing
                 "/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path] + arguments,
                 // LeakSanitizer needs descriptors of its own.
                 environment: ["SWIFT_BACKTRACE": "enable=no", "ASAN_OPTIONS": "detect_leaks=0"])
-            // The loader has ended it, or it could not read a file.
+            // The loader has ended the program, or the program could not read a file.
             guard ![127, 66].contains(demo.status) else { continue }
             #expect([0, 1].contains(demo.status), "\(limit): \(demo.errors)")
             #expect((demo.status == 1) == demo.errors.contains("Too many open files"), "\(limit): \(demo.errors)")

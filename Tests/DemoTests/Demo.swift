@@ -3,16 +3,16 @@ import ProgramSupport
 
 /// The demo program.
 enum Demo {
-    /// Whatever the terminal is like on which the tests are run. Empty is as good as not set.
+    /// Independent of the terminal on which the tests run. An empty variable counts as not set.
     private static let plain = ["COLUMNS": "", "NO_COLOR": ""]
 
-    /// The subcommands, so that they need no time and no other input than standard input.
+    /// The subcommands with arguments that need little time and no input except standard input.
     static let subcommands = [
         ["trace"], ["keepalive", "--jobs", "3"], ["keepalive", "--owner", "--jobs", "3"], ["throttle"],
         ["throttle", "--svg", "-"], ["replay", "-"], ["rules"], ["lines"], ["lines", "--debounce", "1ms"],
     ]
 
-    /// - Parameter signal: What it is sent once it is under way.
+    /// - Parameter signal: A signal to send once the program has begun its output.
     static func run(
         _ arguments: String..., signal: Int32? = nil, environment: [String: String] = [:],
         input: Program.Input = .nothing, redirections: String = ""
@@ -20,7 +20,7 @@ enum Demo {
         try run(arguments, signal: signal, environment: environment, input: input, redirections: redirections)
     }
 
-    /// - Parameter redirections: As a shell understands them, such as `>&-`.
+    /// - Parameter redirections: In the shell's syntax, such as `>&-`.
     static func run(
         _ arguments: [String], signal: Int32? = nil, environment: [String: String] = [:],
         input: Program.Input = .nothing, redirections: String = ""
@@ -35,13 +35,12 @@ enum Demo {
         try Program.runAndCloseThePipe("RunLoopDemo", arguments, input: input)
     }
 
-    /// Leaves what it says in the pipe, and sends it a signal once that is full. What is in the pipe is read after its
-    /// end.
+    /// Leaves the output in the pipe, sends a signal once the pipe is full, and reads the pipe after the program's end.
     static func runUnread(_ arguments: [String], signal: Int32, input: Program.Input) throws -> Program {
         try Program.runUnread("RunLoopDemo", arguments, signal: signal, input: input)
     }
 
-    /// On a terminal of its own, which has no width and no lines if it is not given any.
+    /// Starts the program on a terminal of its own, which by default has no size.
     static func start(
         _ arguments: [String], environment: [String: String], rows: UInt16 = 0, columns: UInt16 = 0
     ) throws -> TerminalProgram {
@@ -49,13 +48,13 @@ enum Demo {
             "RunLoopDemo", arguments, environment: plain.merging(environment) { $1 }, rows: rows, columns: columns)
     }
 
-    /// Sends what it reads, and waits for what it says.
+    /// Sends the program's input, and waits for its output.
     static func talk(_ arguments: [String], _ body: (Conversation) -> Void) throws -> Program {
         try Program.talk("RunLoopDemo", arguments, body)
     }
 }
 
-/// A file that goes with its last reference.
+/// A file that is deleted when the object is deallocated.
 final class TemporaryFile {
     private let url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
 

@@ -14,7 +14,7 @@ import Testing
         #expect(object.keys.sorted() == KeepAliveDemoTests.keys.sorted())
         #expect(object["jobs"] as? Int == jobs && object["done"] as? Int == jobs)
         #expect(object["inOrder"] as? Bool == true && object["distinctThreads"] as? Int == 1)
-        // How fast is the machine's affair: that it was measured is ours.
+        // The speed depends on the machine: the test checks only that it was measured.
         for key in ["nsPerJob", "nsPerJobInBurst", "nsPerJobThreadEach"] { #expect(object[key] as? Int ?? 0 > 0) }
         #expect(object["passesWhileIdle"] as? Int == 0 && object["waitsWhileIdle"] as? Int == 0)
         expectNothingLeftBehind(object)
@@ -68,7 +68,7 @@ import Testing
         #expect(times.count > 8 && times == times.sorted())
     }
 
-    // MARK: Manners
+    // MARK: Command line and signals
 
     @Test(
         "A senseless number of jobs prints one line and exits with 64",
@@ -100,7 +100,7 @@ import Testing
 
     @Test("An interruption ends the program cleanly")
     func interruption() throws {
-        // So many jobs that it cannot be over before the signal comes.
+        // So many jobs that the program cannot end before the signal arrives.
         let demo = try Demo.run("keepalive", "--jobs", "1000000", signal: SIGINT)
         #expect(demo.status == 130 && demo.errors == "")
         #expect(demo.output.contains("as before") && demo.output.hasSuffix("done both ways.\n"))
@@ -133,7 +133,7 @@ import Testing
 }
 
 extension Program {
-    /// The output, if it is one JSON object on one line and nothing else.
+    /// The output if it is one JSON object on one line and nothing else.
     fileprivate var onlyObject: [String: Any]? {
         guard let objects, objects.count == 1, output.hasSuffix("}\n") else { return nil }
         return objects[0]

@@ -96,7 +96,7 @@ import Testing
         #expect(try Demo.run("lines", "--help").output.contains("1048576 bytes"))
     }
 
-    /// Half a gigabyte of zeros, of which little is read.
+    /// Half a gigabyte of zeros, of which the program reads little.
     @Test("A line without an end takes a bounded amount of memory", arguments: [[], ["--debounce", "90s"]])
     func endlessLine(_ options: [String])
         throws
@@ -125,7 +125,7 @@ import Testing
             demo.wait(for: "\"text\":\"a\"")
             demo.send("c\nd")
             demo.wait(for: "\"text\":\"bc\"")
-            // The open file is shared with whoever started the program.
+            // The parent process shares the open file.
             #expect(!demo.inputIsNonBlocking)
             demo.hangUp()
         }
@@ -177,7 +177,7 @@ import Testing
     @Test("An interrupted burst is reported")
     func interruptedBurst() throws {
         let demo = try Demo.talk(["lines", "--format", "json", "--debounce", "90s"]) { demo in
-            // Nothing is said of lines yet, but of signals.
+            // The program has reported no lines yet, but a signal.
             demo.send("a\nb\nc")
             demo.waitUntilAllIsRead()
             demo.signal(SIGWINCH)
@@ -196,7 +196,7 @@ import Testing
             demo.send("a\n")
             demo.wait(for: "line")
             demo.signal(SIGTERM)
-            // Its input goes on until then.
+            // Its input stays open until then.
             demo.wait(for: "interrupted after 1 line")
         }
         #expect(demo.status == 143 && demo.output.contains("interrupted after 1 line"))
@@ -227,8 +227,8 @@ import Testing
         #expect(demo.screen.contains("interrupted after 0 lines"))
     }
 
-    /// A line wakes it in the background, which stops it; by the time it goes on, the shell has read the line. It must not
-    /// wait for another one then: Ctrl-C would not be heard.
+    /// A line wakes the program in the background, which stops it; before it continues, the shell reads the line. It
+    /// must not wait for another line then, because Ctrl-C would have no effect.
     @Test("Input that another process has already read does not block the program")
     func inputReadByAnother() throws {
         let script = """

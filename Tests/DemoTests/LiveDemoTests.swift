@@ -3,10 +3,10 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// `throttle --live`, on a terminal of its own. What it gives back is looked at after its end.
+/// `throttle --live`, on a terminal of its own. The tests check the terminal's state after the program's end.
 @Suite(.timeBound) struct LiveDemoTests {
-    /// Ctrl-D, and keys before `q`: an arrow, a letter of two bytes, one that is suspended and refuses, since nobody
-    /// could continue the leader of a session.
+    /// Ctrl-D, and keys before `q`: an arrow, a letter of two bytes, and Ctrl-Z, which the program refuses because no
+    /// process could continue the leader of a session.
     @Test(
         "A quitting key ends the program and restores the terminal",
         arguments: ["q", "Q", "\u{04}", "\u{1B}[Aq", "éq", "\u{1A}q"])
@@ -59,7 +59,7 @@ import Testing
         let demo = try start()
         demo.clear()
         demo.type("x")
-        // The lanes of what acts at once.
+        // The lanes that act at once.
         #expect(demo.waitUntilScreen(holds: "●") && demo.waitUntilScreen(holds: "◆"))
         demo.type("yzq")
         #expect(demo.waitForEnd() == 0)
@@ -103,7 +103,7 @@ import Testing
         #expect(demo.status == 64 && demo.output == "" && demo.errors.contains(options[0]))
     }
 
-    /// Returns when it has drawn something.
+    /// Returns when the program has drawn something.
     private func start() throws -> TerminalProgram {
         let demo = try TerminalProgram("RunLoopDemo", ["throttle", "--live"])
         #expect(!demo.isRaw || demo.screen.isEmpty)
@@ -114,7 +114,7 @@ import Testing
 
     private func expectGivenBack(_ demo: TerminalProgram) {
         #expect(!demo.isRaw)
-        // The cursor is shown again, and the other screen.
+        // It shows the cursor again, and the main screen.
         #expect(demo.screen.contains("\u{1B}[?25h\u{1B}[?1049l"))
     }
 }

@@ -3,7 +3,7 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// Standard output and its companions, whatever they are.
+/// Standard input, output and error, in any state.
 @Suite(.timeBound) struct OutputDemoTests {
     private static let input = Program.Input.file(
         URL(filePath: #filePath).deletingLastPathComponent()
@@ -16,7 +16,7 @@ import Testing
 
     // MARK: Closed and full
 
-    /// What comes next gets the lowest free number: a loop's own descriptor must not be taken for the output.
+    /// The next descriptor gets the lowest free number: a loop's own descriptor must not be used as the output.
     @Test("A closed output is an error, and no other descriptor is written to", arguments: everything)
     func closedOutput(_ arguments: [String]) throws {
         for redirections in [">&-", "<&- >&-"] where redirections == ">&-" || !Self.reads(arguments) {
@@ -59,7 +59,7 @@ import Testing
 
     // MARK: Interruptions
 
-    /// Blocked in `write` it would never hear of the signal.
+    /// A program blocked in `write` would never receive the signal.
     @Test("A signal ends the program while the pipe is full", arguments: [SIGINT, SIGTERM])
     func signalWhilePipeIsFull(_ signal: Int32) throws {
         let lines = try TemporaryFile(String(repeating: "a line of this file\n", count: 20_000))
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    /// The terminal knows better: it may have been resized since the variable was set.
+    /// The terminal is more current: it may have been resized after the variable was set.
     @Test("A terminal's width takes precedence over the environment variable")
     func terminalWidthComesFirst() throws {
         let words = ["rules"]

@@ -2,9 +2,9 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// What these tests run programs with.
+/// The support code with which these tests run programs.
 @Suite(.timeBound) struct ProgramSupportTests {
-    /// Otherwise the end of one program's input or output would wait for the end of another one.
+    /// Otherwise the end of one program's input or output would wait for the end of another program.
     @Test("Programs do not inherit each other's pipes")
     func pipesAreNotInherited() throws {
         var other: TerminalProgram?

@@ -60,7 +60,7 @@ import Testing
         #expect(labels.count == 2 && labels[0].contains("DispatchQueue.main") && labels[1].contains("@MainActor"))
     }
 
-    /// However slow the machine: the run in tracking is longer than the heartbeat's interval.
+    /// Independent of the machine's speed: the run in tracking is longer than the heartbeat's interval.
     @Test("The labels say why callouts come late")
     func labelsExplainDelays() throws {
         let objects = try #require(try Demo.run("trace", "--format", "json").objects)
@@ -74,7 +74,7 @@ import Testing
         #expect(place < block && begun[block]["mode"] as? String == "tracking")
     }
 
-    /// Each run goes through the activities as the reference says: entry, passes, exit.
+    /// Each run reports the activities in the documented order: entry, passes, exit.
     @Test("The activities are those of real passes")
     func activitiesOfRealPasses() throws {
         let objects = try #require(try Demo.run("trace", "--format", "json").objects)

@@ -2,9 +2,9 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// Processes that fork without exec: whatever the child does with its parent's loop, the parent notices nothing.
+/// Processes that fork without exec: whatever the child does with its parent's loop, the parent's loop is unaffected.
 @Suite(.timeBound) struct ForkTests {
-    /// What the parent says when its loop works as before.
+    /// The parent's output if its loop works as before.
     private static let works: Set<String> = [
         "parent: block", "parent: source0", "parent: port 1", "parent: read 1", "parent: message 2", "parent: timer",
     ]
@@ -65,7 +65,7 @@ import Testing
             ])
     }
 
-    /// As a daemon is made: the parent has not used the library, and its child is a process like any other.
+    /// As daemons are made: the parent has not used the library, and its child is like any other process.
     @Test("A child of a parent without loops has a main loop")
     func parentWithoutLoops() throws {
         let lines = try fork("first").child

@@ -5,7 +5,7 @@ import Testing
 
 /// Programs with main threads of their own: the main loop, the main dispatch queue and the main actor.
 @Suite(.timeBound) struct MainThreadTests {
-    /// Plays the scenarios of MainQueueProgram on one side. What CFRunLoop leaks is not ours to report.
+    /// Plays the scenarios of MainQueueProgram on one side. LeakSanitizer ignores leaks of CFRunLoop.
     private func play(_ side: String, moment: String) throws -> Program {
         try Program.run(
             "MainQueueProgram", [side, moment], environment: side == "cf" ? ["ASAN_OPTIONS": "detect_leaks=0"] : [:])
@@ -14,7 +14,7 @@ import Testing
     @Test("The main loop serves the main queue as CFRunLoop does")
     func mainQueueAsInCFRunLoop() throws {
         var (expected, actual) = (try play("cf", moment: "0.05"), try play("kit", moment: "0.05"))
-        // Both play in real time: longer moments before a difference is believed, as in ConformanceTests.
+        // Both sides play in real time: as in ConformanceTests, they get longer moments before the test fails.
         for moment in ["0.2", "1"] where actual.output != expected.output {
             expected = try play("cf", moment: moment)
             actual = try play("kit", moment: moment)
@@ -60,7 +60,7 @@ import Testing
 
     @Test("The main loop off the initial thread traps and says what to do")
     func mainLoopOffMainThread() throws {
-        // The backtrace is of no interest here.
+        // The test needs no backtrace.
         let program = try Program.run("AsyncMainProgram", [], environment: ["SWIFT_BACKTRACE": "enable=no"])
         #expect(program.status == -1)
         #expect(program.errors.contains("Loop.main.run was called on a thread that is not the process's initial one"))
@@ -88,7 +88,7 @@ import Testing
         let program = try Program.run("HostProgram", [trigger])
         #expect(program.status == 0)
         #expect(program.lines.prefix(4) == ["async", "sync", "main actor", "main actor again"])
-        // libdispatch may or may not take the next job along with the one that posted it.
+        // libdispatch may or may not drain the next job together with the one that posted it.
         let turns = program.lines.dropFirst(4)
         #expect(turns.count == 4 && turns.first == "job begins" && Array(turns.suffix(2)) == ["next job", "quiet"])
         #expect(
@@ -136,7 +136,7 @@ import Testing
             ])
     }
 
-    // MARK: A main loop that nobody can run
+    // MARK: A main loop that no thread can run
 
     @Test("A main loop whose thread was given away refuses work and says so")
     func mainThreadGivenAway() throws {
@@ -156,7 +156,7 @@ import Testing
     /// In this very process, whose initial thread the test runner has given away.
     @Test("Under a test runner the main loop refuses work")
     func underATestRunner() async {
-        // Asks for the loop for the first time, and so asks the main queue who serves it.
+        // The first access to the loop asks whether the main queue is served.
         _ = Loop.main.isWaiting
         await MainActor.run {}
         #expect(!Loop.main.perform {})
@@ -170,7 +170,7 @@ import Testing
         let program = try Program.run("DescriptorProgram", ["errors"])
         let reason = "Too many open files (EMFILE)"
         #expect(program.status == 0)
-        // Preparing fails at each of its descriptors in turn, and can be tried again.
+        // Preparing fails at each of its descriptors in turn, and succeeds later.
         #expect(
             program.lines == [
                 "port: eventfd: \(reason)", "thread: eventfd: \(reason)", "prepare: eventfd: \(reason)",
@@ -185,7 +185,7 @@ import Testing
         let program = try Program.run("DescriptorProgram", ["many"])
         #expect(program.status == 0 && program.errors == "")
         if program.output.hasPrefix("skipped") { return print(program.output) }
-        // One pass serves the event, and one finds that there is no other.
+        // One pass serves the event, and another finds that there is no more.
         #expect(
             program.lines == [
                 "10000 sources", "2 passes, 2 polls", "the same for each: true, served 10001",
@@ -210,8 +210,8 @@ import Testing
         try expect("1000 rounds, no system calls of the loops", of: ["burst"])
     }
 
-    /// There are no more keys than it takes: without optimisation each costs several microseconds. What stayed of a key, be
-    /// it four bytes, would end the program.
+    /// As few keys as suffice: without optimisation each costs several microseconds. Four leaked bytes for each key
+    /// would end the program.
     @Test("Keys that are used once do not stay in memory", arguments: ["throttle", "debounce"])
     func keysUsedOnce(_ kind: String) throws {
         let keys = 100_000

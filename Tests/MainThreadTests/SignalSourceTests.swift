@@ -2,11 +2,11 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// Signals and masks belong to a whole process: each scenario of SignalProgram has one of its own.
+/// Signals and masks belong to a whole process: each scenario of SignalProgram runs in a process of its own.
 @Suite(.timeBound) struct SignalSourceTests {
     private func play(_ scenario: String) throws -> Program {
         var environment = ["SWIFT_BACKTRACE": "enable=no"]
-        // What the initial thread holds when it is given away stays for ever.
+        // Objects that the initial thread retains when it is given away stay for ever.
         if scenario == "withoutInitialThread" { environment["ASAN_OPTIONS"] = "detect_leaks=0" }
         let program = try Program.run("SignalProgram", [scenario], environment: environment)
         #expect(program.errors == "")
@@ -34,7 +34,7 @@ import Testing
         try expect("two", ["the other thread heard all", "second: 1", "in no loop yet: 1"])
     }
 
-    /// As much as the kernel would, and the first ones.
+    /// As many as the kernel would keep, and the first ones.
     @Test("A source in a mode that does not run remembers no more than the kernel would")
     func sourceInAnIdleMode() throws {
         try expect(

@@ -3,8 +3,8 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// Threads that do anything to items of every kind, on loops that come and go, for a moment; CI does it for longer.
-/// `STRESS_SECONDS` and `STRESS_SEED` say otherwise.
+/// Threads that do anything to items of every kind, on loops that start and end, for a short time; CI runs it for
+/// longer. `STRESS_SECONDS` and `STRESS_SEED` override the time and the seed.
 @Suite(.timeBound) struct StressTests {
     @Test("Nothing is lost or left behind, whatever threads do")
     func nothingIsLost() throws {

@@ -2,7 +2,7 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// Threads that cannot be had as asked for: in programs of their own, which can give up permissions and descriptors.
+/// Threads that cannot be made as requested: in programs of their own, which can give up permissions and descriptors.
 @Suite(.timeBound) struct ThreadProgramTests {
     @Test("Without permission the error names the call, the value and the remedy")
     func noPermission() throws {

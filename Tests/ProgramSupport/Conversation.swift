@@ -1,12 +1,12 @@
 import Foundation
 
-/// A program that runs, and reads from a pipe.
+/// A running program that reads from a pipe.
 package final class Conversation {
     private let process: Process
     private let input: Pipe
     private let output: FileHandle
 
-    /// All that it has said so far.
+    /// All output so far.
     package private(set) var heard = Data()
 
     init(process: Process, input: Pipe, output: FileHandle) {
@@ -15,10 +15,10 @@ package final class Conversation {
 
     package func send(_ text: String) { input.fileHandleForWriting.write(Data(text.utf8)) }
 
-    /// Ends its input.
+    /// Ends the program's input.
     package func hangUp() { try? input.fileHandleForWriting.close() }
 
-    /// Waits until the program has said `text`, or has ended.
+    /// Waits until the output contains `text`, or the program has ended.
     package func wait(for text: String) {
         while !String(decoding: heard, as: UTF8.self).contains(text) {
             let more = output.availableData
@@ -27,7 +27,7 @@ package final class Conversation {
         }
     }
 
-    /// Waits until the program has read what it was sent, or has ended.
+    /// Waits until the program has read all input that was sent, or has ended.
     package func waitUntilAllIsRead() {
         var entry = pollfd(fd: input.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
         while poll(&entry, 1, 0) > 0, process.isRunning { sched_yield() }
@@ -35,7 +35,7 @@ package final class Conversation {
 
     package func signal(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
-    /// Whether somebody has made the end of the pipe non-blocking that the program has inherited.
+    /// Whether a process has made the program's inherited end of the pipe non-blocking.
     package var inputIsNonBlocking: Bool {
         fcntl(input.fileHandleForReading.fileDescriptor, F_GETFL) & O_NONBLOCK != 0
     }

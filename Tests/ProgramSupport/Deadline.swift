@@ -1,7 +1,7 @@
 import Foundation
 
-/// Ends what a test waits for when it does not end by itself: a thread that is blocked in a system call is not ended by
-/// Swift Testing's time limits. It says nothing about speed; it is there for what hangs.
+/// Ends a wait of a test that would not end by itself: Swift Testing's time limits do not end a thread that is blocked
+/// in a system call. It is for hangs and does not measure speed.
 final class Deadline: @unchecked Sendable {
     /// In seconds: far longer than any of these programs takes on a loaded machine.
     static let limit = 120
@@ -10,7 +10,7 @@ final class Deadline: @unchecked Sendable {
     private var isOpen = true
     private var hasPassed = false
 
-    /// - Parameter expire: Called on another thread when it has passed without being met.
+    /// - Parameter expire: Called on another thread if the deadline passes before it is met.
     init(expire: @escaping @Sendable () -> Void) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Deadline.limit)) { [weak self] in
             self?.pass(expire)
@@ -25,7 +25,7 @@ final class Deadline: @unchecked Sendable {
         }
     }
 
-    /// Closes it. What expires is not touched after that. False when it had passed before.
+    /// Meets the deadline: `expire` is not called after that. Returns false if the deadline had passed before.
     func isMet() -> Bool {
         lock.withLock {
             isOpen = false

@@ -1,18 +1,18 @@
 import Foundation
 
-/// How a program ended that was built beside these tests, and what it said.
+/// The exit status and the output of a program that was built beside these tests.
 package struct Program {
-    /// What a program has as its standard input.
+    /// A program's standard input.
     package enum Input {
         case nothing
         case file(String)
-        /// Stays the caller's.
+        /// The caller still owns it.
         case handle(FileHandle)
         /// There is no standard input at all.
         case closed
     }
 
-    /// A program did not end, and was killed. What it had said until then is part of the description.
+    /// A program did not end, and was killed. The description contains its output until then.
     package struct Overdue: Error, CustomStringConvertible {
         package let description: String
     }
@@ -25,15 +25,15 @@ package struct Program {
     /// Runs a program to its end.
     ///
     /// - Parameters:
-    ///   - signal: What it is sent once it is under way.
-    ///   - redirections: As a shell understands them, such as `>&-`.
+    ///   - signal: A signal to send once the program has begun its output.
+    ///   - redirections: In the shell's syntax, such as `>&-`.
     package static func run(
         _ name: String, _ arguments: [String], signal: Int32? = nil, environment: [String: String] = [:],
         input: Input = .nothing, redirections: String = ""
     ) throws -> Program {
         try run(name, arguments, environment, input, redirections) { process, output in
             guard let signal else { return output.readDataToEndOfFile() }
-            // It is under way once it has said something.
+            // The program has started once it writes.
             let head = output.readData(ofLength: 1)
             kill(process.processIdentifier, signal)
             return head + output.readDataToEndOfFile()
@@ -56,7 +56,7 @@ package struct Program {
     ) throws -> Program {
         try run(name, arguments, [:], input, "") { process, output in
             var count: Int32 = 0
-            // A pipe takes 65536 bytes. The program writes in pieces, and ends when it could write no more.
+            // A pipe takes 65536 bytes. The program writes in pieces, and exits if it cannot write.
             while count < 60000, process.isRunning, ioctl(output.fileDescriptor, UInt(FIONREAD), &count) == 0 {
                 sched_yield()
             }
@@ -66,8 +66,8 @@ package struct Program {
         }
     }
 
-    /// Runs a program and talks with it: `body` sends what it reads through a pipe, and waits for what it says. The pipe
-    /// is closed after that, at the latest.
+    /// Runs a program with a pipe as its input: `body` sends its input and waits for its output. The pipe is closed
+    /// when `body` returns, at the latest.
     package static func talk(
         _ name: String, _ arguments: [String], _ body: (Conversation) -> Void
     ) throws -> Program {
@@ -80,7 +80,7 @@ package struct Program {
         }
     }
 
-    /// Where a program is that was built beside these tests; one with an absolute path is where it says.
+    /// The location of a program that was built beside these tests; an absolute path stays the same.
     package static func url(of name: String) -> URL {
         if name.hasPrefix("/") { return URL(filePath: name) }
         return URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
@@ -108,13 +108,13 @@ package struct Program {
         }
         let output = Spawning.makePipe()
         process.standardOutput = output
-        // A file, not a pipe: nobody reads it while the other one is read.
+        // A file, not a pipe: a full pipe would block the program while the test reads its output.
         let complaints = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         _ = FileManager.default.createFile(atPath: complaints.path, contents: nil)
         defer { try? FileManager.default.removeItem(at: complaints) }
         let complaintsEnd = try FileHandle(forWritingTo: complaints)
         process.standardError = complaintsEnd
-        // Closed here: Foundation keeps what a process was given for as long as this process lives.
+        // Closed here: Foundation keeps a process's files open for as long as this process lives.
         defer { try? complaintsEnd.close() }
         defer { if case .file = input { try? (process.standardInput as? FileHandle)?.close() } }
         try Spawning.withLock { try process.run() }
@@ -142,7 +142,7 @@ package struct Program {
 
     package var lines: [String] { output.split(separator: "\n").map(String.init) }
 
-    /// The output as JSON objects, one for each line; nil when a line is none.
+    /// The output as JSON objects, one for each line; nil if a line is not an object.
     package var objects: [[String: Any]]? {
         let parsed = lines.map { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
         return parsed.contains { $0 == nil } ? nil : parsed.compactMap { $0 }

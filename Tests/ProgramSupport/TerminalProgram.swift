@@ -1,9 +1,9 @@
 import Foundation
 
-/// A program that runs on a terminal of its own, a pseudo-terminal, as the leader of its session: what is typed is
-/// what it reads, Ctrl-C included.
+/// A program that runs on a terminal of its own, a pseudo-terminal, as the leader of its session: the test types its
+/// input, Ctrl-C included.
 package final class TerminalProgram {
-    /// What the kernel or the C library would not do.
+    /// An error of the kernel or the C library.
     package struct Failure: Error {
         let call: String
         let code: Int32
@@ -11,10 +11,10 @@ package final class TerminalProgram {
 
     package let processIdentifier: pid_t
 
-    /// The keyboard's and the screen's end.
+    /// The end with the keyboard and the screen.
     private let keyboard: Int32
 
-    /// The program's end. Kept open, so that the terminal outlives the program, and its settings can be seen.
+    /// The program's end. Kept open, so that the terminal outlives the program, and the test can read its settings.
     private let terminal: Int32
 
     /// All that the program has drawn so far.
@@ -24,13 +24,13 @@ package final class TerminalProgram {
     private let deadline: Deadline
     private var hasBeenWaitedFor = false
 
-    /// - Parameter name: Of a program that was built beside these tests, or a path.
+    /// - Parameter name: The name of a program that was built beside these tests, or a path.
     package init(
         _ name: String, _ arguments: [String], environment: [String: String] = [:], rows: UInt16 = 24,
         columns: UInt16 = 80
     ) throws {
         keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        // TIOCSPTLCK and TIOCGPTN: what `unlockpt` and `ptsname` do, which Swift's module of the C library lacks.
+        // TIOCSPTLCK and TIOCGPTN: what `unlockpt` and `ptsname` do, which the Swift module of the C library lacks.
         var (lock, number): (Int32, Int32) = (0, 0)
         guard keyboard >= 0, ioctl(keyboard, 0x4004_5431, &lock) == 0, ioctl(keyboard, 0x8004_5430, &number) == 0 else {
             throw Failure(call: "/dev/ptmx", code: errno)
@@ -46,7 +46,7 @@ package final class TerminalProgram {
     }
 
     deinit {
-        // A test that failed before left the program running.
+        // A failed test may have left the program running.
         if !hasBeenWaitedFor {
             kill(processIdentifier, SIGKILL)
             _ = waitForEnd()
@@ -55,7 +55,7 @@ package final class TerminalProgram {
         close(terminal)
     }
 
-    /// The first terminal that the leader of a session opens is the session's.
+    /// The first terminal that the leader of a session opens becomes the session's terminal.
     private static func spawn(
         _ program: String, _ words: [String], _ variables: [String: String], on terminal: String
     ) throws -> pid_t {
@@ -67,7 +67,7 @@ package final class TerminalProgram {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // POSIX_SPAWN_SETSID, which Swift's module of the C library lacks.
+        // POSIX_SPAWN_SETSID, which the Swift module of the C library lacks.
         posix_spawnattr_setflags(&attributes, 0x80)
         let environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
             .merging(variables) { $1 }
@@ -81,7 +81,7 @@ package final class TerminalProgram {
         return process
     }
 
-    /// Whether keys come one by one, not line by line, and are not shown.
+    /// Whether keys arrive one by one, not line by line, and are not echoed.
     package var isRaw: Bool { settings.c_lflag & tcflag_t(ICANON | ECHO) == 0 }
 
     private var settings: termios {
@@ -90,7 +90,7 @@ package final class TerminalProgram {
         return settings
     }
 
-    /// Gives the terminal another size, which the program is told by SIGWINCH.
+    /// Resizes the terminal; SIGWINCH notifies the program.
     package func resize(rows: UInt16, columns: UInt16) {
         var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
         _ = ioctl(keyboard, UInt(TIOCSWINSZ), &size)
@@ -101,17 +101,17 @@ package final class TerminalProgram {
         _ = keys.withUTF8 { write(keyboard, $0.baseAddress, $0.count) }
     }
 
-    /// Reads what the program draws until that holds `text`. False when the program ends before.
+    /// Reads what the program draws until that contains `text`. Returns false if the program ends first.
     package func waitUntilScreen(holds text: String) -> Bool {
         while !screen.contains(text) {
-            // Asked first: what it draws before its end is there by then.
+            // Read first: everything that the program draws before its end is readable by then.
             let hasEnded = hasEnded
             if !readMore(for: 20), hasEnded { return false }
         }
         return true
     }
 
-    /// Waits until the terminal is that of another process group than the program's, which is a shell.
+    /// Waits until the terminal's foreground process group is not that of the program, which is a shell.
     package func waitUntilAnotherIsInTheForeground() {
         while tcgetpgrp(keyboard) == processIdentifier, !hasEnded { _ = readMore(for: 20) }
     }
@@ -119,7 +119,7 @@ package final class TerminalProgram {
     /// Waits for its end. Returns the exit code, or minus the signal that ended it.
     package func waitForEnd() -> Int32 {
         var status: Int32 = 0
-        // It must not wait for a screen that nobody looks at.
+        // The program must not block on a screen that the test does not read.
         while waitpid(processIdentifier, &status, WNOHANG) == 0 { _ = readMore(for: 20) }
         while readMore(for: 0) {}
         hasBeenWaitedFor = true
@@ -128,14 +128,14 @@ package final class TerminalProgram {
         return signal == 0 ? (status >> 8) & 0xFF : -signal
     }
 
-    /// It is left to be waited for. The terminal does not tell, since it outlives the program.
+    /// The program becomes a zombie. The terminal cannot report its end, because it outlives the program.
     private var hasEnded: Bool {
         var status = siginfo_t()
         waitid(P_PID, id_t(processIdentifier), &status, WEXITED | WNOHANG | WNOWAIT)
         return status.si_signo == SIGCHLD
     }
 
-    /// Forgets what was drawn.
+    /// Forgets what the program has drawn.
     package func clear() { screen = "" }
 
     private func readMore(for milliseconds: Int32) -> Bool {

@@ -28,7 +28,8 @@ enum Help {
             Exit codes: 0 done, 1 failed, 64 the command line makes no sense, 65 the input is malformed, 66 it cannot be
             read; after a signal 128 and its number, such as 130 after Ctrl-C.
 
-            Text is as wide as the terminal or, elsewhere, as COLUMNS says; 80 columns by default. There are colours on a
+            Text is as wide as the terminal or, elsewhere, as COLUMNS says; 80 columns by default. There are \
+            colours on a
             terminal only, unless NO_COLOR is set or TERM is 'dumb'.
 
             """

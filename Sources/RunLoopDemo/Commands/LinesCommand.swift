@@ -21,7 +21,8 @@ struct LinesCommand: Command {
         """
     let options: [Option] = [
         .value(
-            "debounce", "TIME", "Reports bursts of lines together, once they pause for so long, such as 200ms or 1.5s."),
+            "debounce", "TIME",
+            "Reports bursts of lines together, once they pause for so long, such as 200ms or 1.5s."),
         .format,
     ]
 

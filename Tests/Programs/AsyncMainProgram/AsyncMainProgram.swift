@@ -4,7 +4,7 @@ import RunLoopKit
 @main
 struct AsyncMainProgram {
     static func main() async {
-        // Until an actor other than the main one has had the task, nothing has been given away.
+        // As long as only the main actor has run the task, nothing has been given away.
         await Elsewhere().visit()
         runMainLoop()
     }

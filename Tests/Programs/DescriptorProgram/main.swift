@@ -1,5 +1,5 @@
-// What a loop does without descriptors, in a process with no other thread that could open or close one meanwhile. With "errors": each
-// call that can fail, in turn. With "run": runs a loop that has none. With "many": a loop with ten thousand of them.
+// A loop without descriptors, in a process with no other thread that could open or close one. With "errors": each
+// system call fails, in turn. With "run": runs a loop that has none. With "many": a loop with ten thousand of them.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -13,13 +13,13 @@ import RunLoopKit
     let resource = RLIMIT_NOFILE
 #endif
 
-/// Lets this process open so many more descriptors.
+/// Limits this process to opening `count` more descriptors.
 func limitDescriptors(toFree count: Int) {
     var limit = rlimit()
     getrlimit(resource, &limit)
     limit.rlim_cur = limit.rlim_max
     setrlimit(resource, &limit)
-    // The kernel gives out the lowest free numbers, and the limit is on the numbers.
+    // The kernel hands out the lowest free numbers, and the limit is on the numbers.
     let probes = (0...count).map { _ in dup(0) }
     for probe in probes { close(probe) }
     limit.rlim_cur = rlim_t(probes[count])
@@ -35,7 +35,7 @@ func report(_ name: String, _ body: () throws -> Void) {
     }
 }
 
-/// Raises the limit of this process as far as it may; false when that is not far enough.
+/// Raises the limit of this process; returns false if that does not suffice.
 func allowDescriptors(_ count: Int) -> Bool {
     var limit = rlimit()
     getrlimit(resource, &limit)
@@ -44,7 +44,7 @@ func allowDescriptors(_ count: Int) -> Bool {
     return limit.rlim_max >= count
 }
 
-/// Both ends of 5,000 pairs of sockets, each watched: what is sent to one makes the other ready.
+/// Both ends of 5,000 pairs of sockets, each watched: a byte sent to one makes the other ready.
 func serveTenThousand() throws {
     let pairs = 5000
     guard allowDescriptors(2 * pairs + 100) else {
@@ -69,7 +69,7 @@ func serveTenThousand() throws {
             loop.add(source, in: .default)
         }
     }
-    /// What the loop does for one event, and then to find that there is no other.
+    /// The loop's work for one event, and for finding that there is no other.
     func serve(_ source: Loop.FileDescriptorSource) -> String {
         let before = loop.counters
         write(source.descriptor, "x", 1)
@@ -100,7 +100,7 @@ if CommandLine.arguments.dropFirst().first == "run" {
 } else {
     report("port") { _ = try Loop.PortSource { _ in } }
     report("thread") { _ = try LoopThread() }
-    // One at a time, the main dispatch queue's first: what has been had before is kept.
+    // One at a time, the main dispatch queue's first: the loop keeps those that it has opened before.
     for free in [0, 1, 1, 1] {
         limitDescriptors(toFree: free)
         report("prepare") { try loop.prepare("other") }
@@ -109,5 +109,5 @@ if CommandLine.arguments.dropFirst().first == "run" {
     report("prepare") { try loop.prepare(.default) }
     limitDescriptors(toFree: 0)
     print("\(loop.run(mode: .default, for: .zero))")
-    limitDescriptors(toFree: 64)  // A leak checker at the process's end wants some too.
+    limitDescriptors(toFree: 64)  // A leak checker at the process's end needs some too.
 }

@@ -1,5 +1,5 @@
-// A process that forks without exec. The argument says what the child does with its parent's loop; the parent then shows
-// that its loop works as before.
+// A process that forks without exec. The argument selects what the child does with its parent's loop; the parent then
+// shows that its loop works as before.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -10,10 +10,10 @@ import RunLoopKit
     import Android
 #endif
 
-/// Hidden from Swift, where a child that does not call exec has no Swift concurrency.
+/// Hidden from Swift, because Swift concurrency does not work in a child that does not call exec.
 @_silgen_name("fork") func fork() -> Int32
 
-/// Written at once, also by a child that ends with `_exit`.
+/// Unbuffered, also in a child that ends with `_exit`.
 func say(_ line: String) {
     let bytes = Array("\(line)\n".utf8)
     precondition(write(STDOUT_FILENO, bytes, bytes.count) == bytes.count)
@@ -25,7 +25,7 @@ func makePipe() -> (reader: Int32, writer: Int32) {
     return (ends[0], ends[1])
 }
 
-/// What the parent's handlers have said after the child's end, each thing once.
+/// The messages of the parent's handlers after the child's end.
 nonisolated(unsafe) var heard: Set<String> = []
 nonisolated(unsafe) var hasChildEnded = false
 
@@ -37,7 +37,7 @@ func hear(_ what: String) {
 
 let choice = CommandLine.arguments.dropFirst().first ?? ""
 
-// Before the parent touches the library: as a daemon is made.
+// Before the parent uses the library, as daemons do.
 if choice == "first" { forkChild { beDaemon() } }
 
 /// A child whose parent had no loops is like any other process; so is its own child, with other loops.
@@ -63,7 +63,7 @@ func beDaemon() {
     main.run(for: .zero)
 }
 
-/// The parent's: on its initial thread, the main loop; otherwise a thread's.
+/// The parent's loop: on its initial thread, the main loop; otherwise a thread's.
 let loop = Loop.current
 let pipeEnds = makePipe()
 let port = try Loop.PortSource { hear("port \($0)") }
@@ -75,7 +75,7 @@ let messages = Loop.MessagePort<Int> { hear("message \($0)") }
 let source0 = Loop.Source0(cancel: { _, _ in say("source0 leaves") }, perform: { hear("source0") })
 let timer = Loop.Timer(every: .milliseconds(20)) { _ in hear("timer") }
 
-/// What each child does; it ends with `_exit` if nothing else ends it.
+/// The action of each child; a child whose action returns ends with `_exit`.
 let children: [String: () -> Void] = [
     "invalidate": {
         for item in [port, reader, messages, source0, timer] { item.invalidate() }
@@ -98,7 +98,7 @@ let children: [String: () -> Void] = [
         reader.rearm()
         say("child: changed")
     },
-    // What is the child's own works: its loop has descriptors of its own.
+    // The child's own loop works: it has descriptors of its own.
     "anew": {
         let own = Loop.current
         own.add(Loop.Timer(after: .milliseconds(1)) { _ in say("child: timer") })
@@ -113,7 +113,7 @@ let children: [String: () -> Void] = [
             say("child: \(error)")
         }
     },
-    // Its parent's thread is not in the child: nothing to wait for, nothing to stop.
+    // The parent's thread does not exist in the child: there is nothing to wait for and nothing to stop.
     "thread": {
         worker?.stop()
         say("child: perform \(worker!.perform {})")
@@ -140,7 +140,7 @@ func wait(for child: Int32) {
     say(status == 0 ? "child ended" : status & 0x7F != 0 ? "child ended by a signal" : "child failed: \(status)")
 }
 
-/// The parent goes on: everything that was in its loop works, and a run of it returns.
+/// The parent continues: every item in its loop works, and a run of it returns.
 func goOn() {
     hasChildEnded = true
     for item in [port, reader, messages, source0, timer] { loop.add(item) }
@@ -156,12 +156,12 @@ func goOn() {
 for item in [port, reader, messages, source0, timer] { loop.add(item) }
 switch choice {
 case "return":
-    // A child that returns from the handler that forked it would run its parent's loop: call the next handlers, and take
-    // the wake-up of its parent's main queue.
+    // A child that returns from the handler that forked it would run its parent's loop: it would call the next
+    // handlers, and take the wake-up of its parent's main queue.
     let box = Box()
     loop.perform {
         loop.perform {
-            // Served by the next pass, since a run begins without a look at the main queue.
+            // The next pass serves it, because a run begins without checking the main queue.
             loop.perform { forkHere(box) }
         }
     }
@@ -172,13 +172,13 @@ case "thread":
     forkChild(children[choice]!)
     say("parent: worker \(try worker!.performAndWait { 7 })")
 default:
-    // So that its descriptors exist, and its timerfd is armed.
+    // Makes the loop's descriptors and arms its timerfd.
     loop.run(mode: .default, for: .milliseconds(1))
     forkChild(children[choice]!)
 }
 goOn()
 
-/// In a handler, from which the child returns.
+/// Forks in a handler, from which the child returns.
 func forkHere(_ box: Box) {
     Task { @MainActor in
         say("\(box.name): job")

@@ -1,8 +1,8 @@
-// A foreign loop on the main thread. With "loop": a plain poll(2) hosts Loop.main; with "edges": an edge-triggered epoll
-// set does; with "not-common": in a mode that does not serve the main queue. With "callback": a host in C's manner does,
-// which knows a descriptor and a function. With "queue" or "queue-edges": it hosts the main dispatch queue and nothing
-// else. With "within": a job runs the host. With "given-away" or "dropped": nobody hosts or runs Loop.main, and
-// dispatchMain() ends its thread.
+// A foreign loop on the main thread. With "loop": a plain poll(2) hosts Loop.main; with "edges": an edge-triggered
+// epoll set does; with "not-common": in a mode that does not serve the main queue. With "callback": a host written as
+// in C does, with a descriptor and a function. With "queue" or "queue-edges": it hosts the main dispatch queue and
+// nothing else. With "within": a job runs the host. With "given-away" or "dropped": no host and no run serves
+// Loop.main, and dispatchMain() ends its thread.
 import CLinux
 import Dispatch
 import RunLoopKit
@@ -15,7 +15,7 @@ import RunLoopKit
     import Android
 #endif
 
-/// Whether a descriptor is readable, waiting for it if `waits`.
+/// Whether a descriptor is readable; waits for that if `waits`.
 func isReadable(_ descriptor: Int32, waits: Bool) -> Bool {
     var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return poll(&request, 1, waits ? -1 : 0) > 0
@@ -37,19 +37,19 @@ struct EdgeHost {
     }
 }
 
-/// What a host written in C is told: a function that captures nothing, and a pointer for it.
+/// The interface of a host written in C: a function that captures nothing, and a pointer for it.
 struct CallbackHost {
     let descriptor: Int32
     let callback: @convention(c) (_ descriptor: Int32, _ data: UnsafeMutableRawPointer?) -> Int32
     let data: UnsafeMutableRawPointer?
 
-    /// Until the function says that it is enough.
+    /// Serves the loop until the function returns false.
     func run() { while !isReadable(descriptor, waits: true) || callback(descriptor, data) != 0 {} }
 }
 
 var hasEnded = false
 
-/// Posts to the main queue from another thread, once in each way, and then says that this was all.
+/// Posts to the main queue from another thread, once in each way, and then reports the end.
 func postFromElsewhere() {
     Thread.start {
         DispatchQueue.main.async { print("async") }
@@ -63,7 +63,7 @@ func postFromElsewhere() {
     }
 }
 
-/// Runs something on another thread.
+/// Runs code on another thread.
 enum Thread {
     static func start(_ body: @escaping @Sendable () -> Void) {
         DispatchQueue.global().async(execute: body)
@@ -100,7 +100,7 @@ case let kind? where kind == "queue" || kind == "queue-edges":
     func isReady(waits: Bool) -> Bool { edges?.isReadable(waits: waits) ?? isReadable(descriptor, waits: waits) }
     postFromElsewhere()
     while !hasEnded { if isReady(waits: true) { Loop.serveMainQueue() } }
-    // A job that runs the host, nested: what comes meanwhile waits for the end of the job, and the host does not spin.
+    // A job that runs the host, nested: other jobs wait for its end, and the host does not spin.
     DispatchQueue.main.async {
         print("job begins")
         DispatchQueue.main.async { print("next job") }
@@ -129,7 +129,7 @@ case "within":
         print("job ends")
     }
     serve()
-    // The same, of a host that serves the queue past the loop.
+    // The same, with a host that serves the queue without the loop.
     DispatchQueue.main.async {
         DispatchQueue.main.async { print("last job") }
         Loop.serveMainQueue()
@@ -138,7 +138,7 @@ case "within":
     serve()
     print("quiet")
 case "not-common":
-    // A host in a mode that does not serve the main queue sees the queue's edge, which does not come again, and then the
+    // A host in a mode that does not serve the main queue sees the queue's edge, which is not raised again; then the
     // mode becomes one that does.
     let descriptor = try Loop.main.beginHosting("other")
     Loop.main.add(Loop.Source0 {}, in: "other")
@@ -153,14 +153,14 @@ case "given-away":
     Loop.main.perform { print("never") }
     print("accepted: \(Loop.main.perform {})")
     DispatchQueue.main.async {
-        // The thread's end, and with it the loop's, is on its way.
+        // The end of the thread, and of its loop, is in progress.
         while Loop.main.perform({}) { sched_yield() }
         print("refused")
         exit(0)
     }
     dispatchMain()
 case "dropped":
-    // What was accepted in good time, and nothing that is refused later.
+    // Accepted before the end, and not refused later.
     print("accepted: \(Loop.main.perform { print("never") })")
     Loop.main.onEnd {
         print("ended")

@@ -1,6 +1,6 @@
 import ConformanceSupport
 
-/// What the main queue does to a loop. Jobs that are left over are drained before the next scenario.
+/// The main queue's effects on a loop. Leftover jobs are drained before the next scenario.
 let scenarios: [Scenario] = [
     Scenario("an empty default mode is kept going by the queue, another mode is not") { s in
         s.observe("default")

@@ -1,16 +1,16 @@
 // Scenarios with the main dispatch queue, on RunLoopKit ("kit") or the toolchain's CFRunLoop ("cf"): prints the traces.
-// With "stay" or "prepared": has nothing in it but Loop.main.run(), and a thread that ends it through the queue.
+// With "stay" or "prepared": only calls Loop.main.run(), and a thread ends it through the queue.
 import ConformanceSupport
 import Dispatch
 import Foundation
 import RunLoopKit
 
-/// All of this happens on the main thread; the compiler cannot know.
+/// Everything here runs on the main thread, which the compiler cannot know.
 struct OnMainThread<Value>: @unchecked Sendable {
     let value: Value
 }
 
-/// Posts to the main queue, and tells the trace.
+/// Posts to the main queue a job that logs to the trace.
 func queue(_ s: Stage, _ label: String, then: @escaping () -> Void = {}) {
     let job = OnMainThread(value: {
         s.log("queue \(label)" + (Thread.isMainThread ? "" : " on the wrong thread"))
@@ -19,13 +19,13 @@ func queue(_ s: Stage, _ label: String, then: @escaping () -> Void = {}) {
     DispatchQueue.main.async { job.value() }
 }
 
-/// Posts to the main queue without a word.
+/// Posts to the main queue a job that does not log.
 func queueQuietly(_ body: @escaping () -> Void) {
     let job = OnMainThread(value: body)
     DispatchQueue.main.async { job.value() }
 }
 
-/// How long the scenarios' moments are, in seconds.
+/// The length of the scenarios' moments, in seconds.
 let moment = CommandLine.arguments.dropFirst(2).first.flatMap(Double.init) ?? 0.05
 
 func play(_ subject: any Subject) -> [String] {
@@ -50,7 +50,7 @@ case "stay", "prepared":
     if CommandLine.arguments[1] == "prepared" { try Loop.main.prepare(.default) }
     let thread = try LoopThread(name: "elsewhere")
     thread.perform {
-        // Posted when the main loop has had time to think that it has nothing to do.
+        // Posted after the main loop has had time to find that it has no work.
         while !Loop.main.isWaiting { sched_yield() }
         DispatchQueue.main.sync { print("sync on main: \(Thread.isMainThread)") }
         Task { @MainActor in

@@ -1,5 +1,5 @@
-// What limiters do with memory, in a process that cannot get any: whoever wants some all the same is told no, and Swift ends the process. With
-// "burst": calls inside a burst, when not a byte is left. With a kind of limiter: keys used once, with hardly any memory for each.
+// Limiters without memory: an allocation fails, and Swift ends the process. With "burst": calls inside a burst when no
+// byte is left. With a kind of limiter: keys used once, with hardly any memory for each.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -13,7 +13,7 @@ import RunLoopKit
     let addressSpace = RLIMIT_AS
 #endif
 
-/// Lets the process have so many bytes more than it has.
+/// Lets the process have this many bytes more than it has.
 func limitMemory(toGrowBy bytes: Int) {
     var text = [CChar](repeating: 0, count: 64)
     let file = open("/proc/self/statm", O_RDONLY)
@@ -30,7 +30,7 @@ func limitMemory(to bytes: Int?) {
     precondition(setrlimit(addressSpace, &limit) == 0)
 }
 
-/// Takes all memory that there is, down to the last crumb that the allocator keeps.
+/// Allocates all available memory, down to the smallest free block.
 func takeAllMemory() {
     limitMemory(toGrowBy: 0)
     var size = 1 << 30
@@ -62,26 +62,26 @@ struct Bursts {
 func callInBursts() {
     let (loop, worker) = (Loop.current, try! LoopThread())
     let (here, elsewhere) = (Bursts(on: loop), Bursts(on: worker.loop))
-    // The first call acts, or starts the timer; the second one is the first inside the burst.
+    // The first call acts, or starts the timer; the second is the first call inside the burst.
     for _ in 0..<3 { precondition(here.call() && elsewhere.call()) }
-    // Until the worker sleeps again: that takes some, too.
+    // Until the worker sleeps again, which allocates too.
     let waits = try! worker.performAndWait { worker.loop.counters.waits }
     while worker.loop.counters.waits == waits { sched_yield() }
     let before = (loop.counters, worker.loop.counters)
     takeAllMemory()
     var rounds = 0
-    // Plain: without optimisation much of what is written shorter wants memory.
+    // Plain code: without optimisation shorter forms allocate.
     while rounds < 1_000, here.call(), elsewhere.call() { rounds += 1 }
     let isUntouched = loop.counters == before.0 && worker.loop.counters == before.1
-    // Whatever is printed wants memory again.
+    // Printing allocates.
     limitMemory(to: nil)
     print("\(rounds) rounds, \(isUntouched ? "no" : "some") system calls of the loops")
 }
 
-/// Uses keys once, a thousand in each interval. `call` returns how many keys there are.
+/// Uses keys once, a thousand in each interval. `call` returns the number of stored keys.
 ///
-/// The first tenth warms up: tables and the allocator's heap grow to the size that they keep. The other keys have four
-/// bytes each.
+/// The first tenth warms up: tables and the allocator's heap grow to the size that they keep. Each of the other keys
+/// may take four bytes.
 func useOnce(keys: Int, _ clock: VirtualClock, _ call: (_ key: Int) -> Int) -> String {
     var most = 0
     for key in 0..<keys {

@@ -1,4 +1,5 @@
-// Signal sources, in a process whose signals and threads are its own. The argument names a scenario; what happened is printed.
+// Signal sources, in a process whose signals and threads are its own. The argument names a scenario; the program prints
+// the events.
 import RunLoopKit
 import Synchronization
 
@@ -17,7 +18,7 @@ let realTime: Int32 = 40
 
 func send(_ signal: Int32) { kill(getpid(), signal) }
 
-/// Serves what is there.
+/// Serves all pending events.
 func look() { while loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {} }
 
 func isBlocked(_ signal: Int32) -> Bool {
@@ -45,7 +46,7 @@ func arrives() throws {
     for _ in 0..<3 { send(SIGUSR1) }  // The kernel remembers one.
     look()
     print("\(loop)".contains("signal source: signal \(SIGUSR1)"))
-    // Sleeping, woken by another process; and one that is ignored unless somebody asks.
+    // Sleeping, woken by another process; and a signal that is ignored without a source.
     let winch = try Source(SIGWINCH) { _, arrivals in
         print("SIGWINCH: \(arrivals.count)")
         Loop.current.stop()
@@ -55,7 +56,7 @@ func arrives() throws {
     print(loop.run(mode: .default, until: .distantFuture))
 }
 
-/// Those that end a program, stop it or mean nothing, unless somebody asks.
+/// Signals that by default end a program, stop it, or are ignored.
 func kinds() throws {
     let signals = [
         SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN,
@@ -76,7 +77,7 @@ func kinds() throws {
 func realTimeSignals() throws {
     let source = try Source(realTime) { _, arrivals in print(arrivals.map(\.value), arrivals[0].code) }
     for number in 1...3 { sigqueue(getpid(), realTime, sigval(sival_int: Int32(number))) }
-    // Before it was in any loop, and in two modes.
+    // Before the source was in any loop, and in two modes.
     loop.add(source, in: .default)
     loop.add(source, in: "other")
     loop.run(mode: "other", for: .zero)
@@ -107,7 +108,7 @@ func twoSources() throws {
     look()
 }
 
-/// Sets how many signals the kernel keeps for this user, and returns how many it was.
+/// Sets how many signals the kernel queues for this user, and returns the previous limit.
 func setPendingLimit(_ count: rlim_t) -> rlim_t {
     #if canImport(Glibc)
         let resource = __rlimit_resource_t(11)  // RLIMIT_SIGPENDING
@@ -122,9 +123,9 @@ func setPendingLimit(_ count: rlim_t) -> rlim_t {
     return before
 }
 
-/// What a source remembers that is in a mode that does not run.
+/// What a source remembers in a mode that does not run.
 func bounded() throws {
-    // For the making of the sources only: the kernel counts the signals of all of this user's processes.
+    // Only while the sources are made: the kernel counts the signals of all processes of this user.
     let kernelsLimit = setPendingLimit(100)
     let heard = Atomic<Int>(0)
     let reader = try Source(realTime) { _, arrivals in heard.add(arrivals.count, ordering: .relaxed) }
@@ -170,7 +171,7 @@ func masks() throws {
     withExtendedLifetime((first, second)) {}
 }
 
-/// A source made in a handler of another loop that this thread runs: its mask is the thread's affair, not that loop's.
+/// A source made in a handler of another loop that this thread runs: its mask belongs to the thread, not to that loop.
 func maskOfAVirtualHandler() throws {
     let virtual = Loop(clock: VirtualClock())
     let made = LoopBound<Source?>(nil, on: virtual)
@@ -185,7 +186,7 @@ func maskOfAVirtualHandler() throws {
     virtual.end()
 }
 
-/// What the source has taken already, and an observer keeps it from telling.
+/// Signals that the source has already taken, and that an observer keeps it from reporting.
 func lastMoment() throws {
     let source = try makeSource("never")
     loop.add(source, in: .default)
@@ -229,7 +230,7 @@ func numbers() {
     }
 }
 
-/// A stop between, a source taken out and added again, and one that ends in its handler.
+/// A stop in between, a source removed and added again, and one that ends in its handler.
 func restarts() throws {
     let source = try Source(SIGUSR1) { source, arrivals in
         print("\(arrivals.count) in \(Loop.current.currentMode!)")
@@ -247,7 +248,7 @@ func restarts() throws {
     print(loop.run(mode: "last", until: .distantFuture), source.isValid, isBlocked(SIGUSR1))
 }
 
-/// What `/proc` says of one of this process's threads.
+/// The content of `/proc` about one of this process's threads.
 func status(ofThread number: Int32) -> String {
     let file = open("/proc/self/task/\(number)/status", O_RDONLY)
     defer { close(file) }
@@ -256,7 +257,7 @@ func status(ofThread number: Int32) -> String {
     return String(decoding: bytes[..<max(count, 0)], as: UTF8.self)
 }
 
-/// The initial thread has been given away, as `dispatchMain()` does, and is still there as a zombie that blocks nothing.
+/// The initial thread has been given away, as by `dispatchMain()`, and still exists as a zombie that blocks nothing.
 func withoutInitialThread() throws -> Never {
     let thread = try LoopThread(name: "other")
     thread.perform {
@@ -274,7 +275,7 @@ func withoutInitialThread() throws -> Never {
     pthread_exit(nil)
 }
 
-/// A signal for one thread is heard by a source in that thread's loop.
+/// A source in a thread's loop receives a signal for that thread.
 func toOneThread() throws {
     let source = try makeSource("heard")
     let thread = try LoopThread(name: "other")
@@ -285,7 +286,7 @@ func toOneThread() throws {
     }
 }
 
-/// The descriptor of a hosted loop is readable when a signal has come, and quiet again when it has been told.
+/// The descriptor of a hosted loop is readable when a signal has arrived, and no longer once it has been reported.
 func hosted() throws {
     let source = try makeSource("heard")
     loop.add(source, in: .default)
@@ -303,7 +304,7 @@ func hosted() throws {
     loop.endHosting()
 }
 
-/// Runs a program to its end; what it prints comes between what this one does.
+/// Runs a program to its end; its output comes between this program's.
 func spawn(_ words: [String], unblocking: Bool = false) -> Int32 {
     fflush(nil)
     var attributes = posix_spawnattr_t()
@@ -322,7 +323,7 @@ func spawn(_ words: [String], unblocking: Bool = false) -> Int32 {
     return child
 }
 
-/// Programs inherit what is blocked, unless they are started without.
+/// Programs inherit blocked signals, unless they are started without.
 func inherited() throws {
     let source = try makeSource("never")
     for unblocking in [false, true] {
@@ -332,7 +333,7 @@ func inherited() throws {
     withExtendedLifetime(source) {}
 }
 
-/// A child's end is told by its process source and, as SIGCHLD, by a signal source.
+/// A child's end is reported by its process source and, as SIGCHLD, by a signal source.
 func children() throws {
     let signals = try Source(SIGCHLD) { _, arrivals in print("SIGCHLD: \(arrivals.count)") }
     loop.add(signals, in: .default)
@@ -343,7 +344,7 @@ func children() throws {
     print(loop.run(mode: "processes", until: .distantFuture))
 }
 
-/// While SIGCHLD is ignored the kernel itself waits for children.
+/// While SIGCHLD is ignored the kernel itself reaps children.
 func ignoredChildren() throws {
     signal(SIGCHLD, SIG_IGN)
     let gate = UnsafeMutablePointer<Int32>.allocate(capacity: 2)
@@ -357,7 +358,7 @@ func ignoredChildren() throws {
     print(loop.run(mode: "processes", until: .distantFuture))
 }
 
-// Hidden from Swift, since it takes any number of arguments.
+// Hidden from Swift, because it is variadic.
 @_silgen_name("ptrace") func trace(_ request: Int, _ process: Int, _ address: Int, _ data: Int) -> Int
 
 /// Reads a byte; 0 at the end.
@@ -370,7 +371,7 @@ func writeByte(_ descriptor: Int32, _ byte: UInt8) {
     precondition([byte].withUnsafeBytes { write(descriptor, $0.baseAddress, 1) } == 1)
 }
 
-/// The tracer's side: says whether it may trace, and when the process has ended; lets go of it when it is told to.
+/// The tracer: reports whether it may trace, and when the process has ended; detaches on request.
 func tracer(of process: Int32, says output: Int32, heeds input: Int32) {
     let seize = 0x4206  // PTRACE_SEIZE
     guard trace(seize, Int(process), 0, 0) == 0 else { return writeByte(output, UInt8(ascii: "n")) }
@@ -381,7 +382,8 @@ func tracer(of process: Int32, says output: Int32, heeds input: Int32) {
     _ = readByte(input)
 }
 
-/// The exit of a child that another process traces is told when that has let go, and keeps nobody busy until then.
+/// The exit of a child that another process traces is reported when the tracer has detached, and the loop does not spin
+/// until then.
 func tracedChild() throws {
     func makePipe() -> (reader: Int32, writer: Int32) {
         var ends: [Int32] = [-1, -1]
@@ -398,7 +400,7 @@ func tracedChild() throws {
     let source = try Loop.ProcessSource(child) { _, exit in print(exit) }
     loop.add(source)
     let descriptor = try loop.beginHosting()
-    /// How often the host was woken; more often than a hundred times is for ever.
+    /// How often the host was woken; it stops after a hundred times.
     func serve(waits: Bool) -> Int {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if waits { while poll(&request, 1, -1) < 0 {} }
@@ -448,7 +450,7 @@ func isolated() throws {
     print("then: \(source.isValid) \(isBlocked(SIGUSR1))")
 }
 
-// Whoever started this program may have had signals blocked, and blocked signals are inherited.
+// The parent process may have blocked signals, and blocked signals are inherited.
 var none = sigset_t()
 pthread_sigmask(SIG_SETMASK, &none, nil)
 

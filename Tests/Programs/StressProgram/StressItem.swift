@@ -11,8 +11,8 @@ import TestSupport
     import Android
 #endif
 
-/// What the handlers of one item share, and what the laws look at. It does not retain the item: dropping an item
-/// deallocates it.
+/// The state that the handlers of one item share, and that the laws check. It does not retain the item: releasing an
+/// item deallocates it.
 final class Account: Sendable {
     let kind: StressItem.Kind
     unowned let world: World
@@ -20,7 +20,7 @@ final class Account: Sendable {
     let (sent, handled, withdrawn) = (Sum(), Sum(), Sum())
     /// Closures that have not been released.
     let closures = Sum()
-    /// Schedule less cancel notifications of each mode and loop.
+    /// Schedule minus cancel notifications for each mode and loop.
     private let notified = Mutex<[Place: Int]>([:])
 
     private struct Place: Hashable {
@@ -42,7 +42,7 @@ final class Account: Sendable {
 
     var unpairedNotifications: Int { notified.withLock { $0.values.reduce(0) { $0 + abs($1) } } }
 
-    /// What a handler captures.
+    /// An object that a handler captures.
     final class Closure: Sendable {
         let account: Account
 
@@ -59,7 +59,7 @@ final class Account: Sendable {
     }
 }
 
-/// What is sent to a message port.
+/// The element of message ports.
 final class Message: Sendable {
     private let world: World
     private let wasHandled = Atomic<Bool>(false)
@@ -96,7 +96,7 @@ final class Ends: Sendable {
     }
 }
 
-/// Reads what there is, and says how much it was.
+/// Reads all that is available, and returns its size.
 func readAll(_ descriptor: Int32) -> Int {
     var total = 0
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 256) { bytes in
@@ -148,12 +148,13 @@ final class StressItem: Sendable {
             let made = Ends(ownsReader: isBorrowed, sockets: random.once(in: 2))
             ends = made
             let handler: Loop.FileDescriptorSource.Handler = { source, ready in
-                // There is always room: it would be called again and again.
+                // It is always writable: otherwise the handler would be called repeatedly.
                 if ready.contains(.writable) { source.interest = .read }
                 closure.account.call(readAll(source.descriptor))
-                // The other end went with the program's reference to the source.
+                // The other end was closed with the program's reference to the source.
                 if ready.contains(.hangUp) { source.invalidate() }
-                // The reading end of a borrowed one is the program's, and stays open for as long as it has handlers.
+                // The program owns the reading end of a borrowed descriptor, which stays open for as long as it has
+                // handlers.
                 withExtendedLifetime(isBorrowed ? made : nil) {}
             }
             let trigger: Loop.FileDescriptorSource.Trigger = random.once(in: 2) ? .edge : .level
@@ -214,7 +215,7 @@ final class StressItem: Sendable {
         }
     }
 
-    /// Whatever else may be done to its kind.
+    /// Another operation of the item's kind.
     func change(_ random: inout SplitMix) {
         switch item {
         case let port as Loop.MessagePort<Message>:
@@ -237,9 +238,9 @@ final class StressItem: Sendable {
         }
     }
 
-    // MARK: When all threads rest
+    // MARK: When all threads are quiet
 
-    /// Makes it report again.
+    /// Re-arms the item.
     func rearm() {
         (item as? Loop.MessagePort<Message>)?.rearm()
         if let source = item as? Loop.FileDescriptorSource {
@@ -248,7 +249,8 @@ final class StressItem: Sendable {
         }
     }
 
-    /// Whether all that it was given has been handled; to be asked again until it is, for an item in a mode that runs.
+    /// Whether all that was sent to it has been handled. For an item in a mode that runs; the caller repeats the check
+    /// until it holds.
     var hasHandledAll: Bool {
         guard item.isValid else { return true }
         switch item {
@@ -256,13 +258,13 @@ final class StressItem: Sendable {
         case is Loop.MessagePort<Message>:
             return account.sent.value == account.handled.value + account.withdrawn.value
         case is Loop.PortSource, is Loop.FileDescriptorSource: return account.sent.value == account.handled.value
-        // Signals sent to an earlier source for the same number may be among them.
+        // They may include signals sent to an earlier source for the same number.
         case is Loop.SignalSource, is Loop.ProcessSource: return account.handled.value > 0
         default: return true
         }
     }
 
-    /// After it has been invalidated.
+    /// Checks the laws after the item was invalidated.
     func checkTheEnd() {
         expect(!item.isValid, "\(kind) is valid")
         expect(account.closures.value == 0, "\(kind): \(account.closures.value) handlers are not released")
@@ -272,7 +274,7 @@ final class StressItem: Sendable {
             expect(done <= sent, "\(kind): \(done) were handled, \(sent) sent")
         }
         if let ends, kind == .ownedDescriptor {
-            // A child that is about to begin may still have it for a moment.
+            // A starting child may still have it for a moment.
             wait(for: "the descriptor of an invalid source to be closed") {
                 var request = pollfd(fd: ends.writer, events: 0, revents: 0)
                 return poll(&request, 1, 0) == 1
@@ -282,14 +284,14 @@ final class StressItem: Sendable {
     }
 }
 
-/// A process that does nothing until it is ended, or the program has.
+/// A process that does nothing until it, or the program, is ended.
 final class Child: Sendable {
     let number: Int32
     private let input: Int32
     private let hasEnded = Atomic<Bool>(false)
 
     init() {
-        // It ends with its input: no child stays behind when the program is ended.
+        // It ends with its input: no child outlives the program.
         var ends: [Int32] = [-1, -1]
         precondition(pipe2(&ends, Int32(O_CLOEXEC)) == 0)
         var actions = posix_spawn_file_actions_t()
@@ -306,7 +308,7 @@ final class Child: Sendable {
         (self.number, input) = (number, ends[1])
     }
 
-    /// Its number is its own until it is reaped, which is done here alone.
+    /// The number stays its own until it is reaped, which only the deinit does.
     func end() { if !hasEnded.exchange(true, ordering: .relaxed) { kill(number, SIGKILL) } }
 
     deinit {

@@ -31,20 +31,20 @@ final class Mutex<Value>: @unchecked Sendable {
     }
 }
 
-/// A number that any thread changes. Relaxed: only sums are looked at, after all threads have been waited for.
+/// A number that any thread changes. Relaxed: only sums are read, after all threads have been waited for.
 final class Sum: Sendable {
     private let sum = Atomic<Int>(0)
     func add(_ step: Int) { sum.add(step, ordering: .relaxed) }
     var value: Int { sum.load(ordering: .relaxed) }
 }
 
-/// Which round this is: all that it takes to play it again, as far as threads can be played again.
+/// The seed of the current round, which replays it as far as threads can be replayed.
 let currentSeed = Atomic<UInt64>(0)
 
-/// What the program does now, for whoever finds it hanging.
+/// The current step, for the report of a hang.
 let currentStep = Mutex("start")
 
-/// Something grows for as long as anything happens.
+/// Grows with every event.
 let heartbeat = Atomic<Int>(0)
 
 func beat() { heartbeat.add(1, ordering: .relaxed) }
@@ -59,7 +59,7 @@ func say(_ line: String) {
     _ = write(2, bytes, bytes.count)
 }
 
-/// A law.
+/// Checks a law.
 func expect(_ condition: Bool, _ message: @autoclosure () -> String) {
     guard !condition else { return }
     say(
@@ -68,7 +68,7 @@ func expect(_ condition: Bool, _ message: @autoclosure () -> String) {
     exit(1)
 }
 
-/// Waits for what other threads are about to bring about; the watchdog ends it if they do not.
+/// Waits for an effect of other threads; the watchdog ends the program if it does not come.
 func wait(for what: String, until condition: () -> Bool) {
     step("waits for \(what)")
     while !condition() { usleep(50) }

@@ -10,7 +10,7 @@ import TestSupport
     import Android
 #endif
 
-/// Loops that come and go, items that all threads use, and what happens to them at random.
+/// Loops that start and end, items that all threads use, and random operations on them.
 final class World: Sendable {
     static let modes: [Loop.Mode] = [.default, "a", "b"]
     private static let loopCount = 3
@@ -23,7 +23,7 @@ final class World: Sendable {
         var loops: [LoopThread] = []
         var retired: [LoopThread] = []
         var items: [StressItem] = []
-        /// The references that were dropped: while a loop has the item, it is there.
+        /// Released references: the item exists while a loop has it.
         var dropped: [WeakItem] = []
         var accounts: [StressItem] = []
         var fates: [Fate] = []
@@ -37,7 +37,7 @@ final class World: Sendable {
         let account: Account
     }
 
-    /// Of a block or an end handler.
+    /// The fate of a block or an end handler.
     private final class Fate: Sendable {
         let isEndHandler: Bool
         let (ran, withdrawn) = (Sum(), Sum())
@@ -76,26 +76,26 @@ final class World: Sendable {
         return thread
     }
 
-    /// Items of a slot that are sources for signals have the same one: never two valid ones at a time, but nearly.
+    /// Signal sources of the same slot have the same signal: never two valid ones at a time, but almost.
     private func makeItem(_ slot: Int, _ kind: StressItem.Kind? = nil) -> StressItem {
         var random = fork()
         var kind = kind ?? random.pick(StressItem.Kind.allCases)
-        // A process takes its time.
+        // A process takes long.
         if kind == .process, !random.once(in: 4) { kind = .messagePort }
         return StressItem(kind, signal: World.firstSignal + Int32(slot), self, &random)
     }
 
     private func fork() -> SplitMix { state.withLock { SplitMix($0.random.next()) } }
 
-    // MARK: What happens
+    // MARK: Operations
 
-    /// In a callout: something, now and then.
+    /// In a callout: an operation, at times.
     func happens(one count: Int) {
         let random = state.withLock { $0.isQuiet || !$0.random.once(in: count) ? nil : SplitMix($0.random.next()) }
         if var random { act(&random, isOnLoop: true) }
     }
 
-    /// One operation on something.
+    /// One operation on a random item.
     func act(_ random: inout SplitMix, isOnLoop: Bool = false) {
         beat()
         let slot = random.below(World.itemCount)
@@ -187,7 +187,7 @@ final class World: Sendable {
     private func runNested(_ random: inout SplitMix) {
         let loop = Loop.current
         let id = ObjectIdentifier(loop)
-        // Actors run none: they would take up something else before they have finished.
+        // Actors run none: they would begin another operation before they have finished this one.
         let mayRun = state.withLock { state in
             let isStressed = (state.loops + state.retired).contains { $0.loop === loop }
             guard !state.isQuiet, isStressed, state.depths[id, default: 0] < 3 else { return false }
@@ -203,13 +203,13 @@ final class World: Sendable {
 
     // MARK: The end of a round
 
-    /// Nothing happens by itself any more: handlers only count.
+    /// No operation begins another one after this: handlers only count.
     func goQuiet() {
         state.withLock { $0.isQuiet = true }
-        // What a callout has begun may replace a loop: until all that are left have been waited for.
+        // An unfinished callout may replace a loop: repeats until all remaining loops have been waited for.
         while true {
             let loops = loops
-            // Blocks are to run in outermost runs; inner ones end soon, and none begins any more.
+            // Blocks are meant to run in outermost runs; inner runs end soon, and none begins any more.
             wait(for: "nested runs to end") { state.withLock { $0.depths.values.allSatisfy { $0 == 0 } } }
             for loop in loops {
                 step("waits for the last callouts")
@@ -232,8 +232,7 @@ final class World: Sendable {
 
     private var loops: [LoopThread] { state.withLock { $0.loops } }
 
-    /// Every item that is left comes to a loop that runs, is given something, and has to handle all that it was ever
-    /// given.
+    /// Adds every remaining item to a running loop, sends to it, and expects it to handle all that it was ever sent.
     func handleAll() {
         let (items, loops) = state.withLock { ($0.items, $0.loops) }
         for (index, stressed) in items.enumerated() {
@@ -252,7 +251,7 @@ final class World: Sendable {
         }
     }
 
-    /// From several threads, which remove the same items at the same time.
+    /// On several threads, which remove the same items at the same time.
     func invalidateAll(on threads: [LoopThread]) {
         step("invalidates everything")
         let (items, loops, dropped) = state.withLock { ($0.items, $0.loops, $0.dropped) }
@@ -269,7 +268,7 @@ final class World: Sendable {
         }
         for dropped in dropped { dropped.item?.invalidate() }
         for thread in threads { fence(thread) }
-        // Handlers that are being called are waited for.
+        // Waits for handlers in progress.
         for loop in loops { fence(loop) }
         for stressed in items { stressed.checkTheEnd() }
         for stressed in state.withLock({ $0.accounts }) { stressed.checkTheEnd() }
@@ -293,7 +292,7 @@ final class World: Sendable {
         try! thread.performAndWait {}
     }
 
-    /// Nothing is left in any mode: the loops watch what is their own, and sleep.
+    /// No item is left in any mode: the loops watch only their own descriptors, and sleep.
     func checkThatLoopsAreIdle() {
         step("looks at the epoll sets")
         let descriptors = openDescriptors()
@@ -301,7 +300,8 @@ final class World: Sendable {
             let kinds = EpollSet.entries(of: descriptor).map { descriptors[$0.descriptor] ?? "closed" }
             let events = kinds.count { $0 == "anon_inode:[eventfd]" }
             let timers = kinds.count { $0 == "anon_inode:[timerfd]" }
-            // The wake-up's and the port that keeps the thread alive; a timerfd for each clock that was ever asked for.
+            // The eventfds of the wake-up and of the port that keeps the thread alive; a timerfd for each clock that
+            // was ever needed.
             expect(
                 events == 2 && (1...2).contains(timers) && kinds.count == events + timers,
                 "an epoll set watches what has left: \(kinds.sorted())")
@@ -315,7 +315,7 @@ final class World: Sendable {
         while true {
             let before = loop.counters
             for _ in 0..<200 { sched_yield() }
-            // A loop that wakes again and again does so thousands of times in the meantime.
+            // A loop that wakes repeatedly does so thousands of times meanwhile.
             if loop.isWaiting, loop.counters == before { return }
             tries += 1
             expect(tries < 2000, "a loop in which nothing is does not sleep: \(loop.counters)\n\(loop)")

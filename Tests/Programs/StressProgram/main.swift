@@ -1,6 +1,6 @@
-// Every kind of item, on several threads and loops that come and go, for a time: StressProgram [seconds [seed]].
+// Every kind of item, on several threads and loops that start and end, for a time: StressProgram [seconds [seed]].
 //
-// Anything happens to any item at any moment, also inside callouts: adding, removing, moving, re-timing, dropping,
+// Any operation on any item at any time, also inside callouts: adding, removing, moving, re-timing, releasing,
 // invalidating, sending, running nested, stopping, ending. After each round the laws in World.swift hold.
 import RunLoopKit
 import Synchronization
@@ -29,7 +29,7 @@ signal(SIGPIPE, SIG_IGN)
 StallWatchdog.start()
 StallWatchdog.nameTheRoundWhenTrapped()
 
-/// A round: threads of their own do what they like, then everything is taken apart.
+/// A round: threads of their own do random operations, and then everything is invalidated.
 func play(_ seed: UInt64) {
     currentSeed.store(seed, ordering: .relaxed)
     let world = World(seed: seed)
@@ -54,7 +54,7 @@ func play(_ seed: UInt64) {
     }
 }
 
-play(firstSeed)  // What the process makes once is made.
+play(firstSeed)  // Creates what the process creates only once.
 let (descriptors, threads) = (openDescriptors().keys, threadCount())
 let end = Loop.Instant.now.advanced(by: .seconds(seconds))
 var seed = firstSeed
@@ -64,7 +64,7 @@ while Loop.Instant.now < end {
     let after = openDescriptors()
     expect(after.keys == descriptors, "descriptors are left behind: \(after), before \(descriptors)")
     expect(StallWatchdog.loopsAlive == 0, "\(StallWatchdog.loopsAlive) loops are not deallocated")
-    // The kernel takes a thread out of its list a moment after it has been joined.
+    // The kernel removes a thread from its list a moment after it has been joined.
     wait(for: "threads to be gone") { threadCount() <= threads }
 }
 print("\(seed - firstSeed + 1) rounds, \(heartbeat.load(ordering: .relaxed)) operations and callouts")

@@ -1,5 +1,5 @@
-// Threads that cannot be had as asked for, in a process of its own. With "options": without the permission for any of
-// them. With "pool": without descriptors for all of a pool.
+// Threads that cannot be made as requested, in a process of its own. With "options": without the permission for any
+// option. With "pool": without descriptors for all threads of a pool.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -23,8 +23,8 @@ let priorityLimit: Resource = 14  // RLIMIT_RTPRIO
 @_silgen_name("capget") func capget(_ header: UnsafePointer<UInt32>, _ data: UnsafeMutablePointer<UInt32>) -> Int32
 @_silgen_name("capset") func capset(_ header: UnsafePointer<UInt32>, _ data: UnsafePointer<UInt32>) -> Int32
 
-/// Takes from the calling thread, and those that it makes from now on, what root may do with the scheduler. Capabilities
-/// only: another user could not be examined by a leak checker.
+/// Removes from the calling thread, and from those that it makes, root's permissions over the scheduler. Only
+/// capabilities: a leak checker could not examine another user's process.
 func dropPermissions() {
     let header: [UInt32] = [0x2008_0522, 0]  // The version with 64 bits; this thread.
     var sets = [UInt32](repeating: 0, count: 6)  // Effective, permitted, inheritable: the lower halves, then the upper.
@@ -38,13 +38,13 @@ func dropPermissions() {
     }
 }
 
-/// Lets this process open so many more descriptors.
+/// Limits this process to opening `count` more descriptors.
 func limitDescriptors(toFree count: Int) {
     var limit = rlimit()
     getrlimit(descriptors, &limit)
     limit.rlim_cur = limit.rlim_max
     setrlimit(descriptors, &limit)
-    // The kernel gives out the lowest free numbers, and the limit is on the numbers.
+    // The kernel hands out the lowest free numbers, and the limit is on the numbers.
     let probes = (0...count).map { _ in dup(0) }
     for probe in probes { close(probe) }
     limit.rlim_cur = rlim_t(probes[count])
@@ -62,10 +62,10 @@ func entries(of folder: String) -> [String] {
     return names
 }
 
-/// Whether the process has threads of the name that all here have; sanitizers have some of their own.
+/// Whether the process has threads with the name that all threads here have; sanitizers have others of their own.
 func hasThreads() -> Bool {
     entries(of: "/proc/self/task").contains { id in
-        // One that has ended since cannot be opened.
+        // A thread that has ended meanwhile cannot be opened.
         guard let file = fopen("/proc/self/task/\(id)/comm", "r") else { return false }
         defer { fclose(file) }
         var bytes = [CChar](repeating: 0, count: 16)
@@ -74,7 +74,8 @@ func hasThreads() -> Bool {
     }
 }
 
-/// The kernel takes a joined thread out of its list a moment after the join. One left behind would keep this waiting.
+/// The kernel removes a joined thread from its list a moment after the join. A thread left behind would keep this
+/// waiting.
 func waitUntilThreadsAreGone() { while hasThreads() { sched_yield() } }
 
 func report(_ name: String, _ body: () throws -> Void) {
@@ -104,7 +105,7 @@ case "options":
     thread.stop()
     thread.join()
 case "pool":
-    _ = Loop.current  // What the library makes once is made.
+    _ = Loop.current  // Creates what the library creates only once.
     report("pool") { _ = try LoopThreadPool(count: 2, options: .init(name: threadName)) }
     waitUntilThreadsAreGone()
     let before = entries(of: "/proc/self/fd").count

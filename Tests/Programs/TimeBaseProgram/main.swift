@@ -1,18 +1,18 @@
-// The two time bases, where they differ: to be run in a time namespace (unshare --user --time --boottime SECONDS), in which
-// CLOCK_BOOTTIME is ahead as if the machine had been in suspend for so long.
+// The two time bases where they differ: run this in a time namespace (unshare --user --time --boottime SECONDS), in
+// which CLOCK_BOOTTIME is ahead as if the machine had been suspended for that long.
 import RunLoopKit
 
 let loop = Loop.main
 let ahead = loop.now.duration(to: loop.now(.continuous))
 print("ahead: \(ahead.components.seconds)")
 
-/// What fired, and whether it was due, on its own clock, and not long before: the clocks are days apart.
+/// Prints what fired, and whether it was due on its own clock, and not long before: the clocks are days apart.
 @Sendable func note(_ what: String, _ firing: Loop.Timer.Firing) {
     let late = firing.scheduledTime.duration(to: Loop.main.now(firing.timer.timeBase))
     print("\(what): \(late < .zero ? "early" : late < .seconds(3600) ? "due" : "very late")")
 }
 
-// Before the loop first runs, and while it does: the timerfd is made in between.
+// Before the loop first runs, and while it runs: the timerfd is made in between.
 for base in [Loop.TimeBase.suspending, .continuous] {
     loop.add(Loop.Timer(after: .milliseconds(1), timeBase: base) { note("\(base), by a delay", $0) }, in: .default)
     loop.run(mode: .default, for: .milliseconds(200))
@@ -49,7 +49,7 @@ Task { @MainActor in
 }
 loop.run()
 
-// A host hears of them too.
+// A host serves them too.
 let descriptor = try loop.beginHosting()
 let hasFired = LoopBound(false, on: loop)
 loop.add(

@@ -1,4 +1,4 @@
-// Main-actor code under the main loop, in a main.swift without 'async': tasks, a timer that touches the main actor's
+// Main-actor code under the main loop, in a main.swift without 'async': tasks, a timer that accesses the main actor's
 // state, a clock, and an actor that lives on the main loop.
 import RunLoopKit
 
