@@ -206,8 +206,11 @@ struct Program: ScriptedProgram, CustomStringConvertible {
     var comparison: String {
         let (kit, cf) = (kit, cf)
         let same = zip(kit, cf).prefix { $0 == $1 }.count
-        return
-            "both: \(kit.prefix(same).suffix(30))\nkit: \(kit.dropFirst(same).prefix(12))\ncf: \(cf.dropFirst(same).prefix(12))"
+        return """
+            both: \(kit.prefix(same).suffix(30))
+            kit: \(kit.dropFirst(same).prefix(12))
+            cf: \(cf.dropFirst(same).prefix(12))
+            """
     }
 }
 

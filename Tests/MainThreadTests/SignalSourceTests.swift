@@ -116,7 +116,8 @@ import Testing
         #expect(program.lines.prefix(2).allSatisfy { $0.hasSuffix("; nobody can catch SIGKILL and SIGSTOP") })
         #expect(
             program.lines.last
-                == "signalfd(1000000): Invalid argument (EINVAL); there is no such signal, or the C library keeps it for itself"
+                == "signalfd(1000000): Invalid argument (EINVAL); there is no such signal, "
+                + "or the C library keeps it for itself"
         )
     }
 

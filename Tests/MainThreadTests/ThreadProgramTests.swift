@@ -8,13 +8,18 @@ import Testing
     func noPermission() throws {
         let program = try Program.run("ThreadProgram", ["options"])
         #expect(program.status == 0)
-        let fifo =
-            "sched_setscheduler(SCHED_FIFO, 10): Operation not permitted (EPERM); it takes CAP_SYS_NICE, or RLIMIT_RTPRIO of 10 or more"
+        func refusal(_ call: String, _ error: String, _ limit: String) -> String {
+            "\(call): \(error); it takes CAP_SYS_NICE, or \(limit) or more"
+        }
+        let notPermitted = "Operation not permitted (EPERM)"
+        let fifo = refusal("sched_setscheduler(SCHED_FIFO, 10)", notPermitted, "RLIMIT_RTPRIO of 10")
+        let roundRobin = refusal("sched_setscheduler(SCHED_RR, 1)", notPermitted, "RLIMIT_RTPRIO of 1")
+        let nice = refusal("setpriority(-5)", "Permission denied (EACCES)", "RLIMIT_NICE of 25")
         #expect(
             program.lines == [
                 "fifo: \(fifo)",
-                "round robin: sched_setscheduler(SCHED_RR, 1): Operation not permitted (EPERM); it takes CAP_SYS_NICE, or RLIMIT_RTPRIO of 1 or more",
-                "nice: setpriority(-5): Permission denied (EACCES); it takes CAP_SYS_NICE, or RLIMIT_NICE of 25 or more",
+                "round robin: \(roundRobin)",
+                "nice: \(nice)",
                 "pool: \(fifo)",
                 "refused: [\"sched_setscheduler(SCHED_FIFO, 10)\", \"setpriority(-5)\"]",
                 "runs: true, seen: true", "no thread left behind",

@@ -136,7 +136,8 @@ package struct Program {
     private func overdue(_ command: String) -> Overdue {
         Overdue(
             description: """
-                \(command) did not end within \(Deadline.limit) s and was killed. Its output ended with                 \(output.suffix(500).debugDescription), its errors with \(errors.suffix(500).debugDescription).
+                \(command) did not end within \(Deadline.limit) s and was killed. Its output ended with \
+                \(output.suffix(500).debugDescription), its errors with \(errors.suffix(500).debugDescription).
                 """)
     }
 

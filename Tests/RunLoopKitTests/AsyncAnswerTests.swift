@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// The answers of an asynchronous limiter's calls: who may wait for them, and when.
+/// The answers of an asynchronous limiter's calls: which tasks may wait for them, and when.
 @Suite(.timeBound) struct AsyncAnswerTests {
     /// A debounce of a second, whose action multiplies by ten.
     private struct Scene {
@@ -109,9 +109,9 @@ import Testing
         await eventually(gone == nil)
     }
 
-    // MARK: Rings
+    // MARK: Cycles
 
-    /// A call does not wait: the wait does.
+    /// The call does not wait: waiting for its answer does.
     @Test("An action may call its own limiter without waiting")
     func actionCallsItsLimiter() async throws {
         let thread = try LoopThread(clock: VirtualClock())
@@ -128,8 +128,8 @@ import Testing
         limiter.value = nil
     }
 
-    /// A wait that would close a ring gets nil; others get the answer. Of the action's own call, of one that is queued
-    /// behind it when the wait begins, and of one that is queued only afterwards.
+    /// A wait that would close a cycle returns nil; other waits return the answer. For the action's own call, for one
+    /// that is queued behind it when the wait begins, and for one that is queued only afterwards.
     @Test("An action cannot wait for itself", arguments: ["own", "queued before", "queued after"])
     func actionWaitsForItself(_ kind: String) async throws {
         let clock = VirtualClock(.manual)

@@ -3,8 +3,8 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Calls of one actor to one thing are entered in the order in which they are made: each asynchronous function does what
-/// it has to do before its task suspends for the first time.
+/// Calls of one actor to one object are entered in the order in which they are made: each asynchronous function takes
+/// effect before its task first suspends.
 @Suite(.timeBound) struct CallOrderTests {
     private typealias Call = nonisolated(nonsending) @Sendable () async throws -> Void
 
@@ -15,8 +15,8 @@ import Testing
 
         init() throws { thread = try LoopThread() }
 
-        /// Begins a call and looks, as soon as its task has suspended or ended, whether it has been entered. Returns the
-        /// task, too.
+        /// Begins a call and checks, as soon as its task has suspended or ended, whether the call has been entered.
+        /// Also returns the task.
         func begin(
             _ call: nonisolated(nonsending) @escaping @Sendable () async throws -> Void,
             _ isEntered: @Sendable () -> Bool
@@ -95,7 +95,7 @@ import Testing
     func drainCall() async throws {
         let pool = try LoopThreadPool(count: 1)
         let drained = Count()
-        // With nothing to wait for it need not suspend.
+        // Without anything to wait for, it need not suspend.
         try await expectEntered {
             try await pool.drain()
             drained.up()
@@ -135,7 +135,7 @@ import Testing
 
     // MARK: In many rounds
 
-    // All at once, since the test suite leaves the threads of the pool little time.
+    // All at once, because the test suite leaves the threads of the pool little time.
 
     @Test("A limiter acts on the last call of an actor")
     func lastCallOfAnActor() async throws {
@@ -172,7 +172,7 @@ import Testing
 
     // MARK: Support
 
-    /// Keeps the thread that runs what `post` posts busy during `body`.
+    /// During `body`, keeps the thread busy that runs blocks of `post`.
     private func occupied(
         _ post: (@escaping @Sendable () -> Void) -> Bool, _ body: () async throws -> Void
     ) async throws {

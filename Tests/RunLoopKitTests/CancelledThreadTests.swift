@@ -11,14 +11,14 @@ import Testing
 
 // Bionic has no pthread_cancel.
 #if !canImport(Android)
-    /// Threads that are cancelled (`pthread_cancel`): a call of the library is made whole or not at all.
+    /// Threads that are cancelled (`pthread_cancel`): a call of the library takes effect completely or not at all.
     @Suite(.timeBound) struct CancelledThreadTests {
-        /// A cancelled thread leaves frames that never return: ThreadSanitizer's own `epoll_wait` among them, and stack that
-        /// AddressSanitizer takes for theirs when the thread's destructors use it.
+        /// A cancelled thread leaves frames that never return: ThreadSanitizer's own `epoll_wait` among them, and stack
+        /// that AddressSanitizer attributes to them when the thread's destructors use it.
         private static let endsInAWait = ConditionTrait.disabled(
             if: Kernel.hasSanitizer, "a sanitizer does not follow a thread that is cancelled in a wait")
 
-        /// Each of these wakes a loop that sleeps, by a `write`, which the C library makes a cancellation point.
+        /// Each of these wakes a sleeping loop, by a `write`, which the C library makes a cancellation point.
         @Test("Sends of a cancelled thread are completed")
         func sendsAreCompleted() throws {
             let worker = try LoopThread(name: "asleep")
@@ -49,7 +49,7 @@ import Testing
             #expect(log.entries == ["block", "source", "port 1", "message 1", "timer"])
         }
 
-        /// The lock with which a caller waits is not left locked, and its block not run with a stack that has gone.
+        /// The caller's lock is not left locked, and its block does not run with a deallocated stack.
         @Test("Waits for another thread continue in a cancelled thread")
         func waitsContinue() throws {
             let worker = try LoopThread(name: "asked")
@@ -61,7 +61,7 @@ import Testing
             #expect(survived)
         }
 
-        /// The one place where a cancelled thread ends is the wait of a run: with it ends its loop.
+        /// A cancelled thread ends in one place alone, the wait of a run, and its loop ends with it.
         @Test("A thread cancelled in its run ends its loop", CancelledThreadTests.endsInAWait)
         func cancelledInItsRun()
             throws
@@ -88,7 +88,7 @@ import Testing
             #expect(loop.waker.descriptor == -1)
         }
 
-        /// Its worker is joined as ever, and the time of its clock passes without it.
+        /// Its worker is joined as usual, and the time of its clock continues without it.
         @Test("A loop thread cancelled in its run has ended", CancelledThreadTests.endsInAWait)
         func loopThreadCancelledInItsRun() throws {
             let clock = VirtualClock(.manual)
@@ -109,7 +109,7 @@ import Testing
             other.end()
         }
 
-        /// A run in virtual time within another's handler: none of the two loops returns from its run.
+        /// A run in virtual time within another run's handler: neither loop returns from its run.
         @Test("A thread cancelled in a nested run ends all of its loops", CancelledThreadTests.endsInAWait)
         func cancelledInANestedRun() throws {
             let clock = VirtualClock(.manual)
@@ -135,7 +135,7 @@ import Testing
             clock.advance(by: .seconds(1))
         }
 
-        /// Runs `body` on a thread that has been cancelled, and says whether it came to its end.
+        /// Runs `body` on a cancelled thread, and returns whether `body` returned.
         private func cancelled(_ body: @escaping @Sendable () -> Void) throws -> Bool {
             let hasEnded = Gate()
             let thread = try System.startThread(stackSize: nil) {

@@ -6,7 +6,7 @@
     import Android
 #endif
 
-/// A child process. Who waits for it is the test's affair.
+/// A child process. The test waits for it.
 final class Child: Sendable {
     let number: Int32
     private let hold: Ends?
@@ -35,24 +35,24 @@ final class Child: Sendable {
     func goOn() { hold?.send("\n") }
 }
 
-/// Waits until a child has ended, and leaves its status to others.
+/// Waits until a child has ended, and leaves its status to other code.
 func waitForEnd(of number: Int32) {
     var info = siginfo_t()
     while waitid(P_PID, id_t(number), &info, Int32(WEXITED | WNOWAIT)) < 0, errno == EINTR {}
 }
 
-/// Waits for a child, as its parent should.
+/// Waits for a child and reaps it.
 func reap(_ number: Int32) {
     while waitpid(number, nil, 0) < 0, errno == EINTR {}
 }
 
-/// Whether a child has ended and nobody has waited for it.
+/// Whether a child has ended and has not been reaped.
 func isZombie(_ number: Int32) -> Bool {
     var info = siginfo_t()
     return waitid(P_PID, id_t(number), &info, Int32(WEXITED | WNOWAIT | WNOHANG)) == 0
 }
 
-/// Stops a child, as Ctrl-Z does, and waits until it has.
+/// Stops a child, as Ctrl-Z does, and waits until it has stopped.
 func suspend(_ number: Int32) {
     kill(number, SIGSTOP)
     var info = siginfo_t()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// What the loop does not do: needless passes, waits and system calls.
+/// The loop makes no needless passes, waits and system calls.
 @Suite(.timeBound) struct CostTests {
     @Test("Posting to a loop that is awake writes nothing")
     func postToAnAwakeLoop() throws {
@@ -36,7 +36,7 @@ import Testing
     @Test("A sleeping loop does nothing")
     func sleepingLoop() throws {
         let thread = try LoopThread()
-        // Its first sleep has been counted, so all has been that comes before.
+        // Its first sleep has been counted, and so has everything before it.
         spin(until: thread.loop.isWaiting && thread.loop.counters.waits >= 1)
         let before = thread.loop.counters
         let clock = VirtualClock()
@@ -67,7 +67,7 @@ import Testing
             let timers = (1...100).map { Loop.Timer(after: .seconds(3600 + $0)) { _ in } }
             for timer in timers.reversed() { loop.add(timer, in: "timed") }
             #expect(loop.counters.timerArms == before)
-            // Two sleeps with the same first deadline: armed once. Another thread wakes it up each time.
+            // Two sleeps with the same first deadline: armed once. Another thread wakes the loop each time.
             for timer in timers.dropFirst() { timer.invalidate() }
             let naps = Count()
             loop.add(
@@ -95,7 +95,7 @@ import Testing
         #expect(loop.counters.polls == before.polls + 1)
     }
 
-    /// It lines up behind them, and then makes a pass as any other does.
+    /// It queues behind the ports, and then makes a pass as any other wake-up does.
     @Test("A wake-up makes a pass while ports are left over")
     func wakeUpBehindLeftovers() throws {
         let (loop, _) = Loop.inVirtualTime()
@@ -110,7 +110,7 @@ import Testing
         #expect(loop.counters.passes == 4, "two ports, the wake-up, and one that times out")
     }
 
-    /// The wake-up is taken by a nested run that has something left over; what it was for is the outer one's.
+    /// A nested run that has leftovers takes the wake-up, which is for the outer run's work.
     @Test("A nested run with ports left over does not lose a post for the outer run")
     func postForTheOuterRun() throws {
         let (loop, _) = Loop.inVirtualTime()
@@ -137,7 +137,7 @@ import Testing
     @Test("Modes that never run own no descriptors")
     func unusedModes() async {
         await #expect(processExitsWith: .success) {
-            // Some room for what the runtime opens for itself.
+            // A margin for what the runtime opens for itself.
             let before = Kernel.descriptors
             let loop = Loop.current
             for index in 0..<100 { loop.add(Loop.Source0 {}, in: Loop.Mode("\(index)")) }

@@ -8,8 +8,8 @@ import CLinux
     import Android
 #endif
 
-/// Two connected ends, for tests: a pipe, or a pair of sockets. Nothing here ever waits, and no program that another
-/// test starts inherits them: it would keep them open.
+/// Two connected ends: a pipe, or a pair of sockets. Nothing here blocks, and programs that another test starts do not
+/// inherit the ends: they would keep them open.
 final class Ends: Sendable {
     let reader: Int32
     let writer: Int32
@@ -22,7 +22,7 @@ final class Ends: Sendable {
         return Ends(ends)
     }
 
-    /// For programs that wait for what comes.
+    /// For programs that block until input arrives.
     static func blockingPipe() -> Ends {
         var ends: [Int32] = [-1, -1]
         precondition(pipe2(&ends, Int32(O_CLOEXEC)) == 0)
@@ -40,31 +40,31 @@ final class Ends: Sendable {
         return Ends(ends)
     }
 
-    /// Which ends are open is a test's affair: those it closes itself, or gives away, it says.
+    /// The test declares which ends it has closed itself or given away.
     deinit {
-        if !isReaderGone { close(reader) }
-        if !isWriterGone { close(writer) }
+        if !isReaderClosed { close(reader) }
+        if !isWriterClosed { close(writer) }
     }
 
-    nonisolated(unsafe) var isReaderGone = false
-    nonisolated(unsafe) var isWriterGone = false
+    nonisolated(unsafe) var isReaderClosed = false
+    nonisolated(unsafe) var isWriterClosed = false
 
     func send(_ text: String) {
         let bytes = Array(text.utf8)
         precondition(write(writer, bytes, bytes.count) == bytes.count)
     }
 
-    /// Up to `count` bytes that are there; "" at the end, nil when there is nothing now.
+    /// Up to `count` available bytes; "" at the end, nil if nothing is available.
     func take(_ count: Int = 4096) -> String? { readText(reader, count) }
 
     func hangUp() {
         close(writer)
-        isWriterGone = true
+        isWriterClosed = true
     }
 
     func stopReading() {
         close(reader)
-        isReaderGone = true
+        isReaderClosed = true
     }
 }
 
@@ -74,7 +74,7 @@ func readText(_ descriptor: Int32, _ count: Int = 4096) -> String? {
     return got < 0 ? nil : String(decoding: bytes[..<got], as: UTF8.self)
 }
 
-/// Makes `number` name what `descriptor` names: as if it had been closed and given out again.
+/// Makes `number` refer to the file of `descriptor`, as if it had been closed and reused.
 func reuse(_ number: Int32, for descriptor: Int32) { precondition(dup2(descriptor, number) == number) }
 
 func finishWriting(_ socket: Int32) { shutdown(socket, Int32(SHUT_WR)) }
@@ -136,7 +136,7 @@ final class LockedFile {
 
     deinit { close(descriptor) }
 
-    /// Asked through an open file of its own, as another process would: one's own locks are never in one's way.
+    /// Asked through another open file, as another process would: a process's own locks never conflict.
     var isLocked: Bool {
         let other = open("/proc/self/fd/\(descriptor)", O_RDWR | O_CLOEXEC)
         defer { close(other) }

@@ -3,7 +3,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// The examples of the documentation on messages and rules, which are to compile. Nothing calls them.
+/// The examples of the documentation of messages and rules, which must compile. The tests do not call them.
 private enum Examples {
     // README.md
     static func readme() throws {
@@ -67,7 +67,7 @@ private enum Examples {
 @Suite(.timeBound) struct DocumentedExampleTests {
     private static let rules = "Sources/RunLoopKit/RateLimiting/Rules/"
 
-    /// What is documented is what compiles here.
+    /// Each documented example is among those that compile here.
     @Test(
         "The documented examples compile and work",
         arguments: [
@@ -84,7 +84,7 @@ private enum Examples {
         #expect(compiled.indices.contains { compiled[$0...].starts(with: example) }, "\(example)")
     }
 
-    /// The blocks of Swift, line by line, without comment signs and indentation.
+    /// The Swift code blocks, line by line, without comment signs and indentation.
     private func examples(in text: String) -> [[String]] {
         var (blocks, block) = ([[String]](), nil as [String]?)
         for line in lines(of: text) {

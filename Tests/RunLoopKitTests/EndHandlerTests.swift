@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// What is called when a loop ends.
+/// Handlers that are called when a loop ends.
 @Suite(.timeBound) struct EndHandlerTests {
     @Test("Handlers are called once, in the order of their registration")
     func calledOnceInOrder() {
@@ -39,7 +39,7 @@ import Testing
         handler?.cancel()
         #expect(captured == nil)
         handler?.cancel()
-        // One cancels another that would come later.
+        // One cancels another that would be called later.
         let box = Box<Loop.EndHandler>()
         loop.onEnd { box.value?.cancel() }
         box.value = loop.onEnd { log.add(1) }

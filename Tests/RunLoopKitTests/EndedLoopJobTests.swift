@@ -3,7 +3,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// What happens to jobs that a loop's thread cannot run any more.
+/// Jobs that a loop's thread cannot run any more.
 @Suite(.timeBound) struct EndedLoopJobTests {
     private actor Resident {
         nonisolated let thread: LoopThread
@@ -20,7 +20,7 @@ import Testing
             entries.append(entry)
             isInside = false
         }
-        /// The kernel's name of the thread that it runs on.
+        /// The kernel's name of the thread on which it runs.
         func whereabouts() -> String { Kernel.threadName }
         func wait(for gate: Gate, _ began: Gate) {
             isInside = true
@@ -73,7 +73,7 @@ import Testing
         }
         began.wait()
         let names = Log<String>()
-        // More than a drain runs.
+        // More than one drain runs.
         let tasks = (0..<100).map { _ in
             Task(executorPreference: thread.loop.taskExecutor) { names.add(Kernel.threadName) }
         }
@@ -121,7 +121,7 @@ import Testing
         #expect(await resident.whereabouts() == "last resort")
     }
 
-    /// In a process of its own, since each loop complains.
+    /// In a process of its own, because each loop writes a message.
     @Test("Jobs enqueued while the thread ends are not lost")
     func jobsAtTheEnd() async {
         await #expect(processExitsWith: .success) {
@@ -163,7 +163,7 @@ import Testing
         }()
         #expect(gone == nil)
         #expect(await task.value == "last resort")
-        // And those that come later.
+        // And jobs that are enqueued later.
         let late = Task(executorPreference: executor) {
             await Task.yield()
             return Kernel.threadName
@@ -182,7 +182,7 @@ import Testing
         #expect(await mailbox.entries[0].value == "last resort")
     }
 
-    // MARK: A stop, and what came before it
+    // MARK: A stop, and the jobs before it
 
     @Test("A clean stop runs jobs that an isolated handler held back")
     func heldBackJobs() async throws {
@@ -192,7 +192,7 @@ import Testing
         thread.loop.add(
             Loop.Timer(after: .zero, isolation: resident) { home, _ in
                 mailbox.add(Task(executorPreference: home.thread.loop.taskExecutor) { Kernel.threadName })
-                // The job's turn comes here, and it has to wait for the handler's end.
+                // The job's turn comes here, and it has to wait until the handler returns.
                 Loop.current.run(mode: .default, for: .zero)
                 home.thread.stop()
             }, in: .default)
@@ -200,8 +200,8 @@ import Testing
         #expect(await mailbox.entries[0].value == "clean")
     }
 
-    /// The first thread has entered its job and not yet had it posted when the second one stops: both jobs came before
-    /// that. In a process of its own, since a loop may complain.
+    /// The first thread has entered its job and has not yet posted it when the second one stops the loop: both jobs
+    /// came before the stop. In a process of its own, because a loop may write a message.
     @Test("Jobs of two threads that were enqueued before a stop run on the loop's thread")
     func jobsOfTwoThreads() async {
         await #expect(processExitsWith: .success) {
@@ -265,7 +265,7 @@ import Testing
         #expect(names.entries.dropFirst(3).allSatisfy { $0 == "last resort" })
     }
 
-    /// The thread of last resort stands in for one loop at a time, and only while it runs that one's jobs.
+    /// The thread of last resort stands in for one loop at a time, and only while it runs that loop's jobs.
     @Test("The last resort is isolated to the loop whose job it runs")
     func isolationOnTheLastResort() async throws {
         let (here, there) = (Resident(try LoopThread()), Resident(try LoopThread()))
@@ -302,7 +302,7 @@ import Testing
         #expect(loop.isIsolatingCurrentContext() == nil)
     }
 
-    /// In a process of its own, so that no other loop takes its place on the thread of last resort.
+    /// In a process of its own, so that no other loop's jobs run on the thread of last resort.
     @Test("An ended loop is deallocated once its jobs have run")
     func endedLoopIsDeallocated() async {
         await #expect(processExitsWith: .success) {
@@ -316,8 +316,8 @@ import Testing
                 await resident.add(1)
             }
             await eventually(gone == nil)
-            // Without the handlers of `exit`: the other thread may still be deallocating the loop, which looks like a leak
-            // to LeakSanitizer.
+            // Without the handlers of `exit`: the other thread may still be deallocating the loop, which LeakSanitizer
+            // would report as a leak.
             _exit(EXIT_SUCCESS)
         }
     }
@@ -330,7 +330,7 @@ import Testing
             thread.join()
         }
         let (began, isOver) = (Gate(), Gate())
-        // Always has another job, until the other loop's has run.
+        // Always has another job, until the other loop's job has run.
         let restless = Task(executorPreference: one.loop.taskExecutor) {
             began.open()
             while !isOver.isOpenNow { await Task.yield() }
@@ -359,7 +359,7 @@ import Testing
         for task in blocked { await task.value }
     }
 
-    /// In a process of its own, so that no other test's jobs keep threads.
+    /// In a process of its own, so that no other test's jobs need threads.
     @Test("One thread of last resort stays once its jobs are done")
     func oneThreadStays() async {
         await #expect(processExitsWith: .success) {
@@ -383,7 +383,7 @@ import Testing
         }
     }
 
-    /// Whichever of the threads of last resort it is: never two at a time.
+    /// On whichever thread of last resort: never two at a time.
     @Test("An ended loop's jobs run one after the other, also with several threads of last resort")
     func oneJobAfterTheOther() async throws {
         let residents = try (0..<4).map { _ in Resident(try LoopThread()) }
@@ -397,7 +397,7 @@ import Testing
         for resident in residents { #expect(await resident.entries.count == 100) }
     }
 
-    /// Or a job could enter an actor that a cancel handler has entered.
+    /// Otherwise a job could enter an actor that a cancel handler has entered.
     @Test("The thread keeps its jobs until the last handler has returned")
     func jobsOfTheLastHandler() async throws {
         let thread = try LoopThread()

@@ -11,9 +11,9 @@ import Testing
     import Android
 #endif
 
-/// What a thread leaves behind that ends in an unusual way.
+/// What remains of a thread that ends in an unusual way.
 @Suite(.timeBound) struct EndingThreadTests {
-    /// The C library calls the destructors of thread-specific values in up to four rounds, in whichever order.
+    /// The C library calls the destructors of thread-specific values in up to four rounds, in any order.
     @Test("Destructors that ask for the loop in each round find one that has ended")
     func destructorsFindAnEndedLoop() throws {
         for roundOfLoop in [true, false] {
@@ -29,10 +29,10 @@ import Testing
         }
     }
 
-    /// In the last one ThreadSanitizer knows nothing of the thread any more, and crashes in this test's destructor.
+    /// In the last round ThreadSanitizer has released its state for the thread, and crashes in this test's destructor.
     private static let rounds = isUnderThreadSanitizer ? 3 : 4
 
-    /// A key whose destructor asks for the loop, and sets the value again.
+    /// A key whose destructor accesses the loop, and sets the value again.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         pthread_key_create(&key) { value in
@@ -62,7 +62,7 @@ import Testing
         System.join(try System.startThread(stackSize: nil) { body(key) })
     }
 
-    /// It never comes to the end of its run: the others' time would stand still.
+    /// The thread never reaches the end of its run: time would stop for the other loops.
     @Test(
         "A thread that exits inside a virtual run does not hold the time",
         .disabled(if: Kernel.hasSanitizer, "what the frames of exited threads hold is leaked"),
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Two threads may find out at the same time that the main loop has ended; so may any two that end a loop.
+    /// Two threads may notice at the same time that the main loop has ended; so may any two threads that end a loop.
     @Test("A loop that two threads end at once is ended once")
     func endedByTwoThreads() throws {
         for _ in 0..<200 {

@@ -20,7 +20,7 @@ private actor Resident {
         entries.append(entry)
     }
     nonisolated func runNested() { thread.loop.run(mode: .default, for: .zero) }
-    /// Functions that do not wait may be called from handlers.
+    /// Handlers may call functions that do not wait.
     func count() -> Int { entries.count }
 }
 
@@ -38,7 +38,7 @@ private func touch(_ resident: Resident, _ call: String) {
     }
 }
 
-/// Keeps a thread busy until it is let go.
+/// Keeps a thread busy until it is released.
 private final class Occupation: Sendable {
     private let end = Gate()
 
@@ -55,7 +55,7 @@ private final class Occupation: Sendable {
 }
 
 @Suite(.timeBound) struct ExecutorTests {
-    // MARK: Where and in which order
+    // MARK: Place and order
 
     @Test("An actor on a loop runs on its thread")
     func actorOnALoop() async throws {
@@ -249,7 +249,7 @@ private final class Occupation: Sendable {
         let ran = Count()
         for (mode, expected) in [("modal", 0), (.tracking, 1), (.default, 2)] as [(Loop.Mode, Int)] {
             Task(executorPreference: loop.taskExecutor) { ran.up() }
-            // Something that the run has to wait for.
+            // An item that the run has to wait for.
             loop.add(Loop.Timer(after: .seconds(1)) { _ in }, in: mode)
             loop.run(mode: mode, for: .seconds(2))
             #expect(ran.value == (expected == 0 ? 0 : expected + 1))
@@ -314,7 +314,7 @@ private final class Occupation: Sendable {
         }
         await eventually(done.value == 5)
         #expect(await resident.count() == 5)
-        // What they captured has the loop.
+        // The loop retains their captures.
         for item in [port, source] { item.invalidate() }
         #expect(loop.isIsolatingCurrentContext() == nil)
         #expect(try resident.thread.performAndWait { Loop.current.isIsolatingCurrentContext() } == true)
@@ -344,7 +344,7 @@ private final class Occupation: Sendable {
         await eventually(gone == nil && loop == nil)
     }
 
-    /// The last reference goes in the actor's own job, over and over.
+    /// The actor's own job releases the last reference, repeatedly.
     @Test("A job may release the last reference")
     func lastReferenceInAJob() async throws {
         for _ in 0..<200 {
@@ -389,7 +389,8 @@ private final class Occupation: Sendable {
                 Task { await careless.work() }
                 await eventually("\(loop)".contains("1 block posted"))
             }
-            // The thread that has posted the job may still hold the loop for a moment. Nobody resumes this: the trap ends it.
+            // The thread that has posted the job may still retain the loop for a moment. No code resumes this: the trap
+            // ends it.
             await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
         }
         expect(result, says: ["deallocated with 1 jobs of Swift concurrency", "has to hold the loop"])

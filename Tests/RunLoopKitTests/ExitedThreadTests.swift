@@ -13,14 +13,14 @@ import Testing
 private func exitThread() -> Never { pthread_exit(nil) }
 
 extension Loop {
-    /// How many blocks wait, those not counted that a pass has taken out.
+    /// The number of queued blocks, without those that a pass has taken out.
     fileprivate var blockCount: Int { lock.withLock { blocks.blocks.count } }
 }
 
-/// Threads that exit (`pthread_exit`) inside a block or a handler: everybody who waits for them gets an answer.
+/// Threads that exit (`pthread_exit`) inside a block or a handler: every waiting caller gets an answer.
 @Suite(.timeBound, .disabled(if: Kernel.hasSanitizer, "what the frames of exited threads hold is leaked"))
 struct ExitedThreadTests {
-    // MARK: Those who wait
+    // MARK: Waiting callers
 
     @Test("performAndWait returns when the thread exits inside the block")
     func performAndWaitReturns() throws {
@@ -31,8 +31,8 @@ struct ExitedThreadTests {
         #expect(error == LoopThread.Exited(thread: "leaving"))
         #expect(
             error?.description
-                == "the LoopThread \"leaving\" exited inside the work (pthread_exit, or pthread_cancel): it has begun, and there is "
-                + "no result")
+                == "the LoopThread \"leaving\" exited inside the work (pthread_exit, or pthread_cancel): "
+                + "it has begun, and there is no result")
         thread.join()
         #expect(throws: LoopThread.Stopped(thread: "leaving")) { try thread.performAndWait {} }
         #expect(!thread.perform {})
@@ -56,7 +56,7 @@ struct ExitedThreadTests {
             try await thread.run {
                 began.open()
                 go.wait()
-                // The next step takes what has been posted meanwhile; this block is still under way then.
+                // The next step takes the blocks posted meanwhile; this block is still in progress then.
                 Loop.current.run(mode: .default, for: .zero)
             }
         }
@@ -98,7 +98,7 @@ struct ExitedThreadTests {
 
     // MARK: The thread and its loop
 
-    /// In every kind of handler the thread's end is that of its loop, and as orderly.
+    /// In every kind of handler the end of the thread ends its loop, in the same orderly way.
     @Test(
         "Exiting in a handler ends the loop", arguments: ["block", "timer", "source", "port", "messages", "observer"])
     func exitInAHandler(_ kind: String) throws {

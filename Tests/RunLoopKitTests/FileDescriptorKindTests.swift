@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Which descriptors can be watched, and what is said of the others.
+/// Which descriptors can be watched, and the errors for the others.
 @Suite(.timeBound) struct FileDescriptorKindTests {
     private typealias Source = Loop.FileDescriptorSource
 
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// Closing any descriptor of a file gives up the process's POSIX locks on it, a duplicate that was tried too.
+    /// Closing any descriptor of a file, even a duplicate made for a try, releases the process's POSIX locks on it.
     @Test("A refused file keeps its locks")
     func refusedFileKeepsLocks() throws {
         let file = LockedFile()
@@ -64,7 +64,7 @@ import Testing
         expect(circle, says: ["watching a source in mode default: epoll_ctl(", "(ELOOP)", "one that watches it"])
     }
 
-    /// A loop hosts somebody else's epoll set by its descriptor.
+    /// A loop hosts a foreign epoll set by its descriptor.
     @Test("An epoll set can be a source")
     func epollSetAsSource() throws {
         let (loop, _) = Loop.inVirtualTime()

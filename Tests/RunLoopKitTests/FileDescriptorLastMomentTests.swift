@@ -3,11 +3,11 @@ import Testing
 
 @testable import RunLoopKit
 
-/// What happens between the kernel's report and the handler's call, and while a handler runs.
+/// Events between the kernel's report and the handler's call, and while a handler runs.
 @Suite(.timeBound) struct FileDescriptorLastMomentTests {
     private typealias Source = Loop.FileDescriptorSource
 
-    // MARK: Observers come between
+    // MARK: Observers in between
 
     @Test("Data that an afterWaiting observer has read is not reported")
     func readByAnObserver() throws {
@@ -70,7 +70,7 @@ import Testing
         #expect(calls.value == 1)
     }
 
-    /// After the pass has looked at it, and before it calls: another thread may do so then.
+    /// After the pass has checked the source, and before it calls the handler: another thread may do so then.
     @Test("A source disarmed after the last check does not report")
     func disarmedAfterTheLastCheck() throws {
         let (loop, _) = Loop.inVirtualTime()
@@ -89,7 +89,7 @@ import Testing
         loop.end()
     }
 
-    /// What is not reported because nobody wants it any more is not spent: an edge comes again with the interest.
+    /// Readiness that is not reported for lack of interest is not lost: the edge is raised again with the interest.
     @Test("An edge without interest is raised again when the interest is set")
     func unwantedEdge() throws {
         let (loop, _) = Loop.inVirtualTime()
@@ -106,9 +106,9 @@ import Testing
         #expect(calls.value == 1)
     }
 
-    // MARK: Fetched and not served
+    // MARK: Fetched but not served
 
-    /// The rest of what was fetched names sources by more than their place.
+    /// A leftover names a source by more than its place in the table.
     @Test("A fetched report of a source that has left is dropped")
     func reportOfARemovedSource() throws {
         let (one, _) = Loop.inVirtualTime()
@@ -210,7 +210,7 @@ import Testing
     func nestedCallsKeepItOpen() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
-        pipe.isWriterGone = true
+        pipe.isWriterClosed = true
         let log = Log<Bool>()
         let calls = Count()
         let source = try Source(owning: pipe.writer, interest: .write) { source, _ in
@@ -231,7 +231,7 @@ import Testing
     func releasedInItsHandler() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
-        pipe.isWriterGone = true
+        pipe.isWriterClosed = true
         weak var gone: Source?
         try {
             let source = try Source(owning: pipe.writer, interest: .write) { source, _ in
@@ -242,7 +242,7 @@ import Testing
         }()
         loop.run(mode: .default, for: .seconds(1))
         #expect(gone == nil && pipe.take() == "")
-        // Whoever has the number now keeps it.
+        // The number's next owner keeps it.
         let next = openFile("/dev/null")
         loop.run(mode: .default, for: .zero)
         #expect(isOpen(next))
@@ -251,7 +251,7 @@ import Testing
 
     // MARK: Exceptional conditions
 
-    /// For some files to ask is to consume the answer, so the kernel's report is believed.
+    /// For some files, asking consumes the condition, so the source trusts the kernel's report.
     @Test("An earlier report of an exceptional condition is believed")
     func earlierException() throws {
         let pipe = Ends.pipe()

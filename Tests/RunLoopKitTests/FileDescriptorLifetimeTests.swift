@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Whose descriptor it is, what its number stands for, and who closes it when.
+/// Ownership of descriptors, reuse of their numbers, and the time when they are closed.
 @Suite(.timeBound) struct FileDescriptorLifetimeTests {
     private typealias Source = Loop.FileDescriptorSource
 
@@ -51,14 +51,14 @@ import Testing
         #expect(log.entries == [.readable])
     }
 
-    /// Which its owner must not allow; but whoever got the number is not woken, or kept asleep, by it.
+    /// The owner must not allow this; but a descriptor that reuses the number is neither woken nor kept asleep by it.
     @Test("An owned number that was reused wakes its new source only")
     func reusedOwnedNumber() throws {
         let (loop, _) = Loop.inVirtualTime()
         let (old, new) = (Ends.pipe(), Ends.pipe())
-        old.isReaderGone = true
+        old.isReaderClosed = true
         let log = Log<String>()
-        // Its file lives on under another number, and so does what the kernel knows of the source.
+        // Its file is still open under another number, and the kernel still has the source's watch.
         let survivor = try System.duplicate(old.reader)
         defer { closeFile(survivor) }
         let stale = try Source(owning: old.reader, trigger: .edge) { _, _ in log.add("old") }
@@ -96,7 +96,7 @@ import Testing
     func ownedDescriptorIsClosed() throws {
         let (loop, _) = Loop.inVirtualTime()
         let pipes = (0..<2).map { _ in Ends.pipe() }
-        for pipe in pipes { pipe.isWriterGone = true }
+        for pipe in pipes { pipe.isWriterClosed = true }
         var dropped: Source? = try Source(owning: pipes[0].writer, interest: .write) { _, _ in }
         #expect(pipes[0].take() == nil && dropped?.descriptor == pipes[0].writer)
         dropped = nil
@@ -115,7 +115,7 @@ import Testing
     func openWhileTheHandlerRuns() throws {
         let thread = try LoopThread()
         let pipe = Ends.pipe()
-        pipe.isWriterGone = true
+        pipe.isWriterClosed = true
         let (begun, invalidated) = (Gate(), Gate())
         let wasOpen = Log<Bool>()
         let source = try Source(owning: pipe.writer, interest: .write) { source, _ in
@@ -127,7 +127,7 @@ import Testing
         begun.wait()
         source.invalidate()
         invalidated.open()
-        // Who closes it takes the number away first.
+        // The thread removes the number from the source before it closes the descriptor.
         thread.stop()
         thread.join()
         #expect(wasOpen.entries == [true] && source.descriptor == -1 && pipe.take() == "")

@@ -91,7 +91,7 @@ import Testing
         #expect(log.entries == [.writable, [.readable, .writable], .readable])
     }
 
-    /// What was fetched before the interest was changed goes by the new interest.
+    /// A readiness fetched before the interest was changed is reported by the new interest.
     @Test("A fetched report of a removed interest is dropped")
     func staleInterest() throws {
         let (loop, _) = Loop.inVirtualTime()
@@ -181,7 +181,7 @@ import Testing
         connection.send("a")
         loop.run(mode: .default, for: .seconds(1))
         #expect(log.entries.isEmpty)
-        // Twice: alone, and behind something else that was reported at the same time.
+        // Twice: alone, and behind another event that was reported at the same time.
         sendOutOfBand(connection.writer)
         waitUntilUrgent(connection.reader)
         loop.run(mode: .default, for: .seconds(1))

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeBound) struct FileDescriptorSharingTests {
     private typealias Source = Loop.FileDescriptorSource
 
-    /// The rest of what was fetched belongs to the mode; what another mode has served meanwhile is nothing any more.
+    /// Leftovers belong to the mode; a leftover that another mode has served meanwhile is stale.
     @Test("Readiness that another mode has served is skipped")
     func servedInAnotherMode() throws {
         let (loop, _) = Loop.inVirtualTime()
@@ -34,7 +34,7 @@ import Testing
         #expect(log.entries == ["inner: b", "default: c"])
     }
 
-    /// A mode has an epoll set of its own, and each has to hear of a change.
+    /// Each mode has an epoll set of its own, and each has to apply a change.
     @Test("A change takes effect in every mode that has run")
     func changeInEveryMode() throws {
         let (loop, _) = Loop.inVirtualTime()

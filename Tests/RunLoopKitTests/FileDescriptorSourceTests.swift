@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Descriptors among the other inputs of a loop, in a hosted one, and with many threads about.
+/// Descriptors among the other inputs of a loop, in a hosted one, and with many threads.
 @Suite(.timeBound) struct FileDescriptorSourceTests {
     private typealias Source = Loop.FileDescriptorSource
 
@@ -72,7 +72,7 @@ import Testing
         _ = serve()
         pipe.send("abc")
         #expect(serve() == [.more, .idle])
-        // Found by the pass, and read by somebody else while the host slept.
+        // The pass found it, and other code read it while the host slept.
         pipe.send("defg")
         #expect(loop.hostedPass() == .more)
         _ = pipe.take()

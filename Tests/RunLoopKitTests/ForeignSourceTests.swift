@@ -2,15 +2,15 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// A library that gets its events by a descriptor, and wants to be told before a thread sleeps on it and after that has
-/// woken, as Wayland's client library does: reading is announced, and then done or called off.
+/// A library that receives its events through a descriptor, and must be called before a thread sleeps on it and after
+/// the thread has woken, as Wayland's client library: a thread announces a read, and then reads or cancels.
 private final class ForeignLibrary {
     let pipe = Ends.pipe()
     private(set) var isReading = false
     private var pending = ""
     private(set) var dispatched = ""
 
-    /// An event that comes by no descriptor.
+    /// An event that does not arrive through a descriptor.
     func queue(_ event: String) { pending += event }
 
     /// False while there are events that have to be dispatched first.
@@ -20,7 +20,7 @@ private final class ForeignLibrary {
         return isReading
     }
 
-    /// Reads what there is, or calls off what was announced.
+    /// Reads the available events, or cancels the announced read.
     func endRead() {
         #expect(isReading)
         isReading = false
@@ -38,7 +38,7 @@ private final class ForeignLibrary {
     func announcedReads() throws {
         let (loop, _) = Loop.inVirtualTime()
         let library = LoopBound(ForeignLibrary(), on: loop)
-        // What wakes the loop; the observers do the work.
+        // The source wakes the loop; the observers do the work.
         let source = try Loop.FileDescriptorSource(library.value.pipe.reader) { _, _ in }
         loop.add(source, in: .default)
         let beforeWaiting = Loop.Observer(.beforeWaiting) { _, _ in
@@ -66,7 +66,7 @@ private final class ForeignLibrary {
         let source = try Loop.PortSource { _ in }
         loop.add(source, in: .default)
         let passes = Count()
-        // The library has found something to do, three times.
+        // The library has found work, three times.
         loop.add(
             Loop.Observer(.beforeWaiting) { _, _ in if passes.up() <= 3 { loop.wakeUp() } }, in: .default)
         loop.add(Loop.Timer(after: .seconds(1)) { _ in loop.stop() }, in: .default)

@@ -2,7 +2,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// Code that knows nothing of loops, only that there is a clock: what one writes over `Clock`, or takes from a package.
+/// Generic code that uses a clock and does not know loops: helpers over `Clock`, as a program or a package has them.
 private struct TimeLimit: Error {}
 
 private func withTimeLimit<C: Clock, Value: Sendable>(
@@ -42,7 +42,7 @@ private func retrying<C: Clock>(
 }
 
 @Suite(.timeBound) struct GenericClockTests {
-    /// Runs a task that prefers a loop in virtual time, and says what it returned and what time it was then.
+    /// Runs a task that prefers a loop in virtual time, and returns its result and the time at its end.
     private func inVirtualTime<Value: Sendable>(
         _ body: @escaping @Sendable (LoopClock) async throws -> Value
     ) async throws -> (Value, Loop.Instant) {
@@ -105,11 +105,11 @@ private func retrying<C: Clock>(
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(!"\(thread.loop)".contains("timer: "))
         }
-        // And one into the past is none.
+        // A sleep into the past returns at once.
         try await clock.sleep(for: .seconds(Int64.min))
     }
 
-    /// A task that is on its way between a pool thread and the loop is nothing that the time waits for; a hold is.
+    /// The time does not wait for a task between a pool thread and the loop, but it does wait for a hold.
     @Test("A hold keeps the time while a task is elsewhere")
     func holdKeepsTheTime() async throws {
         let time = VirtualClock()

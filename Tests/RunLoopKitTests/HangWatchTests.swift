@@ -53,7 +53,7 @@ import Testing
     @Test("A test that blocks its thread is named and ends the process")
     func blockedTestIsNamed() async {
         let result = await #expect(processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]) {
-            // It would keep the pipe of the standard error open, which the parent reads to its end.
+            // A child that keeps the pipe of the standard error open, which the parent reads to its end.
             _ = Child("/bin/sh", ["-c", "exec sleep 1000000"], input: 0)
             let watchdog = TestWatchdog(tick: 0.001)
             watchdog.end(watchdog.begin("isDone", limit: 5))

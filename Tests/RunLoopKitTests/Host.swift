@@ -18,10 +18,10 @@ final class Host {
         try edges?.add(descriptor, token: 0)
     }
 
-    /// What a host asks before it sleeps.
+    /// What a host checks before it sleeps.
     var isReadable: Bool { edges.map { $0.wait(blocking: false) > 0 } ?? System.isReadable(descriptor) }
 
-    /// Serves the loop until it has nothing to do; returns how many passes that took.
+    /// Serves the loop until it has no work; returns the number of passes.
     @discardableResult
     func serve() -> Int {
         let before = results.count
@@ -36,7 +36,7 @@ final class Host {
         return results.count - before
     }
 
-    /// Sleeps until the loop has something to do, and serves it.
+    /// Sleeps until the loop has work, and serves it.
     func sleepAndServe() {
         if let edges {
             while edges.wait(blocking: true) == 0 {}

@@ -14,7 +14,7 @@ import Testing
         func call() { calls += 1 }
     }
 
-    /// Jobs that are there before the host serves the loop for the first time.
+    /// Jobs that are enqueued before the host first serves the loop.
     private func enqueue(_ count: Int, on loop: Loop, _ job: @escaping @Sendable () -> Void) {
         for _ in 0..<count { Task(executorPreference: loop.taskExecutor) { job() } }
     }
@@ -51,7 +51,7 @@ import Testing
         loop.end()
     }
 
-    /// A budget is looked at after every callout, and a job is one: a frame loop has better things to do than sixteen.
+    /// A pass checks its budget after every callout, and a job is one: sixteen jobs would take too long in a frame.
     @Test("A budget that is spent ends a drain")
     func spentBudget() throws {
         let (loop, clock) = Loop.inVirtualTime()
@@ -74,7 +74,7 @@ import Testing
         loop.end()
     }
 
-    /// Also when the time never suffices for sixteen.
+    /// Also if the time never suffices for sixteen.
     @Test("A job of low priority does not wait for ever under a small budget")
     func lowPriority() throws {
         let (loop, _) = Loop.inVirtualTime()

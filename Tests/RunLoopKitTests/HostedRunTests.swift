@@ -5,7 +5,7 @@ import Testing
 
 private let bothTriggers = Host.Trigger.allCases
 
-/// Runs of a hosted loop: in its handlers, with the host inside theirs, and between two passes.
+/// Runs of a hosted loop: in its handlers, with the host inside their handlers, and between two passes.
 @Suite(.timeBound) struct HostedRunTests {
     // MARK: The host inside handlers of a nested run
 
@@ -50,7 +50,7 @@ private let bothTriggers = Host.Trigger.allCases
             loop.perform(in: .tracking) {
                 loop.perform { loop.stop() }
                 log.add("\(loop.hostedPass())")
-                // A run inside the pass's handler has stops of its own, too.
+                // A run inside the pass's handler has its own stops, too.
                 loop.perform {
                     loop.perform(in: .tracking) { loop.stop() }
                     log.add("\(loop.run(mode: .tracking, for: .seconds(10)))")
@@ -80,7 +80,7 @@ private let bothTriggers = Host.Trigger.allCases
             if sends { port.send(1) }
             loop.perform(in: .tracking) {
                 log.add(loop.now)
-                // Seen only in the next pass, too: sources come after blocks, and then the run would sleep.
+                // Served only in the next pass, too: sources come after blocks, and then the run would sleep.
                 loop.perform(in: .tracking) { log.add(loop.now) }
                 host.serve()
             }
@@ -174,7 +174,7 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == ["mode tracking, hosted: true", "exit"])
         #expect(!loop.isHosted)
         #expect(loop.currentMode == nil)
-        // It may be hosted, or end.
+        // The loop can be hosted again, or end.
         _ = try loop.beginHosting()
         loop.endHosting()
         loop.end()

@@ -99,7 +99,7 @@ import Testing
         _ = try loop.beginHosting()
         loop.perform {
             #expect(loop.hostedPass(for: .zero) != .stopped)
-            // For the next pass, that of the budget of a second, which serves all blocks before the timer.
+            // For the next pass, whose budget of a second serves all blocks before the timer.
             loop.perform {
                 for number in 1...3 { loop.perform { log.add("block \(number)") } }
                 loop.add(Loop.Timer(after: .zero) { _ in log.add("timer") })

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// What hosting refuses, and what becomes of a hosted loop whose thread ends.
+/// Misuse of hosting, and hosted loops whose thread ends.
 @Suite(.timeBound) struct HostingMisuseTests {
     @Test("Hosting twice traps")
     func hostingTwice() async {

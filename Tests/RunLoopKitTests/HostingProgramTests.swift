@@ -23,8 +23,8 @@ import Testing
     }
 }
 
-/// What each callout does, by its number. All of it on one thread and in virtual time, so nothing but the loop decides
-/// what comes next.
+/// The actions of each callout, by its number. Everything happens on one thread and in virtual time, so that only the
+/// loop decides the order.
 private final class RandomProgram: @unchecked Sendable {
     private enum Action {
         case post(Loop.Mode, wake: Bool)
@@ -106,7 +106,8 @@ private final class RandomProgram: @unchecked Sendable {
         case .post(let mode, let wake):
             posts += 1
             let number = posts
-            // After a block of step 3.2 that posts another one without a wake-up a run sleeps; a host makes another pass.
+            // After a block of step 3.2 that posts another one without a wake-up, a run sleeps; a host makes another
+            // pass.
             loop.perform(in: mode, wake: wake || isInBlock) { [unowned self] in callout("block \(number)") }
         case .signal(let number, let wake): sources[number].signal(wake: wake)
         case .send(let number): ports[number].send()
@@ -132,7 +133,7 @@ private final class RandomProgram: @unchecked Sendable {
             let result = loop.run(mode: mode, for: .milliseconds(duration))
             depth -= 1
             log.append("nested run: \(result)")
-        // Outside nested runs it would end the run, and another one forgets wake-ups of its time.
+        // Outside nested runs it would end the run, and a later run forgets earlier wake-ups.
         case .stop: if depth > 0 { loop.stop() }
         case .wakeUp: loop.wakeUp()
         }

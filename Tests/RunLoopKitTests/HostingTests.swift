@@ -3,13 +3,13 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Does something on another thread, and waits until that has ended.
+/// Runs `body` on another thread, and waits until it has returned.
 private func elsewhere(_ body: @escaping @Sendable () -> Void) throws { try onThreadOfItsOwn(body) }
 
 private let bothTriggers = Host.Trigger.allCases
 
 @Suite(.timeBound) struct HostingTests {
-    // MARK: What makes the descriptor readable, and that nothing else does
+    // MARK: What makes the descriptor readable
 
     @Test("The first pass comes by itself, and then it is quiet", arguments: bothTriggers)
     private func firstPass(_ trigger: Host.Trigger) throws {
@@ -110,7 +110,7 @@ private let bothTriggers = Host.Trigger.allCases
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop, .default, trigger)
         let served = Log<Int>()
-        // More than one look at the kernel fetches.
+        // More than one fetch from the kernel returns.
         let ports = try (0..<3 * Poller.capacity).map { number in try Loop.PortSource { _ in served.add(number) } }
         for port in ports { loop.add(port, in: .default) }
         host.serve()
@@ -321,7 +321,7 @@ private let bothTriggers = Host.Trigger.allCases
             nonisolated(unsafe) let host = try Host(loop, .default, trigger)
             host.serve()
             let log = Log<String>()
-            // A modal dialog: everything else goes on while the handler waits.
+            // A modal dialogue: the loop serves everything else while the handler waits.
             let ports = try (1...2).map { number in try Loop.PortSource { _ in log.add("port \(number)") } }
             let modal = try Loop.PortSource { _ in
                 loop.add(Loop.Timer(after: .milliseconds(1)) { _ in log.add("timer") }, in: .default)

@@ -26,7 +26,7 @@ private let bothTriggers = Host.Trigger.allCases
         loop.perform {
             loop.add(observer, in: .default)
             for port in ports { port.send() }
-            // Fetches both. The first is the run's own, and for the second it makes no pass.
+            // Fetches both. The run serves the first, and makes no pass for the second.
             loop.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true)
         }
         host.serve()
@@ -40,7 +40,7 @@ private let bothTriggers = Host.Trigger.allCases
             nonisolated(unsafe) let host = try Host(loop, .default, trigger)
             host.serve()
             let log = Log<String>()
-            // The nested run arms the timerfd for this one.
+            // The nested run arms the timerfd for this timer.
             loop.add(Loop.Timer(after: .seconds(3600)) { _ in }, in: .tracking)
             loop.perform {
                 loop.add(Loop.Timer(after: .milliseconds(2)) { _ in log.add("timer") }, in: .default)
@@ -249,7 +249,7 @@ private let bothTriggers = Host.Trigger.allCases
         loop.stop()
         #expect(loop.hostedPass() == .stopped)
         hold.release()
-        // Time does not move before the host has decided to go on.
+        // Time does not pass before the host has decided to continue.
         #expect(loop.now == seconds(0))
         host.serve()
         #expect(log.entries == [seconds(5)])

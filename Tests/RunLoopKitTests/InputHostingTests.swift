@@ -5,7 +5,7 @@ import Testing
 
 private let bothTriggers = Host.Trigger.allCases
 
-/// Each kind of source in a loop that somebody else runs: told of everything, and quiet when there is nothing.
+/// Each kind of source in a hosted loop: the host learns of every event, and is not woken without one.
 @Suite(.timeBound) struct InputHostingTests {
     @Test("A later pass continues after a partial read", arguments: bothTriggers)
     private func partialRead(_ trigger: Host.Trigger) throws {
@@ -55,7 +55,7 @@ private let bothTriggers = Host.Trigger.allCases
         loop.add(
             Loop.Timer(after: .zero) { _ in
                 pipe.send("a")
-                // Or the pass would not have asked the kernel once more.
+                // Otherwise the pass would not have asked the kernel again.
                 loop.wakeUp()
             })
         #expect(loop.hostedPass() == .more)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Unix signals with a handler, which interrupt the system call that their thread is in (EINTR).
+/// Unix signals with a handler, which interrupt the system call of their thread (EINTR).
 @Suite(.serialized, .timeBound) struct InterruptedWaitTests {
     @Test("A signal does not end a wait early", arguments: [false, true])
     func signalInAWait(inVirtualTime: Bool) throws {

@@ -2,9 +2,9 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// What is left of an item that has been invalidated: nothing.
+/// An invalidated item leaves nothing behind.
 @Suite(.timeBound) struct InvalidItemTests {
-    /// Something that handlers capture.
+    /// An object that handlers capture.
     private final class Captured: Sendable {}
 
     @Test("An item invalidated while it leaves releases its handlers once it has left")

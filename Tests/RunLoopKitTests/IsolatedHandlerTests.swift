@@ -2,7 +2,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// An actor that has everything in its loop that there is, and counts without a box.
+/// An actor with every kind of item in its loop, which counts without a box.
 private actor Household {
     nonisolated let thread: LoopThread
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
@@ -14,7 +14,7 @@ private actor Household {
     func take(_ name: String) -> Int { calls[name] ?? 0 }
 }
 
-/// An actor that does not take its thread along.
+/// An actor that does not own its thread.
 private actor Guest {
     let thread: LoopThread
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
@@ -47,7 +47,7 @@ private actor Guest {
         let household = try Household()
         let loop = household.thread.loop
         let (lent, given) = (Ends.pipe(), Ends.pipe())
-        given.isReaderGone = true
+        given.isReaderClosed = true
         lent.send("xy")
         given.send("abc")
         let borrowing = try Loop.FileDescriptorSource(lent.reader, isolation: household) { home, source, ready in
@@ -104,7 +104,7 @@ private actor Guest {
         clock.advance(by: .seconds(8))
         #expect(await household.take("5") == 1)
         #expect(await household.take("7") == 1)
-        // Once, unless told otherwise.
+        // Once, by default.
         household.thread.loop.add(Loop.Timer(at: seconds(9), isolation: household) { home, _ in home.count("once") })
         clock.advance(by: .seconds(8))
         #expect(await household.take("once") == 1)
@@ -118,7 +118,7 @@ private actor Guest {
             Loop.Timer(every: .seconds(1), isolation: household) { home, firing in home.count("tick", 1 + firing.missed)
             },
             in: .default)
-        // Added before the time moves; the thread is woken by that, and idle again when this returns.
+        // Added before the time advances; that wakes the thread, which is idle again when this returns.
         clock.advance(by: .seconds(10))
         #expect(await household.take("tick") == 10)
     }
@@ -154,12 +154,12 @@ private actor Guest {
         do {
             let guest = Guest(thread)
             port = Loop.MessagePort(isolation: guest) { _, _ in called.up() }
-            ends.isReaderGone = true
+            ends.isReaderClosed = true
             owning = try Loop.FileDescriptorSource(owning: ends.reader, isolation: guest) { _, _, _ in called.up() }
             items = [port, owning, try Loop.ProcessSource(child.number, isolation: guest) { _, _, _ in called.up() }]
         }
         for item in items { thread.loop.add(item) }
-        // The first message invalidates the port: the second has to be there before the loop sees it.
+        // The first message invalidates the port: the second has to be sent before the loop handles it.
         let areSent = Gate()
         thread.perform { areSent.wait() }
         #expect(port.send(1) && port.send(2))
@@ -167,7 +167,7 @@ private actor Guest {
         ends.send("x")
         child.goOn()
         await eventually(items.allSatisfy { !$0.isValid })
-        // What items hold they release after they have become invalid.
+        // Items release their resources after they have become invalid.
         await eventually(owning.descriptor == -1 && port.waitingCount == 0)
         #expect(!port.send(3) && called.value == 0)
         #expect(!isZombie(child.number), "reaped all the same")

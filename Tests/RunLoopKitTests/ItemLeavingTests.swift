@@ -3,12 +3,12 @@ import Testing
 
 @testable import RunLoopKit
 
-/// An item leaves all of its modes whole, hears of each leaving once, and then releases its handlers, once.
+/// An item leaves all of its modes at once, is notified of each leaving once, and then releases its handlers, once.
 @Suite(.timeBound) struct ItemLeavingTests {
-    /// Where a source of these tests is, told apart by name.
+    /// The modes of the sources in these tests.
     private static let modes: [Loop.Mode] = [.default, "a", "b"]
 
-    /// Says when it goes.
+    /// Logs its deallocation.
     private final class Captured: Sendable {
         let log: Log<String>
         init(_ log: Log<String>) { self.log = log }
@@ -103,7 +103,7 @@ import Testing
         withExtendedLifetime(loops) {}
     }
 
-    /// The end of a loop takes a source out of all of its modes, and releases one that is invalid.
+    /// The end of a loop removes a source from all of the loop's modes, and a later invalidation releases its handlers.
     @Test("The end of one of two loops leaves the source in the other")
     func endOfOneLoop() {
         let log = Log<String>()
@@ -115,7 +115,8 @@ import Testing
         #expect(log.entries.dropFirst(6) == ["leaves default", "leaves a", "released"])
     }
 
-    /// A source that never heard of a mode does not hear that it left it: an add to several modes, one after the other.
+    /// A source that was not notified of joining a mode is not notified of leaving it: adding to several modes notifies
+    /// of one after the other.
     @Test("A source invalidated as it joins is notified of no other mode")
     func invalidatedAsItJoins() {
         let (loop, _) = Loop.inVirtualTime()
@@ -134,7 +135,7 @@ import Testing
         box.value = nil
     }
 
-    /// Another thread takes it out while the schedule handler runs: the cancel handler waits for that.
+    /// Another thread invalidates it while the schedule handler runs: the cancel handler waits for that.
     @Test("A source invalidated while it is notified of joining is notified of leaving afterwards")
     func invalidatedWhileNotified() throws {
         let worker = try LoopThread(name: "adds")
@@ -198,8 +199,8 @@ import Testing
         }
     }
 
-    /// Whoever takes an item out of a mode first, it leaves whole: nothing stays in an epoll set, no closed descriptor is
-    /// handed to the kernel, and every joining that a source heard of is followed by one leaving.
+    /// Whichever thread removes an item first, the item leaves completely: nothing stays in an epoll set, the kernel is
+    /// given no closed descriptor, and each notification of joining is followed by one of leaving.
     @Test("Removing, invalidating and re-arming at the same time leave nothing behind")
     func concurrentChanges() throws {
         let thread = try LoopThread(name: "leaving")
@@ -238,14 +239,15 @@ import Testing
         try thread.performAndWait {
             for mode in Self.modes {
                 let poller = try #require(loop.lock.withLock { loop.state(for: mode) }.poller)
-                // The loop's eventfd and timerfd, and where it is common the port that keeps the thread alive.
+                // The loop's eventfd and timerfd, and, because the mode is common, the port that keeps the thread
+                // alive.
                 #expect(watchedCount(of: poller.descriptor) == 3)
             }
         }
     }
 }
 
-/// Runs bodies on threads of their own, all at once, and waits for their ends.
+/// Runs bodies on threads of their own, all at once, and waits until they have returned.
 func inParallel(_ bodies: (@Sendable () -> Void)...) throws {
     let ready = Count()
     let ended = Count()
@@ -261,7 +263,7 @@ func inParallel(_ bodies: (@Sendable () -> Void)...) throws {
     spin(until: ended.value == bodies.count)
 }
 
-/// How many descriptors an epoll set watches, as the kernel tells it.
+/// The number of descriptors that an epoll set watches, from the kernel.
 func watchedCount(of epoll: Int32) -> Int {
     (System.readProcFile("/proc/self/fdinfo/\(epoll)") ?? "").split(separator: "\n").count { $0.hasPrefix("tfd:") }
 }

@@ -8,7 +8,7 @@ import Foundation
     import Android
 #endif
 
-/// What the kernel says about a thread.
+/// The kernel's description of a thread.
 struct KernelThread: Equatable, Sendable {
     let nice: Int
     /// 0 `SCHED_OTHER`, 1 `SCHED_FIFO`, 2 `SCHED_RR`, 3 `SCHED_BATCH`, 5 `SCHED_IDLE`.
@@ -20,11 +20,11 @@ struct KernelThread: Equatable, Sendable {
 
     /// The calling thread.
     static var current: KernelThread {
-        // The name, in parentheses, may contain anything; what follows are numbers, from the third field on.
+        // The name, in parentheses, may contain any character; numbers follow it, from the third field on.
         let stat = text("/proc/thread-self/stat")
         let fields = stat[stat.lastIndex(of: ")")!...].split(separator: " ").dropFirst()
         func field(_ number: Int) -> Int { Int(fields[fields.startIndex + number - 3])! }
-        // A link, "PID/task/ID". This file is to be had for processes only, and for threads by their ids.
+        // A link, "PID/task/ID". This file exists for processes, and for threads by their ids.
         let id = try! FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self").split(separator: "/")
             .last!
         return KernelThread(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeBound) struct LoopClockTests {
-    /// A thread whose loop runs in virtual time, with what a test of sleepers wants to know.
+    /// A thread whose loop runs in virtual time, with what the tests of sleepers read.
     private struct Stage {
         let time: VirtualClock
         let thread: LoopThread
@@ -55,8 +55,8 @@ import Testing
             }
         }
         let sleeper = try Sleeper()
-        // Swift resumes a task on the executor that it prefers before it goes back to its actor: only if that is the
-        // loop too does the task never leave it.
+        // Swift resumes a task on its preferred executor before it returns to its actor: only if that is the loop too
+        // does the task never leave it.
         let task = Task(executorPreference: sleeper.stage.thread.loop.taskExecutor) { try await sleeper.nap() }
         #expect(try await task.value == [seconds(1), seconds(2), seconds(3)])
     }
@@ -65,7 +65,7 @@ import Testing
     func orderOfDeadlines() async throws {
         let stage = try Stage()
         let (clock, order) = (stage.clock, Log<Int64>())
-        // Both the creation of the tasks and their sleeping happen before the loop is idle.
+        // The tasks are created and sleep before the loop is idle.
         let tasks = try stage.thread.performAndWait {
             [30, 10, 20, 10, 0, -5].map { delay in
                 Task(executorPreference: clock.loop.taskExecutor) {
@@ -149,7 +149,7 @@ import Testing
     }
 
     /// Fires, cancellations and the end, all at once: each sleeper gets one answer. A continuation that is resumed
-    /// twice traps, and one that is dropped complains and hangs.
+    /// twice traps, and one that is never resumed prints a warning and hangs.
     @Test("Every sleeper gets an answer")
     func everySleeper() async throws {
         for round in 0..<50 {
@@ -161,7 +161,7 @@ import Testing
             for task in tasks.shuffled().prefix(20) { task.cancel() }
             if round % 2 == 0 { thread.stop() }
             for task in tasks { await task.value }
-            // A timer whose handler has just answered still counts until that has returned.
+            // A timer whose handler has just answered still counts until the handler has returned.
             await eventually(thread.loop.nextTimerFireTime(in: .default) == nil)
         }
     }

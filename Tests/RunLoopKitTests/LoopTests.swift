@@ -2,7 +2,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// What ConformanceTests cannot compare: what is ours alone, and bad input.
+/// What ConformanceTests cannot compare: features that CF lacks, and invalid input.
 @Suite(.timeBound) struct LoopTests {
     // MARK: Whose loop
 
@@ -36,7 +36,7 @@ import Testing
         #expect(Loop.current !== loop)
     }
 
-    // MARK: What add and perform answer
+    // MARK: Results of add and perform
 
     @Test("add returns whether the item is in the mode")
     func addReturnsMembership() throws {
@@ -128,7 +128,7 @@ import Testing
         let leaves = try Loop.PortSource { _ in served.add("leaves") }
         let first = try Loop.PortSource { _ in
             served.add("first")
-            // Takes the place of the other in the loop's table, while the other's event waits to be served.
+            // Takes the place of the other port in the loop's table, while that port's event waits to be served.
             leaves.invalidate()
             Loop.current.add(late, in: .default)
             late.send()
@@ -142,7 +142,8 @@ import Testing
         #expect(served.entries == ["first", "last", "late"])
     }
 
-    /// A nested run that serves a port when the wake-up for the outer run's work comes must not keep it to itself.
+    /// A nested run that serves a port when the wake-up for the outer run's work comes must not keep it from the outer
+    /// run.
     @Test("A wake-up during a nested run's callout reaches the outer run")
     func wakeUpInANestedRun() throws {
         let (loop, clock) = Loop.inVirtualTime()
@@ -184,7 +185,7 @@ import Testing
         loop.add(second, in: .default)
         loop.end()
         #expect(log.entries == ["first", "second"])
-        // And of every mode, when it invalidates itself at the first.
+        // And of every mode, if it invalidates itself at the first.
         let (other, _) = Loop.inVirtualTime()
         other.addCommonMode("joined")
         let own = Log<Loop.Source0>()
@@ -259,12 +260,12 @@ import Testing
         #expect(loop.run(mode: .default, for: .zero) == .timedOut)
         #expect(!first.withdraw())
         #expect(ran.entries == ["first"])
-        // One that was dropped with its loop cannot be withdrawn any more.
+        // A block discarded with its loop cannot be withdrawn any more.
         let ended = Loop(clock: VirtualClock())
         let dropped = try #require(ended.performCancellable {})
         ended.end()
         #expect(!dropped.withdraw())
-        // One that keeps a mode going keeps it no more when it is withdrawn.
+        // A block that keeps a run going no longer does when it is withdrawn.
         let only = try #require(loop.performCancellable { ran.add("only") })
         only.withdraw()
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
@@ -351,7 +352,7 @@ import Testing
         #expect(loop.run(until: seconds(3)) == .timedOut, "a pass that does not sleep")
     }
 
-    // MARK: Times at the edges
+    // MARK: Times at the limits
 
     @Test("A timeout of zero or less never blocks", arguments: [Duration.zero, .seconds(-1), .nanoseconds(-1)])
     func zeroTimeout(_ timeout: Duration) throws {
@@ -459,7 +460,7 @@ import Testing
     }
 }
 
-/// Expects what a process wrote to stderr to contain some texts.
+/// Expects that a process has written some texts to the standard error.
 func expect(_ result: ExitTest.Result?, says texts: [String], sourceLocation: SourceLocation = #_sourceLocation) {
     let output = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
     for text in texts { #expect(output.contains(text), sourceLocation: sourceLocation) }

@@ -2,7 +2,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// What a LoopThread asks of the kernel, as the kernel tells it.
+/// The kernel settings that a LoopThread requests, as the kernel reports them.
 @Suite(.timeBound) struct LoopThreadOptionsTests {
     typealias Options = LoopThread.Options
 
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// A CPU that no machine has, although its number is one that a kernel could be built for.
+    /// A CPU that no machine has, although a kernel could be built for its number.
     private let missingCPU = 8191
 
     // MARK: Granted
@@ -38,7 +38,8 @@ import Testing
     func nameAndStackSize() throws {
         let thread = try LoopThread(options: .init(name: "with options", stackSize: 1 << 20))
         #expect(try thread.performAndWait { Kernel.threadName } == "with options")
-        // The C library may hand out the larger stack of a thread that has ended. So more than any has had by default.
+        // The C library may reuse the larger stack of a thread that has ended. So this asks for more than any thread
+        // has by default.
         let byDefault = try LoopThread().performAndWait { KernelThread.stackSize }
         let wanted = byDefault * 8
         #expect(
@@ -72,7 +73,7 @@ import Testing
         }
     }
 
-    /// Granted to root and refused to others, as a rule: in both cases the thread runs and says which.
+    /// Usually granted to root and refused to others: in both cases the thread runs and reports the result.
     @Test(
         "Real-time policies are granted or reported",
         arguments: [
@@ -93,7 +94,7 @@ import Testing
     @Test("A thread has the given timer slack")
     func timerSlack() throws {
         #expect(try facts(LoopThread(options: .init(timerSlack: .microseconds(1500)))).timerSlack == 1_500_000)
-        // Zero would be the default, for the kernel.
+        // To the kernel, zero means the default.
         #expect(try facts(LoopThread(options: .init(timerSlack: .zero))).timerSlack == 1)
         #expect(try facts(LoopThread(options: .init(timerSlack: .seconds(Int64.max)))).timerSlack == .max)
     }
@@ -129,7 +130,7 @@ import Testing
         // Numbers for which the kernel has no bit at all.
         #expect(refusal(.init(cpus: [1 << 20]))?.call == "sched_setaffinity(CPU 1048576)")
         #expect(refusal(.init(cpus: [own, .max]))?.call == "sched_setaffinity(CPU \(own), \(Int.max))")
-        // The kernel would have taken one of the two without a word.
+        // The kernel would have silently used one of the two.
         #expect(refusal(.init(cpus: [own, missingCPU]))?.call == "sched_setaffinity(CPU \(own), \(missingCPU))")
     }
 
@@ -141,14 +142,14 @@ import Testing
         #expect(thread.refusedOptions.map(\.call) == ["sched_setaffinity(CPU \(missingCPU))"])
         let found = try facts(thread)
         #expect(found.cpus == all && found.nice == 19 && found.timerSlack == 1)
-        // What there is of several is taken.
+        // The existing ones of several CPUs are used.
         let own = try #require(all.first)
         let half = try LoopThread(options: .init(cpus: [own, missingCPU], onRefusal: .runAnyway))
         #expect(half.refusedOptions.count == 1)
         #expect(try facts(half).cpus == [own])
     }
 
-    // MARK: Valid nowhere
+    // MARK: Never valid
 
     private static let invalid: [(Options, String)] = [
         (Options(nice: -21), "setpriority(-21): Invalid argument (EINVAL); nice values go from -20 to 19"),

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeBound) struct LoopThreadPoolTests {
     private struct Failure: Error, Equatable {}
 
-    /// A piece of work that holds up its worker.
+    /// A piece of work that blocks its worker.
     private final class Stone: Sendable {
         private let lies = Gate()
         private let lifted = Gate()
@@ -25,7 +25,7 @@ import Testing
         func lift() { lifted.open() }
     }
 
-    /// Holds up every worker, each with one piece of work.
+    /// Blocks every worker, each with one piece of work.
     private func holdUp(_ pool: LoopThreadPool) -> [Stone] {
         (0..<pool.count).map { _ in
             let stone = Stone()
@@ -126,7 +126,7 @@ import Testing
         #expect(fired.value == 2)
     }
 
-    // MARK: Who gets it
+    // MARK: Choice of the worker
 
     @Test("Equally loaded workers take turns")
     func equalLoads() throws {
@@ -325,7 +325,7 @@ import Testing
         let ran = Count()
         pool.perform { ran.up() }
         let waiting = Task { try await pool.run { ran.up() } }
-        // Gives up the thread, which the task may need.
+        // Yields the thread, which the task may need.
         while pool.unfinished != [3] { await Task.yield() }
         pool.stop(discardingPending: true)
         await #expect(throws: LoopThread.Stopped(thread: "pool")) { try await waiting.value }
@@ -348,7 +348,7 @@ import Testing
             _ = stone.awaitStart()
             for _ in 0..<9 { pool.perform { ran.up() } }
         }
-        // Although work is under way and waits.
+        // Although work is in progress and queued.
         #expect(gone == nil)
         stone.lift()
         spin(until: loops.allSatisfy { $0.loop == nil })
@@ -376,7 +376,7 @@ import Testing
         #expect(ran.value == 1 && loops.count == 2)
     }
 
-    // MARK: Making one
+    // MARK: Creation
 
     @Test("A pool has at least one thread", arguments: [0, -1, .min])
     func atLeastOneThread(_ count: Int) {
@@ -399,7 +399,7 @@ import Testing
 
     // MARK: Stress
 
-    /// Pieces of work that know how often they ran.
+    /// Pieces of work that count how often they ran.
     private final class Pieces: Sendable {
         private let runs: [Count]
         private let accepted: [Count]
@@ -436,7 +436,7 @@ import Testing
                 }
                 return thread
             }
-            // A different moment in every round; the last ones when nearly all has been handed over.
+            // A different moment in every round; in the last ones almost everything has been handed over.
             spin(until: posted.value >= round * posters * each / 20)
             pool.stop(discardingPending: discards)
             pool.join()

@@ -25,7 +25,7 @@ import Testing
         #expect(throws: Failure.self) { try thread.performAndWait { throw Failure() } }
     }
 
-    /// The block belongs to the thread it runs on, not to the actor of whoever hands it over.
+    /// The block is isolated to the thread on which it runs, not to its caller's actor.
     @MainActor @Test("performAndWait works from the main actor")
     func performAndWaitOnMainActor() throws {
         let thread = try LoopThread()
@@ -95,7 +95,7 @@ import Testing
         thread.perform(in: "modal") { ran.add("modal") }
         try thread.performAndWait { ran.add("default") }
         #expect(ran.entries == ["default"])
-        // Not by a block: what a drain has taken out is invisible to runs inside it.
+        // Not a block: a run inside a drain does not see the blocks that the drain has taken out.
         let done = Gate()
         thread.perform(after: .zero) {
             Loop.current.run(mode: "modal", for: .zero)
@@ -125,7 +125,7 @@ import Testing
         }
         began.wait()
         for number in 0..<10 { thread.perform { ran.add("\(number)") } }
-        // Also those for a mode that nobody runs.
+        // Also blocks for a mode that never runs.
         thread.loop.perform(in: "never run") { ran.add("other mode") }
         thread.stop()
         #expect(!thread.perform { ran.add("late") })
@@ -157,7 +157,7 @@ import Testing
                 return nil
             }
         }
-        // Both have been handed over: ten and two. Gives up the thread, which the tasks may need.
+        // Both have been handed over: ten and two. Yields the thread, which the tasks may need.
         while !"\(thread.loop)".contains("12 blocks posted") { await Task.yield() }
         thread.stop(discardingPending: true)
         await #expect(throws: LoopThread.Stopped(thread: "brief")) { try await waiting.value }
@@ -280,7 +280,7 @@ import Testing
                 thread.join()
                 return thread
             }
-            // Some room for what the runtime opens for itself: a descriptor left by each would be a hundred.
+            // A margin for what the runtime opens for itself: a descriptor leaked by each thread would be a hundred.
             precondition(Kernel.descriptors < before + 20, "\(Kernel.descriptors) \(before)")
             withExtendedLifetime(threads) {}
         }
@@ -361,7 +361,7 @@ import Testing
         spin(until: gone == nil && loop == nil)
     }
 
-    // MARK: Making one
+    // MARK: Creation
 
     @Test("Stack sizes are honoured or refused")
     func stackSizes() throws {
@@ -398,7 +398,8 @@ import Testing
             try! comeAndGo(20)
             let bytes = Kernel.mappedBytes
             try! comeAndGo(200)
-            // The C library keeps a few stacks for the next threads. One that is neither joined nor detached keeps its own.
+            // The C library keeps a few stacks for later threads. A thread that is neither joined nor detached keeps
+            // its own.
             let growth = Kernel.mappedBytes - bytes
             precondition(Kernel.hasSanitizer || growth < 100 * 8 << 20, "\(growth) bytes more")
         }
@@ -418,11 +419,11 @@ import Testing
             try! comeAndGo(500)
             let (descriptors, threads, bytes) = (Kernel.descriptors, Kernel.threads, Kernel.residentBytes)
             try! comeAndGo(10_000)
-            // Some room for what the runtime opens and starts for itself, now or later.
+            // A margin for what the runtime opens and starts for itself, now or later.
             precondition(Kernel.descriptors < descriptors + 20, "\(Kernel.descriptors) \(descriptors)")
             precondition(Kernel.threads < threads + 20, "\(Kernel.threads) \(threads)")
-            // A leak of a single small object for each thread would be more than this. Sanitizers keep books of their
-            // own in memory.
+            // A leak of a single small object for each thread would be more than this. Sanitizers keep additional data
+            // in memory.
             let growth = Kernel.residentBytes - bytes
             precondition(Kernel.hasSanitizer || growth < 10_000 * 64, "\(growth) bytes more")
         }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Several loops on one virtual clock, one of them hosted by another or by a handler of it.
+/// Several loops on one virtual clock, one of them hosted by another or by one of its handlers.
 @Suite(.timeBound) struct LoopsHostingLoopsTests {
-    /// Which loop runs nested in a handler of which, all on one thread and one clock.
+    /// Which loop runs nested in which loop's handler, all on one thread and one clock.
     @Test("Loops that host each other on one thread do not wait for each other")
     func loopsHostEachOther() throws {
         let clock = VirtualClock()
@@ -26,7 +26,7 @@ import Testing
         at(10, on: outer) { run("inner in outer", inner, .default) }
         at(20, on: inner) { run("inner in inner", inner, .tracking) }
         at(30, on: inner) { run("outer in inner", outer, .tracking) }
-        // Nobody watches the inner loop while this runs, and it has something to do meanwhile.
+        // No host watches the inner loop while this runs, and the inner loop gets work meanwhile.
         at(40, on: outer) { run("outer in outer", outer, .tracking) }
         at(42, on: inner) { log.add("inner at \(clock.now.nanoseconds / 1_000_000_000)") }
         at(50, on: outer) { outer.stop() }
@@ -41,7 +41,7 @@ import Testing
         inner.endHosting()
     }
 
-    /// A loop on another thread counts by itself, whoever sleeps here.
+    /// A loop on another thread counts separately, whichever loop sleeps here.
     @Test("A busy loop of another thread keeps the time while a hosted one runs")
     func busyLoopElsewhere() throws {
         let clock = VirtualClock()

@@ -11,7 +11,7 @@ import Testing
         let log = Log<Int>()
         let port = Loop.MessagePort<Int>(isOneShot: true) { number in
             log.add(number)
-            // A nested run has to leave the rest alone too.
+            // A nested run must not handle the rest either.
             Loop.current.run(mode: .default, for: .seconds(1))
         }
         loop.add(port, in: .default)

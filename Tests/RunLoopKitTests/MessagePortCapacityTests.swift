@@ -2,11 +2,11 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Ports with a bound: who is refused, who waits, and that everybody who waits gets an answer.
+/// Ports with a capacity: which sends are refused, which wait, and that every waiting sender gets an answer.
 @Suite(.timeBound) struct MessagePortCapacityTests {
     private typealias Port = Loop.MessagePort<Int>
 
-    /// A call of `send(whenRoom:)` in a task of its own, which waits by now.
+    /// A call of `send(whenRoom:)` in a task of its own, which already waits when this returns.
     private func waitingSend(_ number: Int, to port: Port) async -> Task<Void, any Error> {
         let waiting = port.waitingSenderCount
         let task = Task { try await port.send(whenRoom: number) }
@@ -94,7 +94,7 @@ import Testing
         for sender in senders { try await sender.value }
     }
 
-    /// The messages of a pass's share wait for another pass if they came while it went on, also when a sender waited.
+    /// Messages that arrive during a pass's share wait for another pass, also if a sender waited.
     @Test("Messages of waiting senders come in later passes")
     func laterPasses() async throws {
         let clock = VirtualClock(.manual)
@@ -122,14 +122,14 @@ import Testing
 
         init(_ thread: LoopThread) { self.thread = thread }
 
-        /// Makes calls that no loop answers yet. Returns their tasks, and how many calls had been entered when their task
-        /// first suspended.
+        /// Makes calls that no loop answers yet. Returns their tasks, and how many calls had been entered when their
+        /// task first suspended.
         func call(_ port: Port, _ numbers: Range<Int>) -> (tasks: [Task<Void, any Error>], entered: Int) {
             var entered = 0
             let tasks = numbers.map { number in
                 let before = port.waitingCount + port.waitingSenderCount
                 let task = Task.immediate {
-                    _ = self  // Or the task would be none of the actor's.
+                    _ = self  // Isolates the task to the actor.
                     try await port.send(whenRoom: number)
                 }
                 if port.waitingCount + port.waitingSenderCount == before + 1 { entered += 1 }
@@ -185,7 +185,7 @@ import Testing
         #expect(last == [999, 999, 999, 999] && wrong.value == 0 && tooMany.value == 0)
     }
 
-    // MARK: Giving up
+    // MARK: Cancellation
 
     @Test("A cancelled sender leaves the queue, and its message is not sent")
     func cancelledSender() async throws {
@@ -200,7 +200,7 @@ import Testing
         try await senders[2].value
         await eventually(log.entries.count == 3)
         #expect(log.entries == [1, 2, 4])
-        senders[0].cancel()  // Too late: nothing happens.
+        senders[0].cancel()  // Too late: it has no effect.
     }
 
     @Test("A task that is already cancelled sends nothing")
@@ -214,7 +214,7 @@ import Testing
         #expect(port.waitingCount == 0)
     }
 
-    /// Each call is either in the queue or has thrown, whatever comes first.
+    /// Each message is either in the queue or its call has thrown, whichever comes first.
     @Test("Cancellation at any moment agrees with what is handled")
     func cancelledAtAnyMoment() async throws {
         let thread = try LoopThread()
@@ -284,7 +284,7 @@ import Testing
         thread.join()
         await #expect(throws: Loop.PortClosed()) { try await sender.value }
         await #expect(throws: Loop.PortClosed()) { try await port.send(whenRoom: 3) }
-        // Another loop handles what was accepted, and the port accepts again.
+        // Another loop handles the accepted messages, and the port accepts messages again.
         let other = try LoopThread()
         other.loop.add(port)
         port.rearm()
@@ -311,7 +311,8 @@ import Testing
         #expect(log.entries == [1, 2])
     }
 
-    /// A task that waits holds the port; so nobody waits for one that has gone. If a call does without it, it is answered.
+    /// A waiting task retains the port, so no task waits for a deallocated one. A call that does not retain it gets an
+    /// answer.
     @Test("A deallocated port answers waiting senders")
     func portIsDeallocated() async throws {
         var port: Port? = Port(capacity: 1) { _ in }
@@ -332,7 +333,7 @@ import Testing
         await eventually(log.entries == [2])
     }
 
-    /// The loop sleeps, and the port it knows was empty for a moment.
+    /// The loop sleeps, and its port was empty for a moment.
     @Test("A message sent to an emptied queue wakes the loop")
     func emptiedQueue() async throws {
         let (log, port, thread) = try filled()
@@ -362,7 +363,7 @@ import Testing
         for await number in messages {
             #expect(number == taken)
             taken += 1
-            // Those it took, those that wait, and none besides.
+            // Those that it took, those that wait, and no others.
             #expect(accepted.value <= taken + 3)
             if taken == 200 { break }
         }

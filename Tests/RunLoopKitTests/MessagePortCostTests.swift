@@ -41,7 +41,7 @@ import Testing
         spin(until: handled.value == 50)
     }
 
-    /// The loop sleeps in another mode: it has been told of the first message, and need not look again.
+    /// The loop sleeps in another mode: it was notified of the first message, and need not look again.
     @Test("More messages for a queue that is not empty write nothing")
     func queueThatIsNotEmpty() throws {
         let thread = try LoopThread()
@@ -65,7 +65,7 @@ import Testing
         #expect(System.drain(eventFD: port.watches[0].descriptor) == 1)
         port.send()
         #expect(System.drain(eventFD: port.watches[0].descriptor) == 0)
-        // Handled, it writes again.
+        // After the handler it writes again.
         let mode = loop.lock.withLock { loop.state(for: .default) }
         #expect(port.perform(.read, in: mode))
         port.send()

@@ -3,7 +3,8 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Whatever handlers do: all messages are handled, each once, in order, and the loop does not sleep on one.
+/// Whatever handlers do: all messages are handled, each once, in order, and the loop does not sleep while a message
+/// waits.
 @Suite(.timeBound) struct MessagePortPropertyTests {
     private struct Random {
         var state: UInt64
@@ -84,12 +85,12 @@ import Testing
         }
     }
 
-    // MARK: With a bound
+    // MARK: With a capacity
 
     private enum Answer { case accepted, withdrawn, closed }
 
-    /// A port with a capacity, to which handlers do everything at every moment; and beside it what should be so: the
-    /// numbers in the queue, those that wait for room, and the answers of those that did.
+    /// A port with a capacity, whose handlers do everything at any moment, and a model of it: the numbers in the queue,
+    /// those that wait for room, and the answers of their calls.
     private final class BoundedWorld: @unchecked Sendable {
         let loop = Loop(clock: VirtualClock())
         var port: Loop.MessagePort<Int>!
@@ -192,7 +193,7 @@ import Testing
                 loop.run(mode: .default, for: .seconds(1))
             }
             guard isValid else { return loop.end() }
-            // A loop that has nothing more to do has left nothing that could be handled.
+            // A loop that has nothing more to do has left no message that could be handled.
             loop.add(port)
             port.rearm()
             for _ in 0..<2000 where port.waitingCount > 0 {
@@ -201,7 +202,7 @@ import Testing
                 port.rearm()
             }
             expect(queue.isEmpty && waiting.isEmpty, "\(queue) and \(waiting) were left")
-            // The end by the loop's end, with somebody waiting.
+            // The loop's end ends the port while a sender waits.
             port.disarm()
             for _ in 0..<(capacity + 2) { send(waits: true) }
             let queued = queue
@@ -211,8 +212,8 @@ import Testing
         }
     }
 
-    /// Nobody overtakes anybody, the bound is one, and each call that waited for room has the answer to what became of its
-    /// message.
+    /// No message overtakes another, the capacity is never exceeded, and each call that waited for room gets the answer
+    /// that matches its message's outcome.
     @Test("Whatever handlers do, a bounded port keeps its order and its bound and answers senders")
     func boundedPort() async throws {
         var seen: [Answer: Int] = [:]
@@ -244,9 +245,9 @@ import Testing
         }
     }
 
-    // MARK: Messages with an end of their own
+    // MARK: Messages with a deinit
 
-    /// Sends to its port as it goes.
+    /// Sends to its port in its deinit.
     private final class Parting: @unchecked Sendable {
         let port: Loop.MessagePort<Parting?>
         let answers: Log<Bool>
@@ -266,7 +267,7 @@ import Testing
         port.send(Parting(port, answers))
         loop.run(mode: .default, for: .seconds(1))
         #expect(handled.entries == [true, false] && answers.entries == [true])
-        // Dropped while it waits, and refused.
+        // Released while it waits, and refused.
         port.send(Parting(port, answers))
         port.invalidate()
         #expect(answers.entries == [true, false])
@@ -274,7 +275,7 @@ import Testing
         #expect(answers.entries == [true, false, false] && handled.entries.count == 2)
     }
 
-    /// What was accepted has been handled or dropped, and nothing is accepted afterwards.
+    /// Accepted messages have been handled or released, and no message is accepted afterwards.
     @Test("Senders that race with the end leave nothing behind")
     func raceWithTheEnd() throws {
         for _ in 0..<50 {

@@ -62,8 +62,8 @@ import Testing
             ])
     }
 
-    /// A message that comes at the very moment at which the one before it is taken finds the queue not empty: whoever
-    /// takes sees to it that the loop comes back.
+    /// A message sent at the very moment at which the one before it is taken finds a queue that is not empty: the loop
+    /// that takes that one must come back.
     @Test("A message sent while the one before it is taken is not lost")
     func sentWhileTaking() throws {
         let thread = try LoopThread()
@@ -72,7 +72,7 @@ import Testing
         thread.loop.add(port, in: .default)
         for round in 1...4000 {
             port.send(1)
-            // At every distance from the first.
+            // At different distances from the first.
             for _ in 0..<(round % 400) { _ = thread.loop.isWaiting }
             port.send(2)
             spin(until: handled.value == 2 * round)
@@ -153,7 +153,7 @@ import Testing
         #expect(one.run(mode: "other", for: .seconds(1)) == .finished)
         #expect(two.run(mode: .default, for: .seconds(1)) == .timedOut)
         #expect(log.entries == ["1 in one default", "2 in one other", "3 in two default", "4 in two default"])
-        // Its handler holds the loop that holds it.
+        // Its handler retains the loop that retains it.
         port.invalidate()
         itself.value = nil
     }

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeBound) struct MessageSequenceTests {
     private typealias Port = Loop.MessagePort<Int>
 
-    // MARK: What comes
+    // MARK: Delivery
 
     @Test("Messages of many senders arrive in order, and none is lost")
     func manySenders() async throws {
@@ -34,7 +34,7 @@ import Testing
         var iterator = messages.makeAsyncIterator()
         for number in 1...3 { port.send(number) }
         for taken in 0...2 {
-            // Returns when the loop has nothing to do.
+            // Returns when the loop is idle.
             clock.advance(by: .seconds(1))
             let passes = thread.loop.counters.passes
             clock.advance(by: .seconds(1))
@@ -94,7 +94,7 @@ import Testing
         #expect(!port.isValid)
     }
 
-    /// Some come by asking, the others at the end; none is told that it was accepted and then not seen.
+    /// Some arrive on demand, the others at the end; no accepted message is lost.
     @Test("A sender and an end at the same time agree on which messages were accepted")
     func senderAndEnd() async throws {
         for _ in 0..<20 {
@@ -185,7 +185,7 @@ import Testing
         waiting.cancel()
         await waiting.value
         #expect(!port.isValid && thread.loop.count(of: "message port") == 0)
-        // And a task that was cancelled before it asks: what waits does not come any more.
+        // And a task that was cancelled before it asks: queued messages do not arrive any more.
         let (late, others) = Port.makeMessages(on: thread.loop)
         late.send(1)
         let cancelled = Task {

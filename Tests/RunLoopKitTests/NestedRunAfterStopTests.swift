@@ -3,9 +3,9 @@ import Testing
 
 @testable import RunLoopKit
 
-/// A handler of a `LoopThread` that runs the loop nested, and what it notices of a stop.
+/// Handlers of a `LoopThread` that run the loop nested, and the effect of a stop on them.
 @Suite(.timeBound) struct NestedRunAfterStopTests {
-    /// It looks at its answer, not at the result: it must neither spin nor be without its answer.
+    /// It checks its answer, not the result: it must neither spin nor miss its answer.
     @Test("A wait that continues after the stop sleeps and gets its answer", arguments: [true, false])
     func waitAfterTheStop(_ isLimited: Bool) throws {
         let worker = try LoopThread(name: "waits")
@@ -38,7 +38,7 @@ import Testing
         let loop = worker.loop
         let log = Log<String>()
         let inner = try Loop.PortSource { _ in
-            // Begun after the stop, by a handler that has not noticed.
+            // Begun after the stop, by a handler that has not noticed it.
             log.add("inner \(loop.run(mode: "b", until: .distantFuture))")
             loop.perform(in: "a") {}
             loop.stop()
@@ -59,10 +59,10 @@ import Testing
         #expect(log.entries == ["outer stopped", "inner stopped", "outer stopped"])
     }
 
-    /// Where two handlers of one pass come from.
+    /// The kind of the two handlers of one pass.
     enum Kind: CaseIterable { case blocks, sources, timers, observers }
 
-    /// The second one has not been told by the run that the first one began, in the same pass.
+    /// The run that the first handler began has not stopped the second one, in the same pass.
     @Test("Each of two handlers of one pass is stopped once", arguments: Kind.allCases)
     func twoHandlersOfAPass(_ kind: Kind) throws {
         let clock = VirtualClock()
@@ -70,7 +70,7 @@ import Testing
         let loop = worker.loop
         let results = Log<Loop.RunResult>()
         loop.add(try Loop.PortSource { _ in }, in: "answers")
-        // The time passes, and the run is over, only if the stop is lost.
+        // The time passes, and the run ends, only if the stop is lost.
         let hold = clock.hold()
         let isWaiting = Gate()
         let handler: @Sendable () -> Void = {
@@ -98,7 +98,7 @@ import Testing
         #expect(results.entries == [.stopped, .stopped])
     }
 
-    /// A run that returns for another reason tells nothing of the stop: the next one does.
+    /// A run that returns for another reason does not report the stop: the next one does.
     @Test("A stop that comes as a run returns for another reason ends the next run")
     func stopAsARunReturns() throws {
         let worker = try LoopThread(name: "nests", clock: VirtualClock())

@@ -2,7 +2,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// Wake-ups that a nested run takes although they are for the run that it is nested in.
+/// Wake-ups that a nested run takes although they are for the run around it.
 @Suite(.timeBound) struct NestedWakeUpTests {
     private enum Moment: CaseIterable { case insideTheInnermostRun, beforeTheInnermostRun }
 
@@ -15,7 +15,7 @@ import Testing
             loop.perform(in: "innermost") { if moment == .insideTheInnermostRun { post() } }
             loop.run(mode: "innermost", for: .zero)
         }
-        // It has looked at its blocks, and sleeps next.
+        // The run has drained its blocks, and sleeps next.
         let observer = Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
             loop.perform(in: "inner") {
                 switch moment {

@@ -5,7 +5,7 @@ import Testing
 
 /// Ports of all kinds are served in the order in which they became ready.
 @Suite(.timeBound) struct PortOrderTests {
-    /// Message ports and port sources, sent to in any order: what becomes ready first is handled first.
+    /// Message ports and port sources in any order: the port that becomes ready first is handled first.
     @Test(
         "Ports of both kinds are handled in the order in which they became ready",
         arguments: 1...40 as ClosedRange<UInt64>)
@@ -64,7 +64,7 @@ import Testing
         #expect(wrong == 0)
     }
 
-    /// It has no turn, and stays behind what the kernel named before it.
+    /// A descriptor has no sequence number, and stays behind the ports that the kernel reported before it.
     @Test("A descriptor keeps its place among ports")
     func descriptorAmongPorts() throws {
         let (loop, _) = Loop.inVirtualTime()

@@ -84,7 +84,7 @@ import Testing
         #expect(log.entries == [.unknown])
     }
 
-    /// A grandchild, which the child leaves behind: its exit is seen, its status is another's.
+    /// A grandchild, which the child leaves behind: its exit is observed, and its status belongs to another process.
     @Test("The exit of a process that is not a child is reported without a status")
     func noChild() throws {
         let thread = try LoopThread()

@@ -11,7 +11,7 @@ import Foundation
 /// Gives another thread a chance to run.
 func yieldProcessor() { sched_yield() }
 
-/// The same, for longer: for other threads that are not ready yet.
+/// The same, for longer: for other threads that are not runnable yet.
 func leaveProcessor() {
     // A sleep is a cancellation point, and threads that wait here may have been cancelled: see CancelledThreadTests.
     #if !canImport(Android)
@@ -22,12 +22,12 @@ func leaveProcessor() {
     usleep(50)
 }
 
-/// The descriptors that this process has open, and the threads it has, from the kernel.
+/// The open descriptors and the threads of this process, from the kernel.
 enum Kernel {
-    static var descriptors: Int { entries(of: "/proc/self/fd") - 1 }  // One is for looking.
+    static var descriptors: Int { entries(of: "/proc/self/fd") - 1 }  // Reading the directory opens one.
     static var threads: Int { entries(of: "/proc/self/task") }
 
-    /// What the kernel calls the calling thread.
+    /// The kernel's name of the calling thread.
     static var threadName: String {
         let text = (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) ?? "?"
         return String(text.dropLast())  // the line's end
@@ -41,7 +41,7 @@ enum Kernel {
     /// How many threads of this process have a name.
     static func threads(named name: String) -> Int {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-        // One that has ended since has no name.
+        // A thread that has ended meanwhile has no name.
         return threads.count {
             (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)) == name + "\n"
         }
@@ -50,7 +50,7 @@ enum Kernel {
     /// The memory that this process has in use, in bytes.
     static var residentBytes: Int { pages(1) * 4096 }
 
-    /// The addresses that this process has in use, in bytes, whether or not memory is behind them.
+    /// The addresses that this process has mapped, in bytes, with or without memory behind them.
     static var mappedBytes: Int { pages(0) * 4096 }
 
     private static func pages(_ field: Int) -> Int {

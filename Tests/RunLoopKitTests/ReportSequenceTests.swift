@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeBound) struct ReportSequenceTests {
     private typealias Source = Loop.FileDescriptorSource
 
-    // MARK: What comes
+    // MARK: Delivery
 
     @Test("Each request is answered by one report")
     func oneReportPerRequest() async throws {
@@ -17,7 +17,7 @@ import Testing
         var iterator = reports.makeAsyncIterator()
         ends.send("abc")
         for letter in ["a", "b", "c"] {
-            // Returns when the loop has nothing to do: with a source that spins, never.
+            // Returns when the loop is idle, and never if a source spins.
             clock.advance(by: .seconds(1))
             let passes = thread.loop.counters.passes
             clock.advance(by: .seconds(1))
@@ -25,7 +25,7 @@ import Testing
             #expect(await iterator.next() == .readable)
             #expect(ends.take(1) == letter)
         }
-        // Nothing there is not reported, nor what was there before it was asked for.
+        // A report needs readiness, and readiness from before the request does not count.
         let next = Task { [iterator] in
             var iterator = iterator
             return await iterator.next()
@@ -145,7 +145,7 @@ import Testing
         thread.stop()
         thread.join()
         let ends = Ends.pipe()
-        ends.isWriterGone = true
+        ends.isWriterClosed = true
         let (source, reports) = try Source.makeReports(owning: ends.writer, interest: .write, on: loop)
         #expect(await reports.first { _ in true } == nil)
         #expect(!source.isValid && source.descriptor == -1)
@@ -156,7 +156,7 @@ import Testing
     func leftIteration() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
-        ends.isWriterGone = true
+        ends.isWriterClosed = true
         do {
             let (_, reports) = try Source.makeReports(owning: ends.writer, interest: .write, on: thread.loop)
             #expect(thread.loop.count(of: "descriptor") == 1)
@@ -166,7 +166,7 @@ import Testing
             }
         }
         #expect(thread.loop.count(of: "descriptor") == 0)
-        // The handler's call on the loop's thread may be about to return: it is closed after that.
+        // The handler's call on the loop's thread may be about to return: the descriptor is closed after that.
         await eventually(ends.take() == "")
     }
 
@@ -174,7 +174,7 @@ import Testing
     func cancellation() async throws {
         let thread = try LoopThread()
         let ends = Ends.pipe()
-        ends.isWriterGone = true
+        ends.isWriterClosed = true
         let (source, reports) = try Source.makeReports(owning: ends.writer, interest: [], on: thread.loop)
         let waiting = Task { for await _ in reports {} }
         await eventually(source.isArmed)

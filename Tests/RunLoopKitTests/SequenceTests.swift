@@ -14,7 +14,7 @@ import Testing
         var ticks = thread.loop.ticks(every: .seconds(1)).makeAsyncIterator()
         clock.advance(by: .seconds(1))
         #expect(await ticks.next() == Tick(at: 1, missed: 0))
-        // Nobody takes these: the newest is left, and counts the others.
+        // No task takes these ticks: the newest remains, and counts the others.
         clock.advance(by: .seconds(4))
         #expect(await ticks.next() == Tick(at: 5, missed: 3))
         clock.advance(by: .seconds(1))
@@ -82,7 +82,7 @@ import Testing
         await eventually(loop.count(of: "timer") == 1 && loop.count(of: "observer") == 1)
         thread.stop()
         for task in [ticks, activities, counts] { await task.value }
-        // And those that begin later.
+        // And iterations that begin later.
         for await _ in loop.ticks(every: .seconds(1)) {}
         for await _ in loop.activities() {}
         for await _ in try Loop.PortSource.makeSends(on: loop).sends {}
@@ -121,7 +121,7 @@ import Testing
         let thread = try LoopThread(clock: clock)
         let (port, sends) = try Loop.PortSource.makeSends(on: thread.loop)
         var iterator = sends.makeAsyncIterator()
-        // In three calls of the port's handler: each returns when the loop has nothing to do.
+        // In three calls of the port's handler: each advance returns when the loop is idle.
         for count in [1, 2, 4] {
             for _ in 0..<count { port.send() }
             clock.advance(by: .zero)
@@ -259,7 +259,7 @@ import Testing
         #expect(log.entries == ["1", "true"])
     }
 
-    /// Counts what was asked of it.
+    /// Counts the requests.
     private struct Supply: AsyncSequence, AsyncIteratorProtocol, Sendable {
         let asked: Count
         mutating func next() async -> Int? { asked.up() }
@@ -272,7 +272,7 @@ import Testing
         let source = Loop.Source0(delivering: Supply(asked: asked), bufferingAtMost: 3) { log.add($0) }
         #expect(asked.value == 0)
         let thread = try LoopThread()
-        // In a mode in which nobody runs.
+        // In a mode that never runs.
         thread.loop.add(source, in: "modal")
         await eventually(asked.value == 3)
         for _ in 0..<1000 { await Task.yield() }
@@ -284,7 +284,7 @@ import Testing
         #expect(log.entries == Array(1...log.entries.count))
     }
 
-    /// A stream that tells when its iterator has gone, and with it the task that had it.
+    /// A stream that reports the deallocation of its iterator, and so of the task that owned it.
     private struct Tracked: AsyncSequence, Sendable {
         final class Token: Sendable {
             private let gone: Gate

@@ -2,12 +2,12 @@ import Testing
 
 @testable import RunLoopKit
 
-/// What the hub remembers for whom. The signals are sent to the test's own thread, which blocks them: other tests do not
-/// notice.
+/// Which signals the hub remembers for each source. The signals are sent to the test's own thread, which blocks them,
+/// so that other tests are unaffected.
 @Suite(.timeBound) struct SignalHubTests {
     private typealias Inbox = SignalHub.Inbox
 
-    /// A hub that blocks a signal on the calling thread, and two that listen.
+    /// A hub that blocks a signal on the calling thread, and two listeners.
     private func hub(_ signal: Int32) throws -> (hub: SignalHub, reader: Inbox, other: Inbox) {
         let hub = SignalHub()
         try hub.block(signal)
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// The thread still runs, but its loop takes nothing more: what was counted for it counts no more.
+    /// The thread still runs, but its loop takes no more signals: those counted for it no longer count.
     @Test("A thread whose mask cannot be restored starts over")
     func unrestorableMask() throws {
         let (thread, other) = (try LoopThread(), try LoopThread())

@@ -10,18 +10,18 @@ import Synchronization
 
 private let handled = Atomic<Int>(0)
 
-/// A thread that can be sent signals.
+/// A thread to which a test can send signals.
 struct SignalledThread: @unchecked Sendable {
     private let thread = pthread_self()
 
-    /// The calling thread, which may have inherited that it blocks all signals. This one has a handler from now on, which
-    /// only counts.
+    /// The calling thread, which may have inherited a mask that blocks all signals. From now on this signal has a
+    /// handler, which only counts.
     init() {
         signal(Signals.interruption) { _ in handled.add(1, ordering: .sequentiallyConsistent) }
         Signals.unblock(Signals.interruption)
     }
 
-    /// Has the handler called on the thread, and returns when it has been.
+    /// Makes the thread call the handler, and returns after that.
     func interrupt() {
         let before = handled.load(ordering: .sequentiallyConsistent)
         precondition(pthread_kill(thread, Signals.interruption) == 0)
@@ -33,13 +33,13 @@ struct SignalledThread: @unchecked Sendable {
 enum Signals {
     static var user2: Int32 { SIGUSR2 }
 
-    /// One that nothing else here uses.
+    /// A signal that nothing else here uses.
     static var realTime: Int32 { 45 }
 
-    /// One that only `SignalledThread` uses.
+    /// A signal that only `SignalledThread` uses.
     static var interruption: Int32 { 46 }
 
-    /// Sends a signal to the calling thread, which is to block it.
+    /// Sends a signal to the calling thread, which must block it.
     static func send(_ signal: Int32) { precondition(pthread_kill(pthread_self(), signal) == 0) }
 
     static func isBlocked(_ signal: Int32) -> Bool {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Signals of version-0 sources that come before the source is in a loop, or while it is being invalidated.
+/// Signals of version-0 sources before the source is in a loop, or while it is being invalidated.
 @Suite(.timeBound) struct Source0MomentTests {
     @Test("Adding a signalled source wakes the loop")
     func addingWakes() throws {
@@ -32,8 +32,8 @@ import Testing
         spin(until: performed.value == 1)
     }
 
-    /// The pass has collected both before the second one becomes invalid, and that one's handlers have not gone yet:
-    /// another thread is inside its cancel handler.
+    /// The pass has collected both before the second one becomes invalid, and that one's handlers have not been
+    /// released yet: another thread is inside its cancel handler.
     @Test("A source that is being invalidated is not performed")
     func sourceBeingInvalidated() throws {
         let (thread, other) = (try LoopThread(), try LoopThread())
@@ -55,7 +55,7 @@ import Testing
             }
         }
         try thread.performAndWait { #expect(performed.value == 0) }
-        // Two passes later; only now do its handlers go.
+        // Two passes later; only now are its handlers released.
         try thread.performAndWait { #expect(performed.value == 0) }
         isOver.open()
     }

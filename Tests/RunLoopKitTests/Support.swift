@@ -2,9 +2,9 @@ import Synchronization
 
 @testable import RunLoopKit
 
-/// What handlers of a test write down, from whichever thread.
+/// The record of a test's handlers, from any thread.
 final class Log<Entry: Sendable>: @unchecked Sendable {
-    // Not Synchronization's Mutex, in which ThreadSanitizer sees races that are none.
+    // Not Synchronization's Mutex, for which ThreadSanitizer reports false races.
     private let lock = Lock(.leaf)
     private var storage: [Entry] = []
 
@@ -13,7 +13,7 @@ final class Log<Entry: Sendable>: @unchecked Sendable {
     var entries: [Entry] { lock.withLock { storage } }
 }
 
-/// Counts, from whichever thread.
+/// A counter for any thread.
 final class Count: Sendable {
     private let count = Atomic<Int>(0)
 
@@ -25,7 +25,7 @@ final class Count: Sendable {
     var value: Int { count.load(ordering: .sequentiallyConsistent) }
 }
 
-/// Something that one thread waits for and another one gives.
+/// An event that one thread waits for and another one triggers.
 final class Gate: Sendable {
     private let isOpen = Atomic<Bool>(false)
 
@@ -33,14 +33,14 @@ final class Gate: Sendable {
 
     var isOpenNow: Bool { isOpen.load(ordering: .acquiring) }
 
-    /// Waits by looking again and again: for events that are about to happen.
+    /// Waits by polling: for events that are about to happen.
     func wait() { spin(until: isOpen.load(ordering: .acquiring)) }
 }
 
-/// Waits for something that another thread is about to bring about.
+/// Waits for a condition that another thread is about to make true.
 ///
-/// Looks without a pause at first, so that a test can act at that very moment. Then with pauses: on a busy machine a
-/// thread that only yields takes the processor from the one that it waits for.
+/// Polls without a pause at first, so that a test can act at that very moment. Then with pauses: on a busy machine a
+/// thread that only yields takes the CPU from the one that it waits for.
 func spin(until condition: @autoclosure () -> Bool) {
     var looks = 0
     while !condition() {
@@ -49,12 +49,12 @@ func spin(until condition: @autoclosure () -> Bool) {
     }
 }
 
-/// The same in an async test, which must not keep its pool thread from those that bring it about.
+/// The same in an async test, which must not block its pool thread: other tasks may need it to make the condition true.
 func eventually(_ condition: @autoclosure () -> Bool) async {
     var looks = 0
     while !condition() {
         looks += 1
-        // Of a cancelled task it is a yield as well.
+        // In a cancelled task the sleep is a yield as well.
         if looks < 100 { await Task.yield() } else { try? await Task.sleep(for: .microseconds(100)) }
     }
 }
@@ -66,7 +66,7 @@ extension Loop {
         return (Loop(clock: clock), clock)
     }
 
-    /// How many items of a kind the loop's description lists.
+    /// The number of items of a kind in the loop's description.
     func count(of kind: String) -> Int {
         description.split(separator: "\n").filter { $0.contains("    \(kind)") }.count
     }
@@ -80,12 +80,12 @@ extension Loop.Instant: ExpressibleByIntegerLiteral {
 /// A second on virtual clocks, which start at zero.
 func seconds(_ count: Int64) -> Loop.Instant { Loop.Instant(nanoseconds: count * 1_000_000_000) }
 
-/// Something that is set after the closures that use it were made.
+/// A value that is set after the closures that use it were made.
 final class Box<Value>: @unchecked Sendable {
     var value: Value?
 }
 
-/// Runs a test on a thread whose loop may be used freely.
+/// Runs a test on a thread whose loop it may use freely.
 func onThreadOfItsOwn(_ body: @escaping @Sendable () throws -> Void) throws {
     let failure = Log<any Error>()
     let thread = try System.startThread(stackSize: nil) {

@@ -18,7 +18,7 @@ import Testing
                 for _ in 0..<1000 {
                     let mine = asked.up()
                     source.signal()
-                    // Whatever happens, my signal is answered, without any other wake-up.
+                    // Each signal is answered in any case, without any other wake-up.
                     spin(until: answered.load(ordering: .sequentiallyConsistent) >= mine)
                 }
             }
@@ -62,7 +62,7 @@ import Testing
                 ended.open()
             }
             entered.wait()
-            // Anywhere between the first pass and deep sleep.
+            // At any point between the first pass and the sleep.
             runner.loop.stop()
             ended.wait()
         }
@@ -141,7 +141,7 @@ import Testing
             entered.wait()
             spin(until: runner.loop.isWaiting)
             runner.loop.wakeUp()
-            // At every distance from the wake-up.
+            // At different distances from the wake-up.
             for _ in 0..<(round % 400) { _ = runner.loop.isWaiting }
             runner.loop.stop()
             ended.wait()
@@ -201,7 +201,7 @@ import Testing
         let performed = Gate()
         let source = Loop.Source0 { performed.open() }
         source.signal()
-        source.signal(wake: false)  // Does not take the other one back.
+        source.signal(wake: false)  // Does not cancel the signal that wakes.
         spin(until: thread.loop.isWaiting)
         thread.loop.add(source, in: .default)
         performed.wait()
@@ -229,7 +229,7 @@ import Testing
             #expect(
                 item.isValid && !thread.loop.contains(item, in: .default) && !thread.loop.contains(item, in: .common))
         }
-        // They are free for another loop.
+        // They can be added to another loop.
         let (loop, _) = Loop.inVirtualTime()
         for item in items { #expect(loop.add(item, in: .default)) }
     }
@@ -265,7 +265,7 @@ import Testing
             loop.perform(in: "never") { Issue.record("ran") }
             loop.run(mode: .default, for: .zero)
         }
-        // There is no loop any more that a cancel handler could be told of.
+        // A cancel handler would receive the loop, which does not exist any more.
         #expect(gone == nil && cancelled.value == 0)
         source.signal()
         source.invalidate()
@@ -354,7 +354,7 @@ import Testing
             loop.run(mode: .default, for: .seconds(3))
             #expect(gone != nil)
         }
-        // Invalid items that somebody still holds do not hold on to what their handlers captured.
+        // Invalid items that other code still retains do not retain their handlers' captures.
         for item in items { item.invalidate() }
         #expect(gone == nil)
     }

@@ -3,7 +3,8 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Timers on the continuous clock, as far as they need no suspend; where the clocks differ, see TimeBaseProgram.
+/// Timers on the continuous clock, as far as that needs no suspend; TimeBaseProgram covers the difference between the
+/// clocks.
 @Suite(.timeBound) struct TimeBaseTests {
     @Test("In virtual time there is one clock")
     func oneVirtualClock() {

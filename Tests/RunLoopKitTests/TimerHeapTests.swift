@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopKit
 
 @Suite(.timeBound) struct TimerHeapTests {
-    /// What the heap has to be: a list that is searched and sorted at every turn.
+    /// The specification of the heap: a list that each operation searches and sorts.
     private struct Model {
         var entries: [(deadline: Int64, latest: Int64, turn: Int, timer: Loop.Timer)] = []
         var lastTurn = 0
@@ -20,7 +20,7 @@ import Testing
                 \.timer)
         }
 
-        /// CF's rule, as the reference tells it.
+        /// CF's rule, as the reference describes it.
         var wakeUpTime: Int64? {
             var hard = Int64.max
             for entry in entries.sorted(by: { $0.deadline < $1.deadline }) {
@@ -62,7 +62,7 @@ import Testing
             let now = Int64(random.next() % 60)
             var due: [Loop.Timer] = []
             heap.collectDue(at: now, into: &due)
-            // Said only when it fails: an expectation costs much more than the step it checks.
+            // Recorded only on failure: an expectation costs much more than the step it checks.
             if !due.elementsEqual(model.due(now), by: ===) { Issue.record("due at \(now)") }
             if heap.wakeUpTime() != model.wakeUpTime { Issue.record("wake-up time") }
             if heap.count != model.entries.count { Issue.record("count") }

@@ -2,7 +2,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// Timers, in virtual time: nothing here waits, and nothing can be late.
+/// Timers in virtual time: nothing here waits, and no timer can be late.
 @Suite(.timeBound) struct TimerTests {
     @Test("A repeating timer does not drift")
     func noDrift() {
@@ -10,7 +10,7 @@ import Testing
         let times = Log<Loop.Instant>()
         let timer = Loop.Timer(every: .milliseconds(10)) { firing in
             times.add(firing.scheduledTime)
-            // A handler that takes its time, but less than a period.
+            // A slow handler, but faster than a period.
             clock.advance(by: .milliseconds(3))
             if times.entries.count == 1000 { firing.timer.invalidate() }
         }
@@ -48,7 +48,7 @@ import Testing
         clock.advance(by: .seconds(5))
         loop.add(timer, in: .default)
         #expect(timer.nextFireTime == seconds(6))
-        // Adding it to another mode, or again, does not count anew.
+        // Adding it to another mode, or again, does not restart the delay.
         clock.advance(by: .seconds(0.5))
         loop.add(timer, in: "other")
         loop.remove(timer, in: .default)
@@ -195,7 +195,7 @@ import Testing
 
     @Test("An earlier timer added by another thread fires in time although the loop sleeps")
     func addedWhileAsleep() throws {
-        // Really: on the real clock, without any wake-up.
+        // On the real clock, without any wake-up.
         let thread = try LoopThread()
         thread.loop.add(Loop.Timer(after: .seconds(3600)) { _ in }, in: .default)
         spin(until: thread.loop.isWaiting)
@@ -281,7 +281,7 @@ import Testing
         }
         loop.add(timer, in: .default)
         #expect(loop.run(mode: .default, for: .milliseconds(5500)) == .timedOut)
-        // The first call ended at 3 s sharp: CF's next is the first that is later.
+        // The first call ended at exactly 3 s: CF's next instant is the first later one.
         #expect(calls.entries.map(\.0) == [seconds(1), seconds(4), seconds(5)])
         #expect(calls.entries.map(\.1) == [0, 2, 0])
         timer.invalidate()
@@ -292,7 +292,7 @@ import Testing
     func notDueInItsOwnHandler(_ interval: Duration?) {
         let (loop, clock) = Loop.inVirtualTime()
         let passes = Count()
-        // A run that took the timer for due would never sleep.
+        // A run for which the timer was due would never sleep.
         loop.add(
             Loop.Observer(.beforeTimers) { _, _ in if passes.up() > 100 { Loop.current.stop() } }, in: .default)
         loop.add(
@@ -305,7 +305,7 @@ import Testing
         #expect(clock.now == seconds(10) && passes.value < 10)
     }
 
-    // MARK: Input at the edges
+    // MARK: Input at the limits
 
     @Test(
         "A timer with an interval of zero or less fires once",
@@ -340,7 +340,7 @@ import Testing
         #expect(ancient.nextFireTime == nil)
     }
 
-    /// The timerfd is in the epoll sets of all modes: one in which no timer was due lists its report all the same.
+    /// The timerfd is in the epoll sets of all modes: a mode in which no timer was due lists its report as well.
     @Test("A timer that becomes due later does not overtake an older wake-up")
     func olderWakeUpFirst() throws {
         try onThreadOfItsOwn {
@@ -358,12 +358,12 @@ import Testing
             loop.add(port, in: "other")
             // Ready in the other mode, in this order: the port, and the report of a timer that fires here.
             port.send()
-            // Not zero: the loop has to sleep, or it would not arm the timerfd.
+            // Not zero: otherwise the loop would not sleep, and so would not arm the timerfd.
             loop.add(Loop.Timer(after: .milliseconds(5)) { _ in loop.stop() })
             loop.run()
             loop.add(Loop.Observer(.beforeTimers) { _, _ in log.add("pass") }, in: "other")
             loop.add(Loop.Observer(.beforeWaiting, repeats: false) { _, _ in loop.wakeUp() }, in: "other")
-            // Without a time limit: to arm the timerfd for its end would take the report back.
+            // Without a time limit: arming the timerfd for its end would withdraw the report.
             loop.run(mode: "other", until: .distantFuture)
             #expect(log.entries == ["pass", "port", "pass", "pass", "timer"], "the wake-up has a pass of its own")
         }

@@ -14,7 +14,7 @@ import Testing
         loop.add(Loop.Source0 {}, in: .default)
         #expect(loop.run(mode: .default, for: .seconds(100)) == .timedOut)
         #expect(clock.now == seconds(86_500))
-        // It never had to ask the kernel to wait.
+        // The loop never asked the kernel to wait.
         #expect(loop.counters.waits == 0)
     }
 
@@ -101,7 +101,7 @@ import Testing
         let times = Log<Loop.Instant>()
         thread.loop.add(
             Loop.Timer(every: .seconds(1)) { _ in
-                // Work that begets work is done too before the time goes on.
+                // Work that creates work is done too before the time advances.
                 Loop.current.perform { Loop.current.perform { times.add(Loop.current.now) } }
             }, in: .default)
         for second in 1...50 {
@@ -155,7 +155,7 @@ import Testing
             thread.loop.add(
                 Loop.Timer(every: .seconds(1)) { _ in
                     count.up()
-                    // Between two runs of the thread too the time stands still.
+                    // The time also stands still between two runs of the thread.
                     Loop.current.stop()
                 }, in: .default)
             clock.advance(by: .seconds(5))
@@ -359,7 +359,7 @@ import Testing
             }
             thread.add(started)
             spin(until: sleepy.entries.count == 1)
-            // It counts a wait once the clock knows of it.
+            // The counter includes a wait once the clock knows of it.
             spin(until: sleepy.entries[0].counters.waits == 1)
             #expect(clock.now == seconds(0), "this run keeps the time")
         }
@@ -383,7 +383,7 @@ import Testing
             comeAndGo(1000)
             let bytes = Kernel.residentBytes
             comeAndGo(40_000)
-            // The clock would keep about a hundred bytes of each. Sanitizers keep books of their own in memory.
+            // The clock would keep about a hundred bytes of each loop. Sanitizers keep additional data in memory.
             let growth = Kernel.residentBytes - bytes
             precondition(Kernel.hasSanitizer || growth < 40_000 * 32, "\(growth) bytes more")
         }

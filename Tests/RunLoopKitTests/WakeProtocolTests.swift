@@ -6,9 +6,10 @@ import Testing
 
 /// The protocol of `Waker`, step by step, in every interleaving of a loop and two senders.
 ///
-/// Each side is a little program of atomic steps. A sender that *wakes* publishes what the loop looks at when it begins a
-/// pass; one that *nudges*, what it looks at before it sleeps and after it has slept. The explorer takes every path
-/// through them and looks for a state in which the loop sleeps for ever although work waits, and counts needless writes.
+/// Each side is a little program of atomic steps. A sender that *wakes* publishes what the loop reads when it begins a
+/// pass; one that *nudges*, what it reads before it sleeps and after it has slept. The explorer takes every path
+/// through them, searches for a state in which the loop sleeps for ever although work waits, and counts needless
+/// writes.
 private struct WakeModel: Hashable {
     struct Word: Hashable {
         enum State: Hashable { case awake, asleep, hosted }
@@ -19,17 +20,17 @@ private struct WakeModel: Hashable {
         var hasNote: Bool { isNotified || isNudged }
     }
 
-    /// Ways to get it wrong, to show that the explorer would notice.
+    /// Mistakes in the protocol, which the explorer must find.
     enum Mistake: CaseIterable {
         case none, noteBeforePublishing, sleepWithoutLooking, forgetAfterLooking, writeOnlyIfAwake
 
-        /// Seen only where somebody nudges.
+        /// Found only with a sender that nudges.
         case sleepWithMessages
     }
 
     enum Sender: Hashable, CaseIterable { case wakes, nudges }
 
-    /// What the word says while the loop runs: *awake*, or *hosted*.
+    /// The value of the word while the loop runs: *awake*, or *hosted*.
     let whileRunning: Word
     let kinds: [Sender]
     var word: Word
@@ -74,7 +75,7 @@ private struct WakeModel: Hashable {
         return next
     }
 
-    /// The state that follows when the loop takes a step; nil when it is asleep and nobody wrote.
+    /// The state that follows when the loop takes a step; nil if it is asleep and no sender has written.
     func loop(_ mistake: Mistake) -> WakeModel? {
         guard whileRunning.state == .awake else { return hostedLoop(mistake) }
         var next = self
@@ -106,7 +107,7 @@ private struct WakeModel: Hashable {
         loopStep = isFirst ? .lookAtPosts : .lookAtMessages
     }
 
-    /// The same for a hosted loop, which never says that it sleeps: the wait is its host's.
+    /// The same for a hosted loop, which never publishes that it sleeps: its host waits.
     private func hostedLoop(_ mistake: Mistake) -> WakeModel? {
         var next = self
         switch loopStep {
@@ -135,7 +136,7 @@ private struct WakeModel: Hashable {
 @Suite(.timeBound) struct WakeProtocolTests {
     private static let senders: [[WakeModel.Sender]] = [[.wakes, .wakes], [.wakes, .nudges], [.nudges, .nudges]]
 
-    /// Visits every reachable state; returns how many there are, whether any loses work, and the most writes in any.
+    /// Visits every reachable state; returns the number of states, whether any loses work, and the most writes in any.
     private func explore(
         _ mistake: WakeModel.Mistake, _ senders: [WakeModel.Sender], isHosted: Bool
     ) -> (states: Int, losesWork: Bool, mostWrites: Int) {
@@ -190,7 +191,8 @@ private struct WakeModel: Hashable {
         #expect(!waker.endWait())
     }
 
-    /// Of a note and a nudge, in either order, only the first to find the loop asleep writes; and a nudge is no wake-up.
+    /// Of a note and a nudge, in either order, only the first to find the loop asleep writes; and a nudge is no
+    /// wake-up.
     @Test("A nudge writes only when the loop sleeps", arguments: [false, true])
     func nudgeWrites(isHosted: Bool) throws {
         let waker = Waker()
@@ -209,11 +211,12 @@ private struct WakeModel: Hashable {
         #expect(!waker.isAsleep)
         #expect(waker.writes.load(ordering: .relaxed) == 1 && System.isReadable(waker.descriptor))
         #expect(waker.endWait())
-        // It would wait for ever for a write that it thinks somebody owes.
+        // It would wait for ever for a write that it expects of a sender.
         waker.close()
     }
 
-    /// A stop that comes after a pass has looked for one, and before the next begins: its wake-up is forgotten with all others.
+    /// A stop that comes after a pass has checked for one, and before the next begins: its wake-up would be forgotten
+    /// with all others.
     @Test("The wake-up of a stop is not lost")
     func wakeUpOfAStop() {
         let (loop, _) = Loop.inVirtualTime()
@@ -230,7 +233,7 @@ private struct WakeModel: Hashable {
         #expect(!loop.waker.beginWait(), "a stop keeps the loop from sleeping")
     }
 
-    /// The sender has left its note and not come to its write.
+    /// The sender has published its note and has not reached its write.
     @Test("Closing waits for a sender that is about to write", arguments: [false, true])
     func closingWaits(isHosted: Bool) throws {
         let waker = Waker()
@@ -263,7 +266,7 @@ private struct WakeModel: Hashable {
         #expect(!waker.endWait())
     }
 
-    /// The real thing: every number that a sender publishes is seen, whatever the threads do.
+    /// On the real implementation: the loop sees every number that a sender publishes, in any schedule.
     @Test("Every post of many threads runs")
     func manyPosts() throws {
         let thread = try LoopThread()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// The books of a pool, without threads.
+/// The load counts of a pool, without threads.
 @Suite(.timeBound) struct WorkloadTests {
     @Test("A drain waits for what was accepted before it and for nothing else")
     func acceptedBefore() {
@@ -64,7 +64,7 @@ import Testing
         let third = least.begin(on: 2)
         #expect((0..<3).map { _ in least.begin().worker } == [0, 1, 3])
         least.finish(third)
-        // After 3 it is the turn of 0; 2 has less to do.
+        // After 3 it is the turn of 0, but 2 has less load.
         #expect(least.begin().worker == 2)
         #expect(least.begin().worker == 3)
         let turns = Workload(workers: 3, policy: .roundRobin)
@@ -73,7 +73,7 @@ import Testing
         #expect(turns.begin().worker == 1)
     }
 
-    /// The rule in two lines, against any sequence of pieces: for the pool to pick, for a named worker, and finished.
+    /// The policy in two lines, compared for any sequence of operations: pick a worker, use a named worker, finish.
     @Test(
         "The least loaded worker is picked, and among equals the next in turn", arguments: [1, 2, 3, 8],
         0..<20 as Range<UInt64>)

@@ -6,11 +6,11 @@
     import Android
 #endif
 
-/// What the kernel says an epoll set watches: the lines of `/proc/self/fdinfo/<descriptor>` that begin with `tfd:`.
+/// The kernel's view of an epoll set: the lines of `/proc/self/fdinfo/<descriptor>` that begin with `tfd:`.
 package struct EpollSet {
     package struct Entry: Hashable, CustomStringConvertible {
         package let descriptor: Int32
-        /// Without errors and hang-ups, which the kernel adds to all.
+        /// Without errors and hang-ups, which the kernel adds to every entry.
         package let events: UInt32
         package let token: UInt64
 
@@ -23,12 +23,12 @@ package struct EpollSet {
         }
     }
 
-    /// What is watched, in no order; empty when the descriptor is no epoll set.
+    /// The entries, in no particular order; empty if the descriptor is not an epoll set.
     package static func entries(of descriptor: Int32) -> [Entry] {
         let info = open("/proc/self/fdinfo/\(descriptor)", O_RDONLY | O_CLOEXEC)
         guard info >= 0 else { return [] }
         defer { close(info) }
-        // 81 bytes for each. The C library does the parsing, since this is done after every step of many programs.
+        // 81 bytes for each entry. The C library parses them, because this runs after every step of many programs.
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1 << 14) { bytes in
             var count = 0
             while count < bytes.count - 1 {
@@ -41,7 +41,7 @@ package struct EpollSet {
         }
     }
 
-    /// Lines such as `tfd:        5 events:       19 data: ffffffffffffffff  pos:0 ino:2b sdev:e`, after others.
+    /// Parses lines such as `tfd:        5 events:       19 data: ffffffffffffffff  pos:0 ino:2b sdev:e`, after others.
     private static func parse(_ text: UnsafePointer<CChar>) -> [Entry] {
         var found: [Entry] = []
         var position: UnsafeMutablePointer<CChar>! = UnsafeMutablePointer(mutating: text)
@@ -59,7 +59,7 @@ package struct EpollSet {
     }
 }
 
-/// The descriptors that this process has open, each with what it is open on, such as `anon_inode:[eventpoll]`.
+/// The open descriptors of this process, each with its file, such as `anon_inode:[eventpoll]`.
 package func openDescriptors() -> [Int32: String] {
     guard let folder = opendir("/proc/self/fd") else { return [:] }
     let own = dirfd(folder)
@@ -78,7 +78,7 @@ package func openDescriptors() -> [Int32: String] {
     return found
 }
 
-/// How many threads this process has.
+/// The number of threads of this process.
 package func threadCount() -> Int {
     guard let folder = opendir("/proc/self/task") else { return 0 }
     defer { closedir(folder) }

@@ -1,12 +1,12 @@
-/// Tells a test that hangs from one that a busy machine keeps waiting.
+/// Distinguishes a test that hangs from one that a busy machine delays.
 ///
-/// A test hangs when it has run for its time limit while no test, itself included, began or ended. Its age alone says
-/// little: tests share few threads, so one that waits for its turn behind others grows old without a fault. As long as
-/// tests come and go the run is getting on; once they stop, what hangs is all that is left.
+/// A test hangs if it has run for its time limit while no test, itself included, began or ended. Its age alone says
+/// little: tests share few threads, so a test that waits behind others grows old without a fault. The run makes
+/// progress as long as tests begin and end; once that stops, only tests that hang are left.
 ///
 /// Time is counted in ticks, so that time in which the whole process stood still does not count.
 package struct HangWatch {
-    /// A test that runs.
+    /// A running test.
     package struct Running: Equatable {
         package let name: String
         /// In ticks.
@@ -17,12 +17,12 @@ package struct HangWatch {
 
     private var running: [Int: Running] = [:]
     private var lastNumber = 0
-    /// How many ticks have passed since a test began or ended.
+    /// The number of ticks since a test began or ended.
     private var silence = 0
 
     package init() {}
 
-    /// Returns the number by which the test ends.
+    /// Returns the number with which `end(_:)` ends the test.
     package mutating func begin(_ name: String, limit: Int) -> Int {
         silence = 0
         lastNumber += 1
@@ -35,7 +35,7 @@ package struct HangWatch {
         running[number] = nil
     }
 
-    /// Lets a tick pass.
+    /// Counts a tick.
     ///
     /// - Returns: The tests that hang, in the order in which they began.
     package mutating func tick() -> [Running] {
@@ -44,6 +44,6 @@ package struct HangWatch {
         return all.filter { silence >= $0.limit }
     }
 
-    /// The tests that run, in the order in which they began.
+    /// The running tests, in the order in which they began.
     package var all: [Running] { running.sorted { $0.key < $1.key }.map(\.value) }
 }

@@ -1,4 +1,4 @@
 import Foundation
 
-/// Whether ThreadSanitizer watches this process, and the programs that were built with it.
+/// Whether this process, and the programs built with it, run under ThreadSanitizer.
 package let isUnderThreadSanitizer = dlsym(nil, "__tsan_init") != nil

@@ -5,9 +5,9 @@ package protocol ScriptedProgram {
 }
 
 extension ScriptedProgram {
-    /// The program without the steps that it fails without.
+    /// The program without the steps that its failure does not need.
     ///
-    /// - Parameter fails: Whether a program fails. It is called once or more for every step.
+    /// - Parameter fails: Whether a program fails. It is called at least once for every step.
     package func shrunk(while fails: (Self) -> Bool) -> Self {
         var best = self
         var isSmaller = true

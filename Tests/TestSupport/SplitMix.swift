@@ -12,10 +12,10 @@ package struct SplitMix: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// From 0 up to `bound`, which is left out; 0 when there is nothing below it.
+    /// A number from 0 up to and excluding `bound`; 0 if `bound` is below 1.
     package mutating func below(_ bound: Int) -> Int { bound < 1 ? 0 : Int(next() >> 33) % bound }
 
-    /// One of several.
+    /// One of several choices.
     package mutating func pick<Choices: RandomAccessCollection>(_ choices: Choices) -> Choices.Element
     where Choices.Index == Int {
         choices[choices.startIndex + below(choices.count)]

@@ -5,12 +5,12 @@ import Foundation
 /// A thread of its own does that: Swift Testing's `.timeLimit` cancels a task, which does not end a test that blocks or
 /// spins.
 package final class TestWatchdog: @unchecked Sendable {
-    /// The one that the trait `timeBound` uses. A tick is a second.
+    /// The watchdog of the trait `timeBound`. A tick is a second.
     package static let shared = TestWatchdog(tick: 1)
 
     private let tick: TimeInterval
 
-    // Not Synchronization's Mutex, in which ThreadSanitizer sees races that are none.
+    // Not Synchronization's Mutex, for which ThreadSanitizer reports false races.
     private let lock = NSLock()
 
     // Guarded by `lock`.
@@ -20,7 +20,7 @@ package final class TestWatchdog: @unchecked Sendable {
     /// - Parameter tick: In seconds.
     package init(tick: TimeInterval) { self.tick = tick }
 
-    /// Begins to watch a test, with the first one the thread too. Returns the number by which the test ends.
+    /// Begins to watch a test; the first call starts the thread. Returns the number with which `end(_:)` ends the test.
     package func begin(_ name: String, limit: Int) -> Int {
         lock.withLock {
             if !hasThread { Thread.detachNewThread { self.run() } }
@@ -31,7 +31,7 @@ package final class TestWatchdog: @unchecked Sendable {
 
     package func end(_ number: Int) { lock.withLock { watch.end(number) } }
 
-    /// The names of the tests that it watches now, oldest first.
+    /// The names of the watched tests, oldest first.
     package var names: [String] { lock.withLock { watch.all.map(\.name) } }
 
     private func run() {
@@ -41,7 +41,7 @@ package final class TestWatchdog: @unchecked Sendable {
             if hanging.isEmpty { continue }
             FileHandle.standardError.write(Data(complaint(about: hanging, among: all).utf8))
             for child in children { kill(child, SIGKILL) }
-            // Rather than `exit`: a core, or a backtrace of all threads, shows where it hangs.
+            // Rather than `exit`: a core dump, or a backtrace of all threads, shows where it hangs.
             abort()
         }
     }

@@ -1,23 +1,23 @@
 import Foundation
 
-// Not there for statically linked programs, which are built with all targets of the package but tests.
+// Missing in statically linked programs, whose build includes all targets except tests.
 #if canImport(Testing)
     import Testing
 #endif
 
-/// The time limit of each test of a suite, which ends a test that hangs whatever it waits for: see `TestWatchdog`.
+/// The time limit of each test of a suite, which ends a test that hangs, whatever it waits for: see `TestWatchdog`.
 package struct TimeBound: Sendable {
-    /// The environment variable with another limit in seconds; 0 for none, for those who debug.
+    /// The environment variable that overrides the limit, in seconds; 0 disables it, for debugging.
     package static let variable = "RUNLOOPKIT_TEST_LIMIT"
 
-    /// In seconds. Tests take less than two by themselves; a machine that is busy with other things makes that ten times
-    /// as much, and must not be taken for a hang.
+    /// In seconds. Tests take less than two by themselves; a busy machine can make that ten times as much, which is not
+    /// a hang.
     package static let usual = 120
 
     /// In seconds; nil for none.
     package let limit: Int?
 
-    /// - Parameter asked: What the environment says.
+    /// - Parameter asked: The environment variable's value.
     package init(_ asked: String? = ProcessInfo.processInfo.environment[variable]) {
         let seconds = asked.flatMap { Int($0) } ?? Self.usual
         limit = seconds > 0 ? seconds : nil
@@ -26,7 +26,7 @@ package struct TimeBound: Sendable {
 
 #if canImport(Testing)
     extension TimeBound: SuiteTrait, TestTrait, TestScoping {
-        /// For every test in the suite.
+        /// Applies to every test in the suite.
         package var isRecursive: Bool { true }
 
         package func provideScope(
@@ -41,7 +41,7 @@ package struct TimeBound: Sendable {
     }
 
     extension Trait where Self == TimeBound {
-        /// Ends a test that hangs, and the process with it. Every suite has this: `.ci/run` looks.
+        /// Ends a test that hangs, and the process with it. Every suite has this trait, which `.ci/run` checks.
         package static var timeBound: Self { TimeBound() }
     }
 #endif

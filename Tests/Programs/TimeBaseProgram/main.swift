@@ -22,9 +22,8 @@ for base in [Loop.TimeBase.suspending, .continuous] {
     let next = loop.now(base) + .seconds(3600)
     let timer = Loop.Timer(at: next, timeBase: base) { note("\(base), moved", $0) }
     loop.add(timer, in: .default)
-    print(
-        "\(base), next in an hour: \(loop.nextTimerFireTime(in: .default).map { loop.now.duration(to: $0) > .seconds(3000) } ?? false)"
-    )
+    let untilNext = loop.nextTimerFireTime(in: .default).map { loop.now.duration(to: $0) }
+    print("\(base), next in an hour: \(untilNext.map { $0 > .seconds(3000) } ?? false)")
     loop.perform { timer.nextFireTime = loop.now(base) + .milliseconds(1) }
     loop.run(mode: .default, for: .milliseconds(200))
     let repeating = Loop.Timer(every: .milliseconds(1), timeBase: base) { firing in

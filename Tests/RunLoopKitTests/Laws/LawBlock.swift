@@ -24,7 +24,7 @@ final class LawBlock: @unchecked Sendable {
         player.expect(ran + (isWithdrawn ? 1 : 0) <= (isAccepted ? 1 : 0), "a block had more than one fate")
     }
 
-    /// What the block captures: shows when it is released.
+    /// An object that the block captures: its deinit shows the release.
     final class Closure: Sendable {
         let block: LawBlock
         init(_ block: LawBlock) { self.block = block }

@@ -1,15 +1,15 @@
-/// Which operations have been carried out: on which kind of item, in how many modes, called from where.
+/// Counts the operations: on which kind of item, in how many modes, called from where.
 struct LawCoverage {
     struct Cell: Hashable, CustomStringConvertible {
         let operation: LawProgram.Operation
         let kind: LawProgram.Kind
-        /// 3 stands for three and more.
+        /// 3 stands for three or more.
         let modes: Int
         let context: LawProgram.Context
 
         var description: String { "\(operation) × \(kind) × \(modes) modes × from \(context)" }
 
-        /// Why there is no such thing; nil for what there is.
+        /// The reason why the combination cannot exist; nil if it can.
         var absurdity: String? {
             switch operation {
             case .trigger where kind == .observer || kind.isTimer:
@@ -40,7 +40,7 @@ struct LawCoverage {
 
     mutating func add(_ other: LawCoverage) { counts.merge(other.counts, uniquingKeysWith: +) }
 
-    /// All that there is, always in the same order.
+    /// All combinations, always in the same order.
     static let cells: [Cell] = LawProgram.Operation.allCases.flatMap { operation in
         LawProgram.Kind.allCases.flatMap { kind in
             (0...3).flatMap { modes in
@@ -53,7 +53,7 @@ struct LawCoverage {
 
     var missing: [Cell] { LawCoverage.cells.filter { counts[$0] == nil } }
 
-    /// How often each operation came up on each kind.
+    /// How often each operation was carried out on each kind.
     var table: String {
         var lines: [String] = []
         for operation in LawProgram.Operation.allCases {

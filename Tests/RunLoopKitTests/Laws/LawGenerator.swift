@@ -1,17 +1,17 @@
 import TestSupport
 
-/// Makes programs. Chance alone would not come up with every combination in any reasonable number of programs, so each
-/// program is made around some cells of the coverage table; what else happens in it is chance.
+/// Makes programs. Chance alone would not produce every combination in a reasonable number of programs, so each program
+/// is made around some cells of the coverage table, with random steps in between.
 struct LawGenerator {
     private static let cellsPerProgram = 12
 
-    /// How many programs it takes until every cell has been aimed at once.
+    /// How many programs it takes until each cell has been a target once.
     static var round: Int { (LawCoverage.cells.count + cellsPerProgram - 1) / cellsPerProgram }
 
     private var program: LawProgram
     private var random: SplitMix
 
-    /// - Parameter cells: What to aim at: by default the seed's share of all.
+    /// - Parameter cells: The target cells; by default the seed's share of all.
     static func program(_ seed: UInt64, aimingAt cells: [LawCoverage.Cell]? = nil) -> LawProgram {
         var generator = LawGenerator(seed)
         return generator.make(cells)
@@ -33,7 +33,7 @@ struct LawGenerator {
         return program
     }
 
-    /// Each round of programs aims at every cell once, in an order of its own.
+    /// In each round of programs each cell is a target once, in a random order.
     private func targets() -> [LawCoverage.Cell] {
         let number = Int(program.seed) - 1
         var order = SplitMix(UInt64(number / LawGenerator.round))
@@ -61,7 +61,7 @@ struct LawGenerator {
         return .init(loop: loop ?? random.below(LawProgram.loops), mode: random.pick(modes))
     }
 
-    /// Anything, to anything that there is.
+    /// Any step, on any item or loop.
     private mutating func noise() -> LawProgram.Step {
         if program.items.isEmpty || random.once(in: 8) { _ = makeItem(random.pick(LawProgram.Kind.allCases)) }
         let item = random.below(program.items.count)
@@ -75,7 +75,7 @@ struct LawGenerator {
         case 2, 3: return .operate(.run, item: item, place(common: false))
         default:
             let operation = random.pick(LawProgram.Operation.allCases)
-            // Or little would be left to happen.
+            // Otherwise little would be left to happen.
             if operation == .endLoop, random.below(4) > 0 { return .operate(.trigger, item: item, place()) }
             return .operate(operation, item: item, place())
         }
@@ -83,14 +83,14 @@ struct LawGenerator {
 
     // MARK: A cell
 
-    /// Has the cell's operation called on a new item from where the cell says.
+    /// Makes a program's steps that call the cell's operation on a new item from the cell's context.
     private mutating func aim(at cell: LawCoverage.Cell) {
         let item = makeItem(cell.kind, isDue: cell.context == .own || random.once(in: 2))
-        // The loop whose callouts call the operation, and the one that the item is in.
+        // The loop whose callouts call the operation, and the item's loop.
         let caller = random.below(LawProgram.loops)
         var home = random.below(LawProgram.loops)
         if cell.operation == .endLoop {
-            // Not one that runs, and not the thread's own.
+            // A loop that does not run, and not the thread's own.
             home = caller == 1 ? 2 : caller == 2 ? 1 : 1 + random.below(2)
         }
         var steps: [LawProgram.Step] = [
@@ -138,7 +138,7 @@ struct LawGenerator {
                 play(.operate(random.once(in: 2) ? .remove : .invalidate, item: source, stage))
             }
         case .endHandler:
-            // Another one, that can be ended.
+            // Another loop, which can be ended.
             let ending = home == 1 ? 2 : 1
             play(.onEnd(loop: ending, script: script, isCancelled: false))
             play(.operate(.endLoop, item: item, .init(loop: ending, mode: "default")))
@@ -151,7 +151,7 @@ struct LawGenerator {
         // An observer keeps no run going.
         if program.items[item].kind == .observer { play(.post(stage, script: makeScript([]))) }
         if !program.items[item].kind.isTimer { play(.operate(.trigger, item: item, stage)) }
-        // A pass serves one thing at a time, and others may be ready too.
+        // A pass serves one port, and others may be ready too.
         for _ in 0..<2 { play(.operate(.run, item: item, stage)) }
     }
 }

@@ -10,46 +10,46 @@ import TestSupport
     import Android
 #endif
 
-/// An item in a program, and what the laws expect of it: a model that is changed together with the item.
+/// An item in a program, and the laws' model of it, which changes together with the item.
 final class LawItem: @unchecked Sendable {
     let index: Int
     let plan: LawProgram.Item
     unowned let player: LawPlayer
 
-    /// The program's own reference; nil once it has dropped it.
+    /// The program's own reference; nil once the program has released it.
     private(set) var reference: Loop.Item?
     private(set) weak var remains: Loop.Item?
 
     // MARK: The model
 
-    /// Where it is. What it has been added to `common` of is in `commons`.
+    /// Its modes. `commons` has the loops to whose `common` it was added.
     var places: Set<LawProgram.Place> = []
     var commons: Set<Int> = []
     var isValid = true
 
-    /// Operations on it that have not returned: while there are any, notifications are due, and an item that is being
-    /// invalidated may be watched or not.
+    /// Operations on it that have not returned: while there are any, notifications are pending, and an epoll set may or
+    /// may not watch an item that is being invalidated.
     var operationsGoingOn = 0
     var leaving: Set<LawProgram.Place> = []
     var callsGoingOn = 0
 
-    /// Of a kind that can be disarmed.
+    /// For a kind that can be disarmed.
     var isArmed = true
     private(set) var calls = 0
 
-    /// Schedule less cancel notifications.
+    /// Schedule minus cancel notifications.
     private(set) var notified: [LawProgram.Place: Int] = [:]
     private var notifications = (schedule: 0, cancel: 0)
 
-    /// Closures that it was given, and those not released.
+    /// All of its closures, and those not released.
     private(set) var closures = 0
     fileprivate(set) var closuresAlive = 0
 
-    // What was given to it, and what became of that.
+    // The events sent to it, and their outcome.
     var accepted = 0
     var handled = 0
     var withdrawn = 0
-    /// Of a message port: its loop has ended, so it refuses messages.
+    /// For a message port: its loop has ended, so it refuses messages.
     var hasLostItsLoop = false
 
     private(set) var ends: Ends?
@@ -66,7 +66,7 @@ final class LawItem: @unchecked Sendable {
         remains = item
     }
 
-    /// As long as there is one. The program may have dropped its reference while a loop has the item.
+    /// The item while it exists. A loop may have it after the program has released its reference.
     var item: Loop.Item? { reference ?? remains }
     var kind: LawProgram.Kind { plan.kind }
     func drop() { reference = nil }
@@ -141,7 +141,7 @@ final class LawItem: @unchecked Sendable {
                 .all, .beforeSources, [.beforeWaiting, .afterWaiting], [.entry, .beforeTimers],
                 [.beforeSources, .exit],
             ]
-            // All of them see each run begin, which is what programs count on.
+            // All of them observe the beginning of each run, on which programs rely.
             return Loop.Observer(
                 activities[(plan.variant >> 1) % activities.count].union(.beforeSources), repeats: repeats, order: order
             ) { _, _ in
@@ -159,7 +159,7 @@ final class LawItem: @unchecked Sendable {
         let handler: Loop.FileDescriptorSource.Handler = { source, ready in
             closure.item.call { item in
                 if item.readsFirst { item.readAll() }
-                // Or it would keep the loop busy: there is always room.
+                // It is always writable: otherwise it would keep the loop busy.
                 if ready.contains(.writable), item.player.isGoingQuiet || item.calls > 4 { source.interest = .read }
             }
             closure.item.readAll()
@@ -168,7 +168,7 @@ final class LawItem: @unchecked Sendable {
             return try! Loop.FileDescriptorSource(
                 ends.reader, trigger: trigger, isOneShot: isOneShot, handler: handler)
         }
-        ends.isReaderGone = true
+        ends.isReaderClosed = true
         return try! Loop.FileDescriptorSource(
             owning: ends.reader, trigger: trigger, isOneShot: isOneShot, handler: handler)
     }
@@ -183,7 +183,7 @@ final class LawItem: @unchecked Sendable {
         player.expect(isArmed, "\(self) is called although it is disarmed")
         if kind.canBeArmed, isOneShot { isArmed = false }
         let isInPlace = player.innermost.map { loop in
-            // Observers and version-0 sources of a step, and timers, are collected before they are called.
+            // A pass collects the observers and version-0 sources of a step, and timers, before it calls them.
             places.contains { $0.loop == loop.number && (kind.isTimer || $0.mode == loop.loop?.currentMode?.name) }
         }
         if expected, kind != .observer, kind != .source0 {
@@ -234,10 +234,10 @@ final class LawItem: @unchecked Sendable {
         commons = []
     }
 
-    // MARK: Giving it something
+    // MARK: Sending
 
     func send() {
-        // Several now and then: what is left when a handler takes the item away, or disarms it, has to wait.
+        // Several at times: if a handler removes or disarms the item, the rest has to wait.
         for _ in 0...(bit(7) && kind == .messagePort ? 2 : 0) { sendOne() }
     }
 
@@ -253,7 +253,7 @@ final class LawItem: @unchecked Sendable {
         case .messagePort:
             let expected = isValid && !hasLostItsLoop
             let isAccepted = (item as! Loop.MessagePort<Message>).send(Message(accepted, player))
-            // A message was made, and will go, in any case.
+            // A message object is made, and later deallocated, in any case.
             if player.isSettled(self) {
                 player.expect(isAccepted == expected, "\(self): a message is accepted: \(isAccepted)")
             }
@@ -287,7 +287,7 @@ final class LawItem: @unchecked Sendable {
         while let text = ends!.take(), !text.isEmpty { handled += text.utf8.count }
     }
 
-    /// Whether the reading end may be touched: an owned one is closed with its source.
+    /// Whether the reading end may be used: an owned one is closed with its source.
     private var isOpenForUs: Bool {
         guard kind.isDescriptor else { return false }
         return kind == .borrowedDescriptor || (item.map { ($0 as! Loop.FileDescriptorSource).descriptor >= 0 } ?? false)
@@ -295,7 +295,7 @@ final class LawItem: @unchecked Sendable {
 
     // MARK: Laws
 
-    /// Whether nothing that it was given is left to be handled, for an item that reports.
+    /// Whether everything that was sent to it has been handled, for an item that reports.
     var isQuiet: Bool {
         guard isValid, let item else { return true }
         switch item {
@@ -348,7 +348,7 @@ final class LawItem: @unchecked Sendable {
         return poll(&request, 1, 0) == 1
     }
 
-    /// At the end, when it has gone.
+    /// At the end, after its deallocation.
     func checkDescriptorsAreClosed() {
         guard let ends else { return }
         if kind == .borrowedDescriptor { ends.stopReading() }
@@ -361,7 +361,7 @@ final class LawItem: @unchecked Sendable {
         reap(child.number)
     }
 
-    /// What a handler captures: shows when it is released.
+    /// An object that a handler captures: its deinit shows the release.
     private final class Closure: @unchecked Sendable {
         unowned let item: LawItem
 
@@ -374,7 +374,7 @@ final class LawItem: @unchecked Sendable {
         deinit { item.closureIsReleased() }
     }
 
-    /// What is sent to a message port.
+    /// The element of message ports.
     final class Message: @unchecked Sendable {
         let number: Int
         private unowned let player: LawPlayer
@@ -392,12 +392,12 @@ extension LawItem: CustomStringConvertible {
     var description: String { "item \(index) (\(kind))" }
 }
 
-/// So far that nothing is due then while a program plays.
+/// So far in the future that it is never due while a program plays.
 let farAway = Duration.seconds(100_000)
 
 extension Child {
-    /// A shell that waits for `goOn()`, and has begun: a new process has all descriptors of its parent until its
-    /// program begins, and what the parent closes meanwhile stays open.
+    /// A shell that waits for `goOn()`, and has started: a new process has all descriptors of its parent until its
+    /// program starts, and keeps those open that the parent closes meanwhile.
     fileprivate static func waiting(toExitWith code: Int) -> Child {
         let (hold, beginning) = (Ends.blockingPipe(), Ends.blockingPipe())
         let child = Child(

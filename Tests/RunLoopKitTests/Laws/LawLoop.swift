@@ -1,8 +1,8 @@
 @testable import RunLoopKit
 
-/// A loop in a program, and what the laws expect of it.
+/// A loop in a program, and the laws' model of it.
 final class LawLoop: @unchecked Sendable {
-    /// Given to each loop that a program makes, and never again.
+    /// The number of a loop that a program makes is never reused.
     let number: Int
     private(set) var loop: Loop?
     private(set) weak var remains: Loop?
@@ -12,7 +12,7 @@ final class LawLoop: @unchecked Sendable {
     var isEnding = false
     var hasEnded = false
 
-    /// Observers that end each run after some passes: nothing here may run for ever.
+    /// Observers that end each run after some passes: no run may continue for ever.
     private var guards: [Loop.Observer] = []
     private var passesLeft = 0
 
@@ -37,7 +37,7 @@ final class LawLoop: @unchecked Sendable {
             mode: Loop.Mode(mode), for: duration, returnAfterSourceHandled: returnAfterSourceHandled)
     }
 
-    /// Lets the runs that are going on end.
+    /// Makes all current runs end.
     func endRuns() { passesLeft = 0 }
 
     func place(_ mode: String) -> LawProgram.Place { .init(loop: number, mode: mode) }
@@ -47,7 +47,7 @@ final class LawLoop: @unchecked Sendable {
         release()
     }
 
-    /// Of a thread's own loop: its thread has ended it.
+    /// For a thread's own loop: its thread has ended it.
     func release() {
         hasEnded = true
         guards = []

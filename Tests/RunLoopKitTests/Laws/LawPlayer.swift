@@ -12,7 +12,7 @@ import TestSupport
 
 /// Plays a program on a thread of its own, and checks the laws at the beginning of each script and after each step.
 final class LawPlayer: @unchecked Sendable {
-    /// What is going on, innermost last.
+    /// What is in progress, innermost last.
     enum Frame {
         case callout(of: LawItem)
         case schedule(of: LawItem), cancel(of: LawItem)
@@ -22,9 +22,9 @@ final class LawPlayer: @unchecked Sendable {
     let program: LawProgram
     private(set) var coverage = LawCoverage()
 
-    /// The first law that was broken; nothing is played any more then.
+    /// The first law that was broken; the program stops there.
     private(set) var violation: String?
-    /// What happened, for a program that is known to fail.
+    /// The events of a program that is known to fail.
     private var story: [String] = []
     private let tells: Bool
 
@@ -39,10 +39,10 @@ final class LawPlayer: @unchecked Sendable {
     private var endHandlers: [LawBlock] = []
     private var signals = 0
 
-    /// Messages that exist, waiting or not.
+    /// Messages that exist, queued or not.
     var messagesAlive = 0
 
-    /// Set at the end: callouts do nothing any more.
+    /// Set at the end: callouts play no scripts any more.
     private(set) var isGoingQuiet = false
 
     private init(_ program: LawProgram, tells: Bool) {
@@ -51,7 +51,7 @@ final class LawPlayer: @unchecked Sendable {
         itemsByIndex = program.items.map { _ in nil }
     }
 
-    /// The violation is nil when all laws held.
+    /// The violation is nil if all laws held.
     static func play(_ program: LawProgram, tells: Bool = false) -> (violation: String?, coverage: LawCoverage) {
         let player = LawPlayer(program, tells: tells)
         let descriptors = descriptorKinds
@@ -67,7 +67,8 @@ final class LawPlayer: @unchecked Sendable {
         return (player.violation.map { ([$0] + player.story).joined(separator: "\n") }, player.coverage)
     }
 
-    /// Files may be renamed or deleted meanwhile: this process has inherited some of tests in its parent.
+    /// Other processes may rename or delete files meanwhile: this process has inherited descriptors of tests in its
+    /// parent.
     private static var descriptorKinds: [Int32: String] {
         openDescriptors().mapValues { $0.hasPrefix("/") ? "file" : $0 }
     }
@@ -81,14 +82,14 @@ final class LawPlayer: @unchecked Sendable {
         if violation == nil, !program.endsAbruptly { goQuiet() }
         isGoingQuiet = true
         for index in itemsByIndex.indices where index % 2 == 0 { itemsByIndex[index]?.drop() }
-        // Those that some loop has are invalidated by nobody: the loop's end is the end of them.
+        // The program does not invalidate items that a loop has: the loop's end deallocates them.
         for item in items where item.index % 3 == 0 { invalidate(item) }
         for loop in loops where !loop.isReal { end(loop) }
-        // The thread's own ends with it.
+        // The thread's own loop ends with the thread.
         for loop in loops where loop.isReal { loop.isEnding = true }
     }
 
-    /// Signals are sent to this thread alone: its sources find it blocking them, and no other has to.
+    /// Signals are sent to this thread alone: its sources find that it blocks them, and no other thread has to.
     private func blockSignals() {
         var set = sigset_t()
         sigemptyset(&set)
@@ -99,7 +100,7 @@ final class LawPlayer: @unchecked Sendable {
     private static let firstSignal: Int32 = 36
     private static let signalCount = 28
 
-    /// One that no other source of the program has.
+    /// A signal that no other source of the program uses.
     func nextSignal() -> Int32 {
         defer { signals += 1 }
         precondition(signals < LawPlayer.signalCount)
@@ -113,7 +114,7 @@ final class LawPlayer: @unchecked Sendable {
             number: number, isReal ? ThreadLoops.current.loopOfItsOwn : Loop(clock: clock), isReal: isReal)
     }
 
-    // MARK: Looking
+    // MARK: State
 
     var items: [LawItem] { itemsByIndex.compactMap { $0 } }
 
@@ -124,7 +125,7 @@ final class LawPlayer: @unchecked Sendable {
 
     func number(of loop: Loop) -> Int? { (loops + endedLoops).first { $0.remains === loop }?.number }
 
-    /// Whether no operation on it has yet to return.
+    /// Whether all operations on it have returned.
     func isSettled(_ item: LawItem) -> Bool { item.operationsGoingOn == 0 }
 
     private func item(_ index: Int) -> LawItem {
@@ -192,7 +193,7 @@ final class LawPlayer: @unchecked Sendable {
         }
     }
 
-    /// Through `common` now and then, so that it is in some modes because of that.
+    /// Through `common` at times, so that some of its modes are due to that.
     private func place(_ item: LawItem, _ count: Int, _ loop: LawLoop) {
         for other in item.loops where other != loop.number && !item.kind.isShared {
             loops.first { $0.number == other }.map { leave($0, item) }
@@ -202,7 +203,7 @@ final class LawPlayer: @unchecked Sendable {
         if item.kind.isShared {
             others = loops.filter { $0 !== loop && !$0.isEnding }.flatMap { [$0.place("default"), $0.place("b")] }
         }
-        // By turns.
+        // In turns.
         let wanted = LawProgram.modes.indices.flatMap { index in
             [own, others].compactMap { index < $0.count ? $0[index] : nil }
         }.prefix(count)
@@ -228,7 +229,7 @@ final class LawPlayer: @unchecked Sendable {
         }
     }
 
-    /// False when there was nothing to be done.
+    /// Returns false if there was nothing to do.
     private func carryOut(_ operation: LawProgram.Operation, _ item: LawItem, _ loop: LawLoop, _ mode: String) -> Bool {
         switch operation {
         case .add: return add(item, to: loop, mode)
@@ -271,9 +272,9 @@ final class LawPlayer: @unchecked Sendable {
         }
     }
 
-    // MARK: Operations that change who is where
+    // MARK: Operations that change membership
 
-    /// False when the item was not even asked: it has gone, or its loop has.
+    /// Returns false if the item or its loop was deallocated.
     @discardableResult
     private func add(_ item: LawItem, to loop: LawLoop, _ mode: String) -> Bool {
         guard let actual = item.item, let target = loop.loop else { return false }
@@ -390,7 +391,7 @@ final class LawPlayer: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Everything that was accepted is handled, and then nothing happens any more.
+    /// Handles everything that was accepted, and checks that nothing happens after that.
     private func goQuiet() {
         isGoingQuiet = true
         for item in items {
@@ -402,7 +403,7 @@ final class LawPlayer: @unchecked Sendable {
                 runs.append(loop)
                 var passes = 0
                 while passes < 300, violation == nil, let rest = unfinished(loop, mode) {
-                    // A one-shot one needs it for each report.
+                    // A one-shot item needs it for each report.
                     for item in items where !item.isQuiet && !item.isArmed { arm(item, true) }
                     _ = loop.run(mode, for: .zero)
                     passes += 1
@@ -425,10 +426,10 @@ final class LawPlayer: @unchecked Sendable {
         return block.map { "a block for \($0.mode)" }
     }
 
-    /// One wait, or none when virtual time has jumped, and one pass.
+    /// The run makes one wait, or none if virtual time has jumped, and one pass.
     private func checkThatAnIdleRunDoesNothing(_ loop: LawLoop, _ mode: String) {
         let actual = loop.loop!
-        // Something that a nested or earlier run has left may make one pass; after that there is nothing.
+        // A leftover of a nested or earlier run may cause one pass; after that there is none.
         _ = loop.run(mode, for: .zero)
         let next = actual.nextTimerFireTime(in: Loop.Mode(mode)).map { actual.now.duration(to: $0) }
         let before = actual.counters
@@ -441,7 +442,7 @@ final class LawPlayer: @unchecked Sendable {
             "an idle run in \(mode) of \(loop.number) (\(result)): \(after), before \(before)")
     }
 
-    /// After the thread has ended, and with it its loop.
+    /// After the end of the thread, and of its loop.
     private func checkTheEnd() {
         for loop in loops where loop.isReal {
             for item in items where item.loops.contains(loop.number) {

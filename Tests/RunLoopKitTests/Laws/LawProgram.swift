@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A random program over every kind of item, as data: what happens in the main script and in each callout.
+/// A random program over every kind of item, as data: the steps of the main script and of each callout.
 ///
 /// The same seed makes the same program. A program never depends on real time.
 struct LawProgram: ScriptedProgram, CustomStringConvertible {
@@ -16,9 +16,9 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
     }
 
     enum Operation: String, CaseIterable {
-        // Of an item.
+        // On an item.
         case add, remove, readd, move, invalidate, drop, trigger, rearm, disarm, changeInterest, takeWaiting, retime
-        // Of a loop, and so of every item in it.
+        // On a loop, and so on every item in it.
         case addCommonMode, run, stop, endLoop
 
         var concernsLoop: Bool {
@@ -29,7 +29,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         }
     }
 
-    /// Where an operation is called from.
+    /// The place from which an operation is called.
     enum Context: String, CaseIterable {
         case main
         /// The item's own callout.
@@ -48,9 +48,9 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         let kind: Kind
         /// Bits that choose among the kind's variants: see `LawItem`.
         var variant: Int
-        /// Of a timer: whether it is due as soon as it is added, or never.
+        /// For a timer: whether it is due as soon as it is added, or never.
         var isDue = true
-        /// What its first, second … callout does.
+        /// The scripts of its first, second … callout.
         var scripts: [Int] = []
         /// The same for the notifications of a `Source0`.
         var scheduleScripts: [Int] = []
@@ -58,11 +58,12 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
     }
 
     enum Step {
-        /// Adds and removes until the item is in so many modes: of this loop, or if it can be shared of others too.
+        /// Adds and removes until the item is in this many modes: of this loop, and of others too if the item can be
+        /// shared.
         case place(item: Int, modes: Int, loop: Int)
         case operate(Operation, item: Int, Place)
         case post(Place, script: Int)
-        /// The oldest block that waits: perhaps one that a pass has taken out already.
+        /// The oldest queued block; a pass may have already taken it out.
         case withdraw
         case onEnd(loop: Int, script: Int, isCancelled: Bool)
     }
@@ -78,7 +79,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
     /// Whether loop 0 is the thread's own, in real time; the others are in virtual time.
     var hasRealLoop = false
 
-    /// Whether everything is dropped at the end as it is, without going quiet first.
+    /// Whether everything is released at the end as it is, without going quiet first.
     var endsAbruptly = false
 
     var description: String {

@@ -6,12 +6,12 @@ import Testing
 
 /// Random programs over every kind of item, in any number of modes and loops, and the laws that hold after each step.
 ///
-/// In a process of its own, in which no other test opens descriptors, and whose end by a trap ends no other test.
-/// `LAW_SEED` and `LAW_PROGRAMS` choose other programs, `LAW_FAILURES` how many may fail before it ends.
+/// In a process of its own, in which no other test opens descriptors, and whose trap ends no other test. `LAW_SEED` and
+/// `LAW_PROGRAMS` choose other programs, `LAW_FAILURES` how many may fail before it ends.
 @Suite(.timeBound) struct LawTests {
     @Test("The laws hold after every random program")
     func lawsHold() async {
-        // What a process says when it fails is not to be had otherwise.
+        // A file, because an exit test does not show the output of a process that fails.
         let report = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         defer { try? FileManager.default.removeItem(atPath: report) }
         await #expect(processExitsWith: .success) { [report = report as String] in
@@ -32,8 +32,7 @@ import Testing
 
         func say(_ line: String) { handle.write(Data("\(line)\n".utf8)) }
 
-        /// Which program is being played, until the next one is. One that hangs is ended by SIGALRM: it takes some
-        /// milliseconds.
+        /// Reports the program that plays now. SIGALRM ends one that hangs: a program takes some milliseconds.
         func begin(_ seed: UInt64) {
             alarm(120)
             try! handle.truncate(atOffset: 0)
@@ -48,13 +47,13 @@ import Testing
         let mostFailures = environment["LAW_FAILURES"].flatMap { Int($0) } ?? 1
         let report = Report(path)
         signal(SIGPIPE, SIG_IGN)
-        _ = LawPlayer.play(LawGenerator.program(first))  // What the process makes once is made.
+        _ = LawPlayer.play(LawGenerator.program(first))  // Creates what the process creates only once.
         var coverage = LawCoverage()
         var failures: [String] = []
         var programs = 0
         while failures.count < mostFailures {
             let seed = first + UInt64(programs)
-            // What the programs around it kept from coming up is aimed at once more.
+            // Combinations that neighbouring steps have prevented are targets again.
             let rest = programs < count || count < LawGenerator.round ? nil : coverage.missing
             if programs >= count, rest?.isEmpty ?? true || programs > count + 20 { break }
             programs += 1

@@ -3,7 +3,7 @@ import TestSupport
 @testable import RunLoopKit
 
 extension LawPlayer {
-    /// What holds at any moment, however deep in whichever callouts.
+    /// The laws that hold at any moment, in any depth of callouts.
     func checkLaws(_ moment: @autoclosure () -> String) {
         guard violation == nil else { return }
         for loop in loops where !loop.isEnding { checkEpollSets(of: loop, moment) }
@@ -24,7 +24,7 @@ extension LawPlayer {
         }
     }
 
-    /// Each epoll set watches exactly what is in its mode, and the loop's own descriptors.
+    /// Each epoll set watches exactly the items in its mode and the loop's own descriptors.
     private func checkEpollSets(of loop: LawLoop, _ moment: () -> String) {
         guard let actual = loop.loop else { return }
         for state in actual.modeStates {
@@ -40,7 +40,8 @@ extension LawPlayer {
         }
     }
 
-    /// What is to be watched, and what may be: an item that is being invalidated leaves one mode after the other.
+    /// The entries that must be watched, and those that may be: an item that is being invalidated leaves one mode after
+    /// the other.
     private func expectedEntries(
         of actual: Loop, _ loop: LawLoop, _ state: ModeState
     ) -> (expected: Set<EpollSet.Entry>, optional: Set<EpollSet.Entry>) {
