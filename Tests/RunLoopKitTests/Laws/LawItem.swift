@@ -334,6 +334,19 @@ final class LawItem: @unchecked Sendable {
         }
     }
 
+    /// An invalid signal source listens no more: a signal that another listener collects does not reach its eventfd.
+    func checkThatItIsSilent() {
+        guard !isValid, let source = item as? Loop.SignalSource else { return }
+        let listener = try! SignalHub.Inbox(signal)
+        SignalHub.shared.add(listener)
+        defer { SignalHub.shared.remove(listener) }
+        let eventFD = source.watches[1].descriptor
+        _ = System.drain(eventFD: eventFD)
+        pthread_kill(pthread_self(), signal)
+        player.expect(SignalHub.shared.collect(for: listener), "\(self): its signal does not arrive elsewhere")
+        player.expect(System.drain(eventFD: eventFD) == 0, "\(self): is invalid and still listens")
+    }
+
     /// A closure of the item has been released.
     fileprivate func closureIsReleased() {
         closuresAlive -= 1

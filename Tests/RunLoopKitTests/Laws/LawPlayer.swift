@@ -84,6 +84,7 @@ final class LawPlayer: @unchecked Sendable {
         for index in itemsByIndex.indices where index % 2 == 0 { itemsByIndex[index]?.drop() }
         // The program does not invalidate items that a loop has: the loop's end deallocates them.
         for item in items where item.index % 3 == 0 { invalidate(item) }
+        for item in items { item.checkThatItIsSilent() }
         for loop in loops where !loop.isReal { end(loop) }
         // The thread's own loop ends with the thread.
         for loop in loops where loop.isReal { loop.isEnding = true }
