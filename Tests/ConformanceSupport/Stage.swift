@@ -37,16 +37,16 @@ package final class Stage {
 
     // MARK: Items that log their calls to the trace, and then do what the scenario says
 
-    package func source0(_ label: String, order: Int = 0, tellsModes: Bool = false, then: @escaping () -> Void = {})
+    package func source0(_ label: String, order: Int = 0, logsModes: Bool = false, then: @escaping () -> Void = {})
         -> any Item
     {
         let then = reference(to: { _, _ in then() })
         return loop.makeSource0(
-            order: order, schedule: { if tellsModes { self.log("\(label) joins \($0)") } },
-            cancel: { if tellsModes { self.log("\(label) leaves \($0)") } },
+            order: order, schedule: { if logsModes { self.log("\(label) joins \($0)") } },
+            cancel: { if logsModes { self.log("\(label) leaves \($0)") } },
             perform: {
                 self.log("source0 \(label)")
-                then(Nobody(), [])
+                then(UnnamedItem(), [])
             })
     }
 
@@ -54,7 +54,7 @@ package final class Stage {
         let then = reference(to: { _, _ in then() })
         return loop.makePort {
             self.log("port \(label)")
-            then(Nobody(), [])
+            then(UnnamedItem(), [])
         }
     }
 
@@ -124,7 +124,7 @@ package final class Stage {
 }
 
 /// The item of a callout that does not name one.
-private final class Nobody: Item {
+private final class UnnamedItem: Item {
     package func invalidate() {}
     var isValid: Bool { false }
     package func signal() {}

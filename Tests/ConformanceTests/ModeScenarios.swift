@@ -13,14 +13,14 @@ extension Scenario {
             s.log("\(s.loop.modes.sorted())")
         },
         Scenario("an item in common is in default") { s in
-            let a = s.source0("a", tellsModes: true)
+            let a = s.source0("a", logsModes: true)
             s.loop.add(a, "common")
             s.log("\(s.loop.contains(a, "common")) \(s.loop.contains(a, "default")) \(s.loop.contains(a, "other"))")
             a.signal()
             s.run()
         },
         Scenario("an item in common follows modes that join later") { s in
-            let a = s.source0("a", tellsModes: true)
+            let a = s.source0("a", logsModes: true)
             let o = s.observer("o", .entry)
             let t = s.timer("t", after: 0, every: 100)
             for item in [a, o, t] { s.loop.add(item, "common") }
@@ -40,7 +40,7 @@ extension Scenario {
             s.log("\(s.loop.modes.sorted()) \(s.loop.contains(a, "named"))")
         },
         Scenario("adding a common mode twice, and common itself") { s in
-            let a = s.source0("a", tellsModes: true)
+            let a = s.source0("a", logsModes: true)
             s.loop.add(a, "common")
             s.loop.addCommonMode("late")
             s.loop.addCommonMode("late")
@@ -48,7 +48,7 @@ extension Scenario {
             s.log("\(s.loop.modes.sorted())")
         },
         Scenario("removed from common: leaves default as well, also if it was added there by name") { s in
-            let a = s.source0("a", tellsModes: true)
+            let a = s.source0("a", logsModes: true)
             s.loop.add(a, "default")
             s.loop.add(a, "common")
             s.loop.remove(a, "common")

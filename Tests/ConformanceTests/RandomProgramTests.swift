@@ -47,7 +47,7 @@ struct Program: ScriptedProgram, CustomStringConvertible {
         case stop, wakeUp, retime(Int, Bool)
     }
     enum Kind {
-        case source0(order: Int, tells: Bool), port, timer(due: Bool, repeats: Bool)
+        case source0(order: Int, logsModes: Bool), port, timer(due: Bool, repeats: Bool)
         case observer(Activity, repeats: Bool, order: Int)
     }
 
@@ -76,7 +76,7 @@ struct Program: ScriptedProgram, CustomStringConvertible {
         var random = SplitMix(seed &* 0x9E37_79B9 &+ UInt64(flavour.rawValue.count))
         let sources = random.below(3) + (flavour == .stops ? 1 : 0)
         for _ in 0..<sources {
-            items.append(Item(kind: .source0(order: random.below(3), tells: random.below(2) == 0), scripts: []))
+            items.append(Item(kind: .source0(order: random.below(3), logsModes: random.below(2) == 0), scripts: []))
         }
         if flavour == .ports {
             for _ in 0..<(1 + random.below(4)) { items.append(Item(kind: .port, scripts: [])) }
@@ -261,8 +261,8 @@ private final class Player {
             if calls[index] <= scripts.count { play(scripts[calls[index] - 1]) }
         }
         switch program.items[index].kind {
-        case .source0(let order, let tells):
-            return stage.source0("\(index)", order: order, tellsModes: tells, then: then)
+        case .source0(let order, let logsModes):
+            return stage.source0("\(index)", order: order, logsModes: logsModes, then: then)
         case .port: return stage.port("\(index)", then: then)
         case .timer(let due, let repeats):
             return stage.timer("\(index)", after: due ? 0 : 1e5, every: repeats ? 1e5 : 0) { _ in then() }

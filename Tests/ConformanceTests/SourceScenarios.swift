@@ -102,7 +102,7 @@ extension Scenario {
         },
         Scenario("a source invalidated in its own callout") { s in
             var a: (any Item)!
-            a = s.source0("a", tellsModes: true) {
+            a = s.source0("a", logsModes: true) {
                 a.invalidate()
                 s.log("valid: \(a.isValid)")
                 a.signal()
@@ -167,7 +167,7 @@ extension Scenario {
             s.run("default", s.moment)
         },
         Scenario("schedule and cancel callouts: joining and leaving modes") { s in
-            let a = s.source0("a", tellsModes: true)
+            let a = s.source0("a", logsModes: true)
             s.loop.add(a, "default")
             s.loop.add(a, "default")
             s.loop.add(a, "other")

@@ -30,11 +30,11 @@ import Testing
     func storyInOrderOfTime() throws {
         let demo = try Demo.run("keepalive", "--jobs", "50")
         #expect(demo.status == 0 && demo.errors == "")
-        let told = [
+        let story = [
             "started", "burst done", "idle", "one by one", "last job", "stopping", "ended", "comparing", "ns per job",
         ]
         var rest = demo.output[...]
-        for event in told {
+        for event in story {
             let range = try #require(rest.range(of: event), "\(event) is missing, or too early")
             rest = rest[range.upperBound...]
         }

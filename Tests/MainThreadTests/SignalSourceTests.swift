@@ -101,7 +101,7 @@ import Testing
         if program.output.hasPrefix("skipped") { return print(program.output) }
         #expect(
             program.status == 0
-                && program.lines == ["ended, and quiet: true", "exited with 7", "let go, and quiet: true"])
+                && program.lines == ["ended, and quiet: true", "exited with 7", "detached, and quiet: true"])
     }
 
     @Test("A host is notified of a signal and of nothing else")

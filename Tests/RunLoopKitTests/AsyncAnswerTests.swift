@@ -88,12 +88,12 @@ import Testing
     func unawaitedAnswer() async throws {
         final class Result: Sendable {}
         struct Failure: Error { let result: Result }
-        weak var gone: Result?
+        weak var remains: Result?
         let thread = try LoopThread(clock: VirtualClock())
         let begun = Count()
         do {
             let result = Result()
-            gone = result
+            remains = result
             let limiter = AsyncLimiter.throttle(interval: .zero, on: thread.loop) {
                 [weak result] (isFailure: Bool) in
                 defer { begun.up() }
@@ -106,7 +106,7 @@ import Testing
             }
             withExtendedLifetime(result) {}
         }
-        await eventually(gone == nil)
+        await eventually(remains == nil)
     }
 
     // MARK: Cycles

@@ -155,13 +155,13 @@ import Testing
 
     @Test("A deallocated loop leaves the jobs of tasks to the last resort")
     func deallocatedLoop() async throws {
-        weak var gone: Loop?
+        weak var remains: Loop?
         let (task, executor) = {
             let loop = Loop(clock: VirtualClock())
-            gone = loop
+            remains = loop
             return (Task(executorPreference: loop.taskExecutor) { Kernel.threadName }, loop.taskExecutor)
         }()
-        #expect(gone == nil)
+        #expect(remains == nil)
         #expect(await task.value == "last resort")
         // And jobs that are enqueued later.
         let late = Task(executorPreference: executor) {
@@ -306,16 +306,16 @@ import Testing
     @Test("An ended loop is deallocated once its jobs have run")
     func endedLoopIsDeallocated() async {
         await #expect(processExitsWith: .success) {
-            weak var gone: Loop?
+            weak var remains: Loop?
             do {
                 let thread = try LoopThread()
-                gone = thread.loop
+                remains = thread.loop
                 let resident = Resident(thread)
                 thread.stop()
                 thread.join()
                 await resident.add(1)
             }
-            await eventually(gone == nil)
+            await eventually(remains == nil)
             // Without the handlers of `exit`: the other thread may still be deallocating the loop, which LeakSanitizer
             // would report as a leak.
             _exit(EXIT_SUCCESS)

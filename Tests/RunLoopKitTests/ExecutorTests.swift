@@ -129,15 +129,15 @@ private final class Occupation: Sendable {
 
     @Test("The task executor is one object and is deallocated with its loop")
     func oneTaskExecutor() throws {
-        weak var gone: LoopTaskExecutor?
+        weak var remains: LoopTaskExecutor?
         weak var loop: Loop?
         do {
             let thread = try LoopThread()
             let first = ObjectIdentifier(thread.loop.taskExecutor)
             #expect(ObjectIdentifier(thread.loop.taskExecutor) == first)
-            (gone, loop) = (thread.loop.taskExecutor, thread.loop)
+            (remains, loop) = (thread.loop.taskExecutor, thread.loop)
         }
-        spin(until: loop == nil && gone == nil)
+        spin(until: loop == nil && remains == nil)
     }
 
     // MARK: Priority, cancellation, fairness
@@ -335,13 +335,13 @@ private final class Occupation: Sendable {
     @Test("An actor that is deallocated releases its thread and loop")
     func actorReleasesItsThread() async throws {
         weak var loop: Loop?
-        weak var gone: Resident?
+        weak var remains: Resident?
         do {
             let resident = try Resident()
-            (loop, gone) = (resident.thread.loop, resident)
+            (loop, remains) = (resident.thread.loop, resident)
             await resident.add(1)
         }
-        await eventually(gone == nil && loop == nil)
+        await eventually(remains == nil && loop == nil)
     }
 
     /// The actor's own job releases the last reference, repeatedly.

@@ -232,16 +232,16 @@ import Testing
         let (loop, _) = Loop.inVirtualTime()
         let pipe = Ends.pipe()
         pipe.isWriterClosed = true
-        weak var gone: Source?
+        weak var remains: Source?
         try {
             let source = try Source(owning: pipe.writer, interest: .write) { source, _ in
                 Loop.current.remove(source, in: .default)
             }
-            gone = source
+            remains = source
             loop.add(source, in: .default)
         }()
         loop.run(mode: .default, for: .seconds(1))
-        #expect(gone == nil && pipe.take() == "")
+        #expect(remains == nil && pipe.take() == "")
         // The number's next owner keeps it.
         let next = openFile("/dev/null")
         loop.run(mode: .default, for: .zero)

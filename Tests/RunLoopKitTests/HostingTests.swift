@@ -269,13 +269,13 @@ private let bothTriggers = Host.Trigger.allCases
 
     @Test("A hosted loop does not retain itself")
     func hostingRetainsNothing() throws {
-        weak var gone: Loop?
+        weak var remains: Loop?
         try {
             let (loop, _) = Loop.inVirtualTime()
-            gone = loop
+            remains = loop
             try Host(loop).serve()
         }()
-        #expect(gone == nil)
+        #expect(remains == nil)
     }
 
     // MARK: Runs within runs

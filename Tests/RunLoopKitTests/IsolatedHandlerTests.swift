@@ -125,13 +125,13 @@ private actor Guest {
 
     @Test("The actor is not retained, and its items become invalid with it")
     func actorIsNotRetained() async throws {
-        weak var gone: Household?
+        weak var remains: Household?
         let thread = try LoopThread()
         let source: Loop.Source0
         let called = Count()
         do {
             let household = try Household()
-            gone = household
+            remains = household
             household.thread.loop.add(
                 Loop.Timer(every: .microseconds(10), isolation: household) { _, _ in }, in: .default)
             let guest = Guest(thread)
@@ -140,7 +140,7 @@ private actor Guest {
             source.signal()
             await eventually(called.value == 1)
         }
-        await eventually(gone == nil)
+        await eventually(remains == nil)
         source.signal()
         await eventually(!source.isValid)
         #expect(called.value == 1)

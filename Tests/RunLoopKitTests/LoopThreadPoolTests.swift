@@ -339,17 +339,17 @@ import Testing
         let stone = Stone()
         let ran = Count()
         let loops: [Weak]
-        weak var gone: LoopThreadPool?
+        weak var remains: LoopThreadPool?
         do {
             let pool = try makePool(3)
-            gone = pool
+            remains = pool
             loops = pool.loops.map { Weak($0) }
             pool.perform { stone.hold() }
             _ = stone.awaitStart()
             for _ in 0..<9 { pool.perform { ran.up() } }
         }
         // Although work is in progress and queued.
-        #expect(gone == nil)
+        #expect(remains == nil)
         stone.lift()
         spin(until: loops.allSatisfy { $0.loop == nil })
         #expect(ran.value == 9)

@@ -349,16 +349,16 @@ import Testing
                 thread.perform { [weak self] in self?.ticks.up() }
             }
         }
-        weak var gone: Owner?
+        weak var remains: Owner?
         weak var loop: Loop?
         do {
             let owner = try Owner()
-            gone = owner
+            remains = owner
             loop = owner.thread.loop
             owner.start()
             spin(until: owner.ticks.value > 3)
         }
-        spin(until: gone == nil && loop == nil)
+        spin(until: remains == nil && loop == nil)
     }
 
     // MARK: Creation

@@ -207,7 +207,7 @@ import Testing
             for _ in 0..<(capacity + 2) { send(waits: true) }
             let queued = queue
             close { self.loop.end() }
-            expect(port.takeWaiting() == queued, "what was accepted has gone")
+            expect(port.takeWaiting() == queued, "an accepted message was lost")
             port.invalidate()
         }
     }

@@ -149,7 +149,7 @@ import Testing
         let (source, reports) = try Source.makeReports(owning: ends.writer, interest: .write, on: loop)
         #expect(await reports.first { _ in true } == nil)
         #expect(!source.isValid && source.descriptor == -1)
-        #expect(ends.take() == "", "nobody can write any more")
+        #expect(ends.take() == "", "no writer is left")
     }
 
     @Test("Leaving the iteration closes an owned descriptor")

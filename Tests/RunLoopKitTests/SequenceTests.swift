@@ -287,9 +287,9 @@ import Testing
     /// A stream that reports the deallocation of its iterator, and so of the task that owned it.
     private struct Tracked: AsyncSequence, Sendable {
         final class Token: Sendable {
-            private let gone: Gate
-            init(_ gone: Gate) { self.gone = gone }
-            deinit { gone.open() }
+            private let released: Gate
+            init(_ released: Gate) { self.released = released }
+            deinit { released.open() }
         }
         struct Iterator: AsyncIteratorProtocol {
             var base: AsyncStream<Int>.Iterator
@@ -298,8 +298,8 @@ import Testing
         }
 
         let stream: AsyncStream<Int>
-        let gone: Gate
-        func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator(), token: Token(gone)) }
+        let released: Gate
+        func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator(), token: Token(released)) }
     }
 
     @Test("Invalidating cancels the task")
@@ -309,7 +309,7 @@ import Testing
             let (stream, input) = AsyncStream<Int>.makeStream()
             let (called, ended) = (Count(), Gate())
             let sources = Log<Loop.Source0>()
-            let source = Loop.Source0(delivering: Tracked(stream: stream, gone: ended)) { _ in
+            let source = Loop.Source0(delivering: Tracked(stream: stream, released: ended)) { _ in
                 called.up()
                 if inHandler { sources.entries[0].invalidate() }
             } onEnd: { _ in
@@ -334,7 +334,7 @@ import Testing
         let thread = try LoopThread()
         let (stream, input) = AsyncStream<Int>.makeStream()
         let (called, ended) = (Count(), Gate())
-        let tracked = Tracked(stream: stream, gone: ended)
+        let tracked = Tracked(stream: stream, released: ended)
         thread.loop.add(Loop.Source0(delivering: tracked, bufferingAtMost: 0) { _ in called.up() }, in: .default)
         input.yield(1)
         await eventually(called.value == 1)

@@ -257,16 +257,16 @@ import Testing
     func lastReferenceEndsALoop() {
         let cancelled = Count()
         let source = Loop.Source0(cancel: { _, _ in cancelled.up() }, perform: {})
-        weak var gone: Loop?
+        weak var remains: Loop?
         do {
             let loop = Loop(clock: VirtualClock())
-            gone = loop
+            remains = loop
             loop.add(source, in: .common)
             loop.perform(in: "never") { Issue.record("ran") }
             loop.run(mode: .default, for: .zero)
         }
         // A cancel handler would receive the loop, which does not exist any more.
-        #expect(gone == nil && cancelled.value == 0)
+        #expect(remains == nil && cancelled.value == 0)
         source.signal()
         source.invalidate()
         #expect(cancelled.value == 0)
@@ -275,11 +275,11 @@ import Testing
     @Test("A loop made by hand can be ended")
     func endedByHand() async {
         let (loop, _) = Loop.inVirtualTime()
-        let told = Log<ObjectIdentifier>()
+        let notified = Log<ObjectIdentifier>()
         let kept = Log<Loop>()
         let source = Loop.Source0(
             cancel: { loop, _ in
-                told.add(ObjectIdentifier(loop))
+                notified.add(ObjectIdentifier(loop))
                 kept.add(loop)
             }, perform: {})
         loop.add(source, in: .default)
@@ -289,7 +289,7 @@ import Testing
         loop.run(mode: .default, for: .zero)
         loop.end()
         loop.end()
-        #expect(told.entries == [ObjectIdentifier(loop)] && box.value == 2)
+        #expect(notified.entries == [ObjectIdentifier(loop)] && box.value == 2)
         #expect(!loop.perform {} && loop.run(mode: .default, for: .seconds(1)) == .finished)
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             Loop.current.end()
@@ -299,15 +299,15 @@ import Testing
 
     @Test("A handler that captures its loop retains nothing once the loop has ended")
     func handlerCapturesItsLoop() {
-        weak var gone: Loop?
+        weak var remains: Loop?
         do {
             let loop = Loop(clock: VirtualClock())
-            gone = loop
+            remains = loop
             loop.add(Loop.Timer(every: .seconds(1)) { _ in loop.stop() }, in: .default)
             loop.run()
             loop.end()
         }
-        #expect(gone == nil)
+        #expect(remains == nil)
     }
 
     @Test("Handlers may release the last reference to anything")
@@ -340,11 +340,11 @@ import Testing
     func noRetainCycles() throws {
         let (loop, _) = Loop.inVirtualTime()
         final class Owner: Sendable {}
-        weak var gone: Owner?
+        weak var remains: Owner?
         let items: [Loop.Item]
         do {
             let owner = Owner()
-            gone = owner
+            remains = owner
             items = [
                 Loop.Timer(every: .seconds(1)) { _ in _ = owner }, Loop.Source0 { _ = owner },
                 try Loop.PortSource { _ in _ = owner }, Loop.Observer { _, _ in _ = owner },
@@ -352,10 +352,10 @@ import Testing
             for item in items { loop.add(item, in: .common) }
             loop.perform { _ = owner }
             loop.run(mode: .default, for: .seconds(3))
-            #expect(gone != nil)
+            #expect(remains != nil)
         }
         // Invalid items that other code still retains do not retain their handlers' captures.
         for item in items { item.invalidate() }
-        #expect(gone == nil)
+        #expect(remains == nil)
     }
 }

@@ -215,12 +215,12 @@ import Testing
     func deallocatedTimer() throws {
         let clock = VirtualClock()
         let thread = try LoopThread(clock: clock)
-        let (gone, moved) = (Loop.Timer(after: .seconds(100)) { _ in }, Loop.Timer(after: .seconds(100)) { _ in })
+        let (removed, moved) = (Loop.Timer(after: .seconds(100)) { _ in }, Loop.Timer(after: .seconds(100)) { _ in })
         let hold = clock.hold()
-        thread.loop.add(gone, in: .default)
+        thread.loop.add(removed, in: .default)
         thread.loop.add(moved, in: .default)
         spin(until: thread.loop.isWaiting)
-        gone.invalidate()
+        removed.invalidate()
         moved.nextFireTime = seconds(7)
         hold.release()
         spin(until: !moved.isValid)
@@ -332,10 +332,10 @@ import Testing
     func endedLoop() throws {
         let clock = VirtualClock(.manual)
         let stays = try LoopThread(clock: clock)
-        var goes: LoopThread? = try LoopThread(clock: clock)
-        goes?.stop()
-        goes?.join()
-        goes = nil
+        var ending: LoopThread? = try LoopThread(clock: clock)
+        ending?.stop()
+        ending?.join()
+        ending = nil
         let fired = Count()
         stays.perform(after: .seconds(1)) { fired.up() }
         clock.advance(by: .seconds(1))

@@ -13,7 +13,7 @@ struct KeepAliveCommand: Command {
         counted (/proc/self). Then the same jobs are done with a new thread for each.
 
         With '--owner' an object owns the thread. It hands over the jobs and its last reference is dropped: the thread
-        does what it has accepted and goes too, without anybody stopping it.
+        does what it has accepted and ends too, without a call of stop().
 
         With '--format json' the outcome is one object: "jobs", "done" (how many were done both ways), "inOrder",
         "distinctThreads", "nsPerJob" (one by one), "nsPerJobInBurst" (these also ask the kernel for their thread),
@@ -24,7 +24,7 @@ struct KeepAliveCommand: Command {
         """
     let options: [Option] = [
         .value("jobs", "1...\(jobs.upperBound)", "How many jobs. Default: 1000."),
-        .flag("owner", "Shows what becomes of a thread whose owner goes away."),
+        .flag("owner", "Shows what happens to a thread whose owner is freed."),
         .format,
     ]
 

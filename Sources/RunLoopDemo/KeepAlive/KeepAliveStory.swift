@@ -104,7 +104,7 @@ struct KeepAliveStory {
         thread.stop(discardingPending: isInterrupted)
         thread.join()
         let isRefused = !thread.perform {}
-        log.say("ended", isRefused ? "the thread is gone; more work is refused" : "more work is accepted, by mistake")
+        log.say("ended", isRefused ? "the thread has ended; more work is refused" : "more work is accepted, by mistake")
     }
 
     // MARK: A thread for each job

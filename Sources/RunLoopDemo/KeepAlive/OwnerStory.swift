@@ -13,12 +13,12 @@ struct OwnerStory {
 
     /// - Throws: An error if threads or descriptors cannot be made or counted.
     func tell() throws -> OwnerReport {
-        log.begin("A thread goes with its owner, after it has done what it had accepted.")
+        log.begin("A thread ends with its owner, after it has done what it had accepted.")
         let before = try KernelCounts.now()
         log.say("before", "\(before) in this process")
 
         let jobLog = JobLog()
-        let (isGone, loop) = try live(jobLog)
+        let (isFreed, loop) = try live(jobLog)
         // No object is left that could report the thread's end, but the kernel does.
         let hasEnded = try poll(for: OwnerStory.patience) { try KernelCounts.now().threads <= before.threads }
         let after = try KernelCounts.settled(expecting: before)
@@ -29,24 +29,24 @@ struct OwnerStory {
         let done = hasEnded && isRefused ? jobLog.done : 0
         log.say("jobs", "\(done) of \(jobs.counted("job")) done\(done == jobs ? ": what is accepted is not lost" : "")")
         return OwnerReport(
-            isOwnerGone: isGone, hasThreadEnded: hasEnded && isRefused, jobs: jobs, done: done, before: before,
+            isOwnerFreed: isFreed, hasThreadEnded: hasEnded && isRefused, jobs: jobs, done: done, before: before,
             after: after)
     }
 
     /// The owner's life. Returns whether the owner was deallocated, and its thread's loop.
-    private func live(_ jobLog: JobLog) throws -> (isGone: Bool, Loop) {
+    private func live(_ jobLog: JobLog) throws -> (isFreed: Bool, Loop) {
         var owner: Owner? = try Owner(log)
-        weak let gone = owner
+        weak let remains = owner
         let loop = owner!.thread.loop
         owner!.tick(times: OwnerStory.ticks) { [stage] in stage.proceed() }
         stage.wait()
         owner!.work(jobs, jobLog)
-        log.say("dropped", "the last reference to the owner; nobody calls stop()")
+        log.say("dropped", "the last reference to the owner; no code calls stop()")
         owner = nil
         // A tick that is being handled retains the owner until it returns.
-        let isGone = poll(for: OwnerStory.patience) { gone == nil }
-        log.say("owner gone", isGone ? "a weak reference to it is nil" : "a weak reference to it still finds it")
-        return (isGone, loop)
+        let isFreed = poll(for: OwnerStory.patience) { remains == nil }
+        log.say("owner freed", isFreed ? "a weak reference to it is nil" : "a weak reference to it still finds it")
+        return (isFreed, loop)
     }
 }
 
@@ -66,7 +66,7 @@ private final class Owner: Sendable {
         thread.loop.add(witness, in: .default)
     }
 
-    deinit { log.say("deinit", "the owner goes, and with it the last reference to its LoopThread") }
+    deinit { log.say("deinit", "the owner is freed, and with it the last reference to its LoopThread") }
 
     /// Calls `enough` after some ticks of a timer that continues.
     func tick(times: Int, enough: @escaping @Sendable () -> Void) {
@@ -92,7 +92,7 @@ private final class Owner: Sendable {
 /// The results of an `OwnerStory`.
 struct OwnerReport {
     /// Whether the owner was deallocated.
-    let isOwnerGone: Bool
+    let isOwnerFreed: Bool
 
     /// Whether the kernel no longer lists the thread, and its loop refuses work.
     let hasThreadEnded: Bool
@@ -103,7 +103,7 @@ struct OwnerReport {
 
     var json: String {
         var line = JSONLine()
-        line.add("ownerGone", isOwnerGone)
+        line.add("ownerGone", isOwnerFreed)
         line.add("threadEnded", hasThreadEnded)
         line.add("jobs", Int64(jobs))
         line.add("done", Int64(done))

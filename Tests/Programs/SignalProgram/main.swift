@@ -390,10 +390,10 @@ func tracedChild() throws {
         precondition(pipe(&ends) == 0)
         return (ends[0], ends[1])
     }
-    let (gate, said, told) = (makePipe(), makePipe(), makePipe())
+    let (gate, fromTracer, toTracer) = (makePipe(), makePipe(), makePipe())
     let child = spawn(["/bin/sh", "-c", "read line <&\(gate.reader); exit 7"])
-    let other = spawn([CommandLine.arguments[0], "tracer", "\(child)", "\(said.writer)", "\(told.reader)"])
-    guard readByte(said.reader) == UInt8(ascii: "y") else {
+    let other = spawn([CommandLine.arguments[0], "tracer", "\(child)", "\(fromTracer.writer)", "\(toTracer.reader)"])
+    guard readByte(fromTracer.reader) == UInt8(ascii: "y") else {
         kill(child, SIGKILL)
         return print("skipped: tracing is not permitted")
     }
@@ -413,15 +413,15 @@ func tracedChild() throws {
     }
     _ = serve(waits: false)
     writeByte(gate.writer, UInt8(ascii: "\n"))
-    precondition(readByte(said.reader) == UInt8(ascii: "e"))
+    precondition(readByte(fromTracer.reader) == UInt8(ascii: "e"))
     print("ended, and quiet: \(serve(waits: false) < 100)")
     guard source.isValid else {
         print("reported too early")
-        writeByte(told.writer, UInt8(ascii: "\n"))  // The tracer ends.
+        writeByte(toTracer.writer, UInt8(ascii: "\n"))  // The tracer ends.
         exit(1)
     }
-    writeByte(told.writer, UInt8(ascii: "\n"))
-    print("let go, and quiet: \(serve(waits: true) < 100)")
+    writeByte(toTracer.writer, UInt8(ascii: "\n"))
+    print("detached, and quiet: \(serve(waits: true) < 100)")
     loop.endHosting()
     waitpid(other, nil, 0)
 }

@@ -65,6 +65,6 @@ while Loop.Instant.now < end {
     expect(after.keys == descriptors, "descriptors are left behind: \(after), before \(descriptors)")
     expect(StallWatchdog.loopsAlive == 0, "\(StallWatchdog.loopsAlive) loops are not deallocated")
     // The kernel removes a thread from its list a moment after it has been joined.
-    wait(for: "threads to be gone") { threadCount() <= threads }
+    wait(for: "threads to end") { threadCount() <= threads }
 }
 print("\(seed - firstSeed + 1) rounds, \(heartbeat.load(ordering: .relaxed)) operations and callouts")

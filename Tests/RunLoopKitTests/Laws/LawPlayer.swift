@@ -26,7 +26,7 @@ final class LawPlayer: @unchecked Sendable {
     private(set) var violation: String?
     /// The events of a program that is known to fail.
     private var story: [String] = []
-    private let tells: Bool
+    private let records: Bool
 
     private var itemsByIndex: [LawItem?]
     private(set) var loops: [LawLoop] = []
@@ -45,15 +45,15 @@ final class LawPlayer: @unchecked Sendable {
     /// Set at the end: callouts play no scripts any more.
     private(set) var isGoingQuiet = false
 
-    private init(_ program: LawProgram, tells: Bool) {
+    private init(_ program: LawProgram, records: Bool) {
         self.program = program
-        self.tells = tells
+        self.records = records
         itemsByIndex = program.items.map { _ in nil }
     }
 
     /// The violation is nil if all laws held.
-    static func play(_ program: LawProgram, tells: Bool = false) -> (violation: String?, coverage: LawCoverage) {
-        let player = LawPlayer(program, tells: tells)
+    static func play(_ program: LawProgram, records: Bool = false) -> (violation: String?, coverage: LawCoverage) {
+        let player = LawPlayer(program, records: records)
         let descriptors = descriptorKinds
         let thread = try! System.startThread(stackSize: nil) { player.play() }
         System.join(thread)
@@ -63,7 +63,7 @@ final class LawPlayer: @unchecked Sendable {
         let (more, less) = (
             after.filter { descriptors[$0.key] != $0.value }, descriptors.filter { after[$0.key] != $0.value }
         )
-        player.expect(after == descriptors, "descriptors are left behind: \(more), gone: \(less)")
+        player.expect(after == descriptors, "descriptors are left behind: \(more), missing: \(less)")
         return (player.violation.map { ([$0] + player.story).joined(separator: "\n") }, player.coverage)
     }
 
@@ -144,7 +144,7 @@ final class LawPlayer: @unchecked Sendable {
     }
 
     func note(_ line: @autoclosure () -> String) {
-        if tells { story.append(String(repeating: "  ", count: frames.count) + line()) }
+        if records { story.append(String(repeating: "  ", count: frames.count) + line()) }
     }
 
     func enter(_ frame: Frame) {

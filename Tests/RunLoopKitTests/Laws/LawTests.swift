@@ -65,7 +65,7 @@ import Testing
             guard let violation else { continue }
             alarm(0)
             let small = program.shrunk(while: { LawPlayer.play($0).violation != nil })
-            let story = LawPlayer.play(small, tells: true).violation ?? "It did not fail once more."
+            let story = LawPlayer.play(small, records: true).violation ?? "It did not fail again."
             failures.append("seed \(seed): \(violation)\n\(small)\n\(story)")
         }
         alarm(0)
