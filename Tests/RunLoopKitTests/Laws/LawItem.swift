@@ -29,9 +29,9 @@ final class LawItem: @unchecked Sendable {
 
     /// Operations on it that have not returned: while there are any, notifications are pending, and an epoll set may or
     /// may not watch an item that is being invalidated.
-    var operationsGoingOn = 0
+    var operationsInProgress = 0
     var leaving: Set<LawProgram.Place> = []
-    var callsGoingOn = 0
+    var callsInProgress = 0
 
     /// For a kind that can be disarmed.
     var isArmed = true
@@ -177,7 +177,7 @@ final class LawItem: @unchecked Sendable {
 
     private func call(isValid expected: Bool = true, _ body: (LawItem) -> Void) {
         player.enter(.callout(of: self))
-        callsGoingOn += 1
+        callsInProgress += 1
         calls += 1
         player.expect(isValid == expected, "\(self) is called although it is invalid")
         player.expect(isArmed, "\(self) is called although it is disarmed")
@@ -195,7 +195,7 @@ final class LawItem: @unchecked Sendable {
         } else {
             player.checkLaws("at a call of \(self)")
         }
-        callsGoingOn -= 1
+        callsInProgress -= 1
         player.leave()
     }
 
@@ -212,7 +212,7 @@ final class LawItem: @unchecked Sendable {
         _ counter: WritableKeyPath<(schedule: Int, cancel: Int), Int>
     ) {
         player.enter(frame)
-        callsGoingOn += 1
+        callsInProgress += 1
         player.note("\(self): \(step > 0 ? "schedule" : "cancel") in \(mode)")
         if let number = player.number(of: loop) {
             notified[.init(loop: number, mode: mode.name), default: 0] += step
@@ -222,7 +222,7 @@ final class LawItem: @unchecked Sendable {
         let count = notifications[keyPath: counter]
         notifications[keyPath: counter] += 1
         if count < scripts.count { player.play(script: scripts[count]) }
-        callsGoingOn -= 1
+        callsInProgress -= 1
         player.leave()
     }
 
@@ -321,7 +321,7 @@ final class LawItem: @unchecked Sendable {
         }
         if isValid, item != nil {
             player.expect(closuresAlive == closures, "\(self): released while it is valid")
-        } else if callsGoingOn == 0, !isValid || player.isOutside {
+        } else if callsInProgress == 0, !isValid || player.isOutside {
             player.expect(closuresAlive == 0, "\(self): \(closuresAlive) handlers not released")
         }
         guard let item else { return }
@@ -330,7 +330,7 @@ final class LawItem: @unchecked Sendable {
         player.expect(armed == nil || armed == isArmed, "\(self): armed: \(armed ?? false)")
         // Whether the other end sees a hang-up.
         if kind == .ownedDescriptor {
-            player.expect(isHungUp == (!isValid && callsGoingOn == 0), "\(self): closed: \(isHungUp)")
+            player.expect(isHungUp == (!isValid && callsInProgress == 0), "\(self): closed: \(isHungUp)")
         }
     }
 
@@ -351,7 +351,7 @@ final class LawItem: @unchecked Sendable {
     fileprivate func closureIsReleased() {
         closuresAlive -= 1
         player.expect(closuresAlive >= 0, "\(self): released twice")
-        guard kind == .source0, operationsGoingOn < 2 else { return }
+        guard kind == .source0, operationsInProgress < 2 else { return }
         let due = notified.filter { $0.value != 0 }
         player.expect(due.isEmpty, "\(self): released before its last notification: \(due)")
     }

@@ -127,7 +127,7 @@ final class LawPlayer: @unchecked Sendable {
     func number(of loop: Loop) -> Int? { (loops + endedLoops).first { $0.remains === loop }?.number }
 
     /// Whether all operations on it have returned.
-    func isSettled(_ item: LawItem) -> Bool { item.operationsGoingOn == 0 }
+    func isSettled(_ item: LawItem) -> Bool { item.operationsInProgress == 0 }
 
     private func item(_ index: Int) -> LawItem {
         if let item = itemsByIndex[index] { return item }
@@ -308,7 +308,7 @@ final class LawPlayer: @unchecked Sendable {
         item.leaving.formUnion(item.places)
         item.becomeInvalid()
         during([item]) { actual.invalidate() }
-        if item.operationsGoingOn == 0 { item.leaving = [] }
+        if item.operationsInProgress == 0 { item.leaving = [] }
     }
 
     private func addCommonMode(_ mode: String, to loop: LawLoop) {
@@ -341,8 +341,8 @@ final class LawPlayer: @unchecked Sendable {
 
     @discardableResult
     private func during<Result>(_ concerned: [LawItem], _ body: () -> Result) -> Result {
-        for item in concerned { item.operationsGoingOn += 1 }
-        defer { for item in concerned { item.operationsGoingOn -= 1 } }
+        for item in concerned { item.operationsInProgress += 1 }
+        defer { for item in concerned { item.operationsInProgress -= 1 } }
         return body()
     }
 

@@ -8,10 +8,10 @@ extension LawPlayer {
         guard violation == nil else { return }
         for loop in loops where !loop.isEnding { checkEpollSets(of: loop, moment) }
         for item in items { item.checkItself() }
-        if isOutside { checkWhoIsWhere() }
+        if isOutside { checkMembership() }
     }
 
-    private func checkWhoIsWhere() {
+    private func checkMembership() {
         for item in items {
             guard let actual = item.item else { continue }
             for loop in loops where !loop.isEnding {

@@ -1,0 +1,45 @@
+import ConformanceSupport
+import Foundation
+import RunLoopKit
+
+extension RandomProgram {
+    func trace(_ make: @escaping @Sendable () -> any Subject) -> [String] {
+        let scenario = Scenario("", { RandomProgramPlayer(self, $0).play() })
+        return RandomProgram.inOneOrder(Stage.trace(of: scenario, moment: 0, on: make))
+    }
+
+    /// CF keeps modes, common items and a source's loops in sets, and so notifies in no particular order. This compares
+    /// the number of notifications, their contents, and the callouts between them.
+    static func inOneOrder(_ trace: [String]) -> [String] {
+        trace.split(omittingEmptySubsequences: false) { !isNotification($0) }
+            .reduce(into: [String]()) { result, notifications in
+                result += notifications.sorted()
+                if notifications.endIndex < trace.endIndex { result.append(trace[notifications.endIndex]) }
+            }
+    }
+
+    private static func isNotification(_ line: String) -> Bool {
+        line.contains(" joins ") || line.contains(" leaves ")
+    }
+
+    /// In virtual time, timers are due at the same instant and fire in another order than CF's, whose instants differ.
+    var kit: [String] {
+        flavour == .timers || RandomProgram.inRealTime
+            ? trace { KitSubject(realTimeOn: .current) } : trace { KitSubject() }
+    }
+    static let inRealTime = ProcessInfo.processInfo.environment["RANDOM_REAL"] != nil
+    var cf: [String] { trace { CFSubject() } }
+
+    /// Twice, because CFRunLoop plays in real time.
+    var differs: Bool { kit != cf && kit != cf }
+
+    var comparison: String {
+        let (kit, cf) = (kit, cf)
+        let same = zip(kit, cf).prefix { $0 == $1 }.count
+        return """
+            both: \(kit.prefix(same).suffix(30))
+            kit: \(kit.dropFirst(same).prefix(12))
+            cf: \(cf.dropFirst(same).prefix(12))
+            """
+    }
+}
