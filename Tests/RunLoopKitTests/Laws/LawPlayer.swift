@@ -29,21 +29,21 @@ final class LawPlayer: @unchecked Sendable {
     private let records: Bool
 
     private var itemsByIndex: [LawItem?]
-    private(set) var loops: [LawLoop] = []
-    private(set) var endedLoops: [LawLoop] = []
+    var loops: [LawLoop] = []
+    var endedLoops: [LawLoop] = []
     private let clock = VirtualClock()
     private var frames: [Frame] = []
-    private var runs: [LawLoop] = []
-    private var stepsLeft = 500
-    private var blocks: [LawBlock] = []
-    private var endHandlers: [LawBlock] = []
+    var runs: [LawLoop] = []
+    var stepsLeft = 500
+    var blocks: [LawBlock] = []
+    var endHandlers: [LawBlock] = []
     private var signals = 0
 
     /// Messages that exist, queued or not.
     var messagesAlive = 0
 
     /// Set at the end: callouts play no scripts any more.
-    private(set) var isGoingQuiet = false
+    var isGoingQuiet = false
 
     private init(_ program: LawProgram, records: Bool) {
         self.program = program
@@ -108,7 +108,7 @@ final class LawPlayer: @unchecked Sendable {
         return LawPlayer.firstSignal + Int32(signals)
     }
 
-    private func makeLoop(_ slot: Int) -> LawLoop {
+    func makeLoop(_ slot: Int) -> LawLoop {
         let isReal = slot == 0 && program.hasRealLoop
         let number = slot + LawProgram.loops * endedLoops.count
         return LawLoop(
@@ -264,208 +264,12 @@ final class LawPlayer: @unchecked Sendable {
         return true
     }
 
-    private func arm(_ item: LawItem, _ armed: Bool) {
+    func arm(_ item: LawItem, _ armed: Bool) {
         if item.kind.canBeArmed { item.isArmed = armed }
         switch item.item {
         case let source as Loop.FileDescriptorSource: armed ? source.rearm() : source.disarm()
         case let port as Loop.MessagePort<LawItem.Message>: armed ? port.rearm() : port.disarm()
         default: break
         }
-    }
-
-    // MARK: Operations that change membership
-
-    /// Returns false if the item or its loop was deallocated.
-    @discardableResult
-    private func add(_ item: LawItem, to loop: LawLoop, _ mode: String) -> Bool {
-        guard let actual = item.item, let target = loop.loop else { return false }
-        let isAccepted =
-            item.isValid && !loop.isEnding && (item.kind.isShared || item.loops.isSubset(of: [loop.number]))
-        var joined: [String] = []
-        if isAccepted {
-            joined = mode == "common" ? loop.commonModes : [mode]
-            if mode == "common" { item.commons.insert(loop.number) }
-            joined = joined.filter { item.places.insert(loop.place($0)).inserted }
-            if !joined.isEmpty { item.hasLostItsLoop = false }
-        }
-        let answer = during([item]) { target.add(actual, in: Loop.Mode(mode)) }
-        expect(answer == isAccepted, "\(item) added to \(mode): \(answer)")
-        return true
-    }
-
-    private func remove(_ item: LawItem, from loop: LawLoop, _ mode: String) {
-        guard let actual = item.item, let target = loop.loop else { return }
-        if mode != "common" {
-            item.places.remove(loop.place(mode))
-        } else if item.commons.remove(loop.number) != nil {
-            item.places.subtract(loop.commonModes.map(loop.place))
-        }
-        during([item]) { target.remove(actual, in: Loop.Mode(mode)) }
-    }
-
-    private func invalidate(_ item: LawItem) {
-        guard let actual = item.item else { return }
-        item.leaving.formUnion(item.places)
-        item.becomeInvalid()
-        during([item]) { actual.invalidate() }
-        if item.operationsInProgress == 0 { item.leaving = [] }
-    }
-
-    private func addCommonMode(_ mode: String, to loop: LawLoop) {
-        guard mode != "common", !loop.commonModes.contains(mode), !loop.isEnding, let target = loop.loop else { return }
-        loop.commonModes.append(mode)
-        let concerned = items.filter { $0.commons.contains(loop.number) }
-        for item in concerned { item.places.insert(loop.place(mode)) }
-        during(concerned) { target.addCommonMode(Loop.Mode(mode)) }
-    }
-
-    @discardableResult
-    private func end(_ loop: LawLoop) -> Bool {
-        guard !loop.isReal, !loop.isEnding, loop.loop?.currentMode == nil else { return false }
-        loop.isEnding = true
-        let slot = loops.firstIndex { $0 === loop }!
-        let concerned = items.filter { $0.loops.contains(loop.number) }
-        for item in concerned {
-            let isInMode = item.places.contains { $0.loop == loop.number }
-            item.places = item.places.filter { $0.loop != loop.number }
-            item.commons.remove(loop.number)
-            // Unless it is added again meanwhile.
-            if item.kind == .messagePort, isInMode { item.hasLostItsLoop = true }
-        }
-        during(concerned) { loop.loop!.end() }
-        loop.release()
-        endedLoops.append(loop)
-        if !isGoingQuiet { loops[slot] = makeLoop(slot) }
-        return true
-    }
-
-    @discardableResult
-    private func during<Result>(_ concerned: [LawItem], _ body: () -> Result) -> Result {
-        for item in concerned { item.operationsInProgress += 1 }
-        defer { for item in concerned { item.operationsInProgress -= 1 } }
-        return body()
-    }
-
-    // MARK: Running and posting
-
-    private func run(_ loop: LawLoop, _ mode: String) -> Bool {
-        guard runs.count < 4, !loop.isEnding, mode != "common" else { return false }
-        let polls = loop.isReal ? stepsLeft % 4 > 0 : stepsLeft % 2 > 0
-        runs.append(loop)
-        _ = loop.run(mode, for: polls ? .zero : .milliseconds(1), returnAfterSourceHandled: stepsLeft % 5 == 0)
-        runs.removeLast()
-        return true
-    }
-
-    private func post(_ loop: LawLoop, _ mode: String, _ script: Int) {
-        let block = LawBlock(mode: mode, loop: loop)
-        let closure = LawBlock.Closure(block)
-        let handle = loop.loop?.performCancellable(in: Loop.Mode(mode)) { [unowned self] in
-            closure.block.ran += 1
-            enter(.block)
-            play(script: script)
-            leave()
-        }
-        block.isAccepted = handle != nil
-        block.handle = handle
-        expect(block.isAccepted == !loop.isEnding, "a block is accepted: \(block.isAccepted)")
-        blocks.append(block)
-    }
-
-    private func onEnd(_ loop: LawLoop, _ script: Int, _ isCancelled: Bool) {
-        let block = LawBlock(mode: "", loop: loop)
-        let closure = LawBlock.Closure(block)
-        let handler = loop.loop?.onEnd { [unowned self] in
-            closure.block.ran += 1
-            enter(.endHandler)
-            play(script: script)
-            leave()
-        }
-        block.isAccepted = handler != nil
-        expect(block.isAccepted == !loop.isEnding, "an end handler is accepted: \(block.isAccepted)")
-        if isCancelled, let handler {
-            handler.cancel()
-            block.isWithdrawn = true
-        }
-        endHandlers.append(block)
-    }
-
-    // MARK: The end
-
-    /// Handles everything that was accepted, and checks that nothing happens after that.
-    private func goQuiet() {
-        isGoingQuiet = true
-        for item in items {
-            (item.item as? Loop.FileDescriptorSource)?.interest = .read
-            arm(item, true)
-        }
-        for loop in loops {
-            for mode in LawProgram.modes {
-                runs.append(loop)
-                var passes = 0
-                while passes < 300, violation == nil, let rest = unfinished(loop, mode) {
-                    // A one-shot item needs it for each report.
-                    for item in items where !item.isQuiet && !item.isArmed { arm(item, true) }
-                    _ = loop.run(mode, for: .zero)
-                    passes += 1
-                    expect(passes < 300, "\(rest) is never served in \(mode) of \(loop.number)")
-                }
-                checkLaws("when quiet")
-                if violation == nil { checkThatAnIdleRunDoesNothing(loop, mode) }
-                runs.removeLast()
-            }
-        }
-        checkLaws("when all is quiet")
-    }
-
-    private func unfinished(_ loop: LawLoop, _ mode: String) -> String? {
-        if let item = items.first(where: { $0.places.contains(loop.place(mode)) && !$0.isQuiet }) { return "\(item)" }
-        let isCommon = loop.commonModes.contains(mode)
-        let block = blocks.first {
-            $0.loop === loop && $0.waits && ($0.mode == mode || isCommon && $0.mode == "common")
-        }
-        return block.map { "a block for \($0.mode)" }
-    }
-
-    /// The run makes one wait, or none if virtual time has jumped, and one pass.
-    private func checkThatAnIdleRunDoesNothing(_ loop: LawLoop, _ mode: String) {
-        let actual = loop.loop!
-        // A leftover of a nested or earlier run may cause one pass; after that there is none.
-        _ = loop.run(mode, for: .zero)
-        let next = actual.nextTimerFireTime(in: Loop.Mode(mode)).map { actual.now.duration(to: $0) }
-        let before = actual.counters
-        let result = loop.run(mode, for: min(.milliseconds(1), (next ?? .seconds(1)) / 2))
-        let after = actual.counters
-        let passes = result == .finished && after.passes == before.passes ? 0 : 1
-        expect(
-            after.passes == before.passes + passes
-                && after.waits + after.polls <= before.waits + before.polls + 1,
-            "an idle run in \(mode) of \(loop.number) (\(result)): \(after), before \(before)")
-    }
-
-    /// After the end of the thread, and of its loop.
-    private func checkTheEnd() {
-        for loop in loops where loop.isReal {
-            for item in items where item.loops.contains(loop.number) {
-                item.places = []
-                item.commons = []
-            }
-            loop.release()
-        }
-        for item in items { item.checkItself() }
-        for item in items { item.drop() }
-        for item in items {
-            item.endChild()
-            guard violation == nil else { continue }
-            expect(item.item == nil, "\(item): not deallocated")
-            expect(item.closuresAlive == 0, "\(item): \(item.closuresAlive) handlers not released at the end")
-            item.checkDescriptorsAreClosed()
-        }
-        expect(messagesAlive == 0, "\(messagesAlive) messages not released")
-        for block in blocks + endHandlers { block.checkTheEnd(self) }
-        for block in endHandlers where block.isAccepted && !block.isWithdrawn {
-            expect(block.ran == 1, "an end handler was called \(block.ran) times")
-        }
-        for loop in loops + endedLoops { expect(loop.remains == nil, "loop \(loop.number) was not deallocated") }
     }
 }

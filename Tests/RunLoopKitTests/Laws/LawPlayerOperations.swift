@@ -1,0 +1,119 @@
+@testable import RunLoopKit
+
+/// Operations that change the model, each together with the items and loops.
+extension LawPlayer {
+    /// Returns false if the item or its loop was deallocated.
+    @discardableResult
+    func add(_ item: LawItem, to loop: LawLoop, _ mode: String) -> Bool {
+        guard let actual = item.item, let target = loop.loop else { return false }
+        let isAccepted =
+            item.isValid && !loop.isEnding && (item.kind.isShared || item.loops.isSubset(of: [loop.number]))
+        var joined: [String] = []
+        if isAccepted {
+            joined = mode == "common" ? loop.commonModes : [mode]
+            if mode == "common" { item.commons.insert(loop.number) }
+            joined = joined.filter { item.places.insert(loop.place($0)).inserted }
+            if !joined.isEmpty { item.hasLostItsLoop = false }
+        }
+        let answer = during([item]) { target.add(actual, in: Loop.Mode(mode)) }
+        expect(answer == isAccepted, "\(item) added to \(mode): \(answer)")
+        return true
+    }
+
+    func remove(_ item: LawItem, from loop: LawLoop, _ mode: String) {
+        guard let actual = item.item, let target = loop.loop else { return }
+        if mode != "common" {
+            item.places.remove(loop.place(mode))
+        } else if item.commons.remove(loop.number) != nil {
+            item.places.subtract(loop.commonModes.map(loop.place))
+        }
+        during([item]) { target.remove(actual, in: Loop.Mode(mode)) }
+    }
+
+    func invalidate(_ item: LawItem) {
+        guard let actual = item.item else { return }
+        item.leaving.formUnion(item.places)
+        item.becomeInvalid()
+        during([item]) { actual.invalidate() }
+        if item.operationsInProgress == 0 { item.leaving = [] }
+    }
+
+    func addCommonMode(_ mode: String, to loop: LawLoop) {
+        guard mode != "common", !loop.commonModes.contains(mode), !loop.isEnding, let target = loop.loop else { return }
+        loop.commonModes.append(mode)
+        let concerned = items.filter { $0.commons.contains(loop.number) }
+        for item in concerned { item.places.insert(loop.place(mode)) }
+        during(concerned) { target.addCommonMode(Loop.Mode(mode)) }
+    }
+
+    @discardableResult
+    func end(_ loop: LawLoop) -> Bool {
+        guard !loop.isReal, !loop.isEnding, loop.loop?.currentMode == nil else { return false }
+        loop.isEnding = true
+        let slot = loops.firstIndex { $0 === loop }!
+        let concerned = items.filter { $0.loops.contains(loop.number) }
+        for item in concerned {
+            let isInMode = item.places.contains { $0.loop == loop.number }
+            item.places = item.places.filter { $0.loop != loop.number }
+            item.commons.remove(loop.number)
+            // Unless it is added again meanwhile.
+            if item.kind == .messagePort, isInMode { item.hasLostItsLoop = true }
+        }
+        during(concerned) { loop.loop!.end() }
+        loop.release()
+        endedLoops.append(loop)
+        if !isGoingQuiet { loops[slot] = makeLoop(slot) }
+        return true
+    }
+
+    @discardableResult
+    func during<Result>(_ concerned: [LawItem], _ body: () -> Result) -> Result {
+        for item in concerned { item.operationsInProgress += 1 }
+        defer { for item in concerned { item.operationsInProgress -= 1 } }
+        return body()
+    }
+
+    // MARK: Running and posting
+
+    func run(_ loop: LawLoop, _ mode: String) -> Bool {
+        guard runs.count < 4, !loop.isEnding, mode != "common" else { return false }
+        let polls = loop.isReal ? stepsLeft % 4 > 0 : stepsLeft % 2 > 0
+        runs.append(loop)
+        _ = loop.run(mode, for: polls ? .zero : .milliseconds(1), returnAfterSourceHandled: stepsLeft % 5 == 0)
+        runs.removeLast()
+        return true
+    }
+
+    func post(_ loop: LawLoop, _ mode: String, _ script: Int) {
+        let block = LawBlock(mode: mode, loop: loop)
+        let closure = LawBlock.Closure(block)
+        let handle = loop.loop?.performCancellable(in: Loop.Mode(mode)) { [unowned self] in
+            closure.block.ran += 1
+            enter(.block)
+            play(script: script)
+            leave()
+        }
+        block.isAccepted = handle != nil
+        block.handle = handle
+        expect(block.isAccepted == !loop.isEnding, "a block is accepted: \(block.isAccepted)")
+        blocks.append(block)
+    }
+
+    func onEnd(_ loop: LawLoop, _ script: Int, _ isCancelled: Bool) {
+        let block = LawBlock(mode: "", loop: loop)
+        let closure = LawBlock.Closure(block)
+        let handler = loop.loop?.onEnd { [unowned self] in
+            closure.block.ran += 1
+            enter(.endHandler)
+            play(script: script)
+            leave()
+        }
+        block.isAccepted = handler != nil
+        expect(block.isAccepted == !loop.isEnding, "an end handler is accepted: \(block.isAccepted)")
+        if isCancelled, let handler {
+            handler.cancel()
+            block.isWithdrawn = true
+        }
+        endHandlers.append(block)
+    }
+}
