@@ -17,7 +17,8 @@ struct ExecutorHop: Scenario {
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) calls",
             rows: subjects.measured(name, effort), bare: "default executor",
             notes: [
-                "default executor: both actors run on the task's own thread, so no thread is woken and nothing enqueued."
+                "default executor: both actors run on the task's own thread, "
+                    + "so no thread is woken and nothing enqueued."
             ])
     }
 }
