@@ -10,24 +10,23 @@ struct RateLimitPlay {
     private(set) var state: RateLimitState
     private(set) var actions: [Action] = []
     private var pending: Int64?
-    private var timer: Int64?
 
     init(_ state: RateLimitState) { self.state = state }
 
     mutating func call(_ input: Int64, at now: Int64) {
         runTimers(until: now)
         pending = input
-        carryOut(state.call(at: now), at: now)
+        if state.call(at: now) { act(at: now) }
     }
 
     mutating func flush(at now: Int64) {
         runTimers(until: now)
-        carryOut(state.flush(at: now), at: now)
+        if state.flush(at: now) { act(at: now) }
     }
 
     mutating func cancel(at now: Int64) {
         runTimers(until: now)
-        carryOut(state.cancel(), at: now)
+        state.cancel()
     }
 
     mutating func changeInterval(to interval: Int64, at now: Int64) {
@@ -38,19 +37,10 @@ struct RateLimitPlay {
     mutating func finish() { runTimers(until: .max - 1) }
 
     mutating func runTimers(until now: Int64) {
-        while let due = timer, due <= now {
-            timer = nil
-            carryOut(state.timerFired(at: due), at: due)
+        while let due = state.timer, due <= now {
+            if state.timerFired(at: due) { act(at: due) }
         }
     }
 
-    private mutating func carryOut(_ step: RateLimitState.Step, at now: Int64) {
-        switch step.timer {
-        case .keep: break
-        case .start(let time): timer = time
-        case .stop: timer = nil
-        }
-        precondition(timer == state.timer)
-        if step.acts { actions.append(Action(time: now, input: pending!)) }
-    }
+    private mutating func act(at now: Int64) { actions.append(Action(time: now, input: pending!)) }
 }

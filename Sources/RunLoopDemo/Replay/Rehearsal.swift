@@ -71,7 +71,6 @@ struct Rehearsal {
 /// whose answers were recorded, does in one case.
 private struct EdgelessRehearsal {
     private var state: RateLimitState
-    private var timer: Int64?
 
     static func invocations(of scenario: Scenario) -> [Rehearsal.Invocation] {
         var rehearsal = EdgelessRehearsal(scenario)
@@ -90,24 +89,17 @@ private struct EdgelessRehearsal {
 
     private mutating func acts(on operation: Scenario.Operation) -> Bool {
         switch operation.event {
-        case .call: carryOut(state.call(at: operation.time))
-        case .flush: carryOut(state.flush(at: operation.time))
-        case .cancel: carryOut(state.cancel())
+        case .call: return state.call(at: operation.time)
+        case .flush: return state.flush(at: operation.time)
+        case .cancel:
+            state.cancel()
+            return false
         }
     }
 
     /// Nothing is ever pending without a trailing edge, so a timer leads to no action.
     private mutating func runTimer(until time: Int64) {
-        while let due = timer, due <= time { _ = carryOut(state.timerFired(at: due)) }
-    }
-
-    private mutating func carryOut(_ step: RateLimitState.Step) -> Bool {
-        switch step.timer {
-        case .keep: break
-        case .start(let time): timer = time
-        case .stop: timer = nil
-        }
-        return step.acts
+        while let due = state.timer, due <= time { _ = state.timerFired(at: due) }
     }
 }
 

@@ -45,9 +45,10 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
         let now = now
         let entry = entry(for: key)
         entry.state.changeInterval(to: fresh.interval)
-        let step = entry.state.call(at: now)
-        guard step.changesNothing else { return finish(step, of: entry, with: input, at: now) }
-        // All that follows is what most calls do: those inside a burst.
+        let isTimed = entry.state.timer != nil
+        let acts = entry.state.call(at: now)
+        // Everything below is what most calls do: those inside a burst, which leave the timer alone.
+        guard isTimed, !acts else { return finish(input, acts, of: entry, at: now) }
         guard entry.state.isPending else {
             lock.unlock()
             return true
@@ -58,21 +59,21 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
             _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
             return true
         }
-        return finish(step, of: entry, with: input, at: now)
+        return finish(input, acts, of: entry, at: now)
     }
 
     /// The rest of a call that does not just replace the input before it.
     @inline(never)
-    private func finish(_ step: RateLimitState.Step, of entry: Entry, with input: Input, at now: Int64) -> Bool {
+    private func finish(_ input: Input, _ acts: Bool, of entry: Entry, at now: Int64) -> Bool {
         var replaced: Input?
-        if step.acts || entry.state.isPending {
+        if acts || entry.state.isPending {
             if entry.pending.isEmpty || keepsAll {
                 entry.pending.append(input)
             } else {
                 replaced = entry.pending.replaceLast(with: input)
             }
         }
-        let action = step.acts ? makeAction(entry) : nil
+        let action = acts ? makeAction(entry) : nil
         queueAgain(entry, at: now)
         let result = carryOutAndUnlock(action.map { [$0] } ?? [], at: now)
         withExtendedLifetime(replaced) {}
@@ -152,7 +153,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
         let entry = unsafeDowncast(first, to: Entry.self)
         queue.remove(entry)
         entry.state.changeInterval(to: fresh.interval)
-        let acts = entry.state.timerFired(at: now).acts
+        let acts = entry.state.timerFired(at: now)
         let inputs = acts ? entry.pending.takeAll() : nil
         queueAgain(entry, at: now)
         let forgotten = entry.place == nil ? forget(entry) : nil
@@ -189,7 +190,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
 
     private func flush(_ entry: Entry, at now: Int64) -> Action? {
         entry.state.changeInterval(to: fresh.interval)
-        let action = entry.state.flush(at: now).acts ? makeAction(entry) : nil
+        let action = entry.state.flush(at: now) ? makeAction(entry) : nil
         queueAgain(entry, at: now)
         return action
     }

@@ -31,15 +31,15 @@ final class Limiter<Input: Sendable>: LimiterCore, @unchecked Sendable {
             defer { lock.unlock() }
             return isOpen
         }
-        let wasPending = state.isPending
-        let step = state.call(at: now)
-        guard step.changesNothing else { return finish(step, with: input, wasPending) }
-        // All that follows is what most calls do: those inside a burst.
+        let (wasPending, isTimed) = (state.isPending, state.timer != nil)
+        let acts = state.call(at: now)
+        // Everything below is what most calls do: those inside a burst, which leave the timer alone.
+        guard isTimed, !acts else { return finish(input, acts, wasPending) }
         guard state.isPending else {
             lock.unlock()
             return true
         }
-        guard wasPending, !keepsAll else { return finish(step, with: input, wasPending) }
+        guard wasPending, !keepsAll else { return finish(input, acts, wasPending) }
         let replaced = last.move()
         last.initialize(to: input)
         lock.unlock()
@@ -49,13 +49,13 @@ final class Limiter<Input: Sendable>: LimiterCore, @unchecked Sendable {
 
     /// The rest of a call that does not just replace the input before it.
     @inline(never)
-    private func finish(_ step: RateLimitState.Step, with input: Input, _ wasPending: Bool) -> Bool {
+    private func finish(_ input: Input, _ acts: Bool, _ wasPending: Bool) -> Bool {
         var replaced: Input?
         if wasPending {
             if keepsAll { earlier.append(last.move()) } else { replaced = last.move() }
         }
         var batch: InputBatch<Input>?
-        if step.acts {
+        if acts {
             batch = InputBatch(earlier: takeEarlier(), last: input)
         } else if state.isPending {
             last.initialize(to: input)
@@ -70,7 +70,7 @@ final class Limiter<Input: Sendable>: LimiterCore, @unchecked Sendable {
     func cancel() {
         lock.lock()
         let dropped = takeInputs()
-        _ = state.cancel()
+        state.cancel()
         _ = carryOutAndUnlock(nil)
         withExtendedLifetime(dropped) {}
     }
@@ -95,7 +95,7 @@ final class Limiter<Input: Sendable>: LimiterCore, @unchecked Sendable {
     override func forgetAll() -> Any? {
         defer { action = nil }
         let inputs = takeInputs()
-        _ = state.cancel()
+        state.cancel()
         return (inputs, action)
     }
 
@@ -120,12 +120,12 @@ final class Limiter<Input: Sendable>: LimiterCore, @unchecked Sendable {
 
     /// What an event makes the limiter act on.
     private func take(at event: Event) -> InputBatch<Input>? {
-        let step =
+        let acts =
             switch event {
             case .timer: state.timerFired(at: now)
             case .flush: state.flush(at: now)
             }
-        guard step.acts else { return nil }
+        guard acts else { return nil }
         return InputBatch(earlier: takeEarlier(), last: last.move())
     }
 

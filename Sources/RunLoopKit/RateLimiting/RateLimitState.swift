@@ -1,42 +1,32 @@
 /// The rules of throttle and debounce by themselves: no clock, no timer, no loop and no lock.
 ///
-/// For those who have a clock and a timer of their own, a game's frame time for instance, or a simulation. Everybody
-/// else wants `Throttle` or `Debounce`, which carry out on a loop what this says.
+/// Use it with a clock and a timer of your own, for instance a game's frame time or a simulation. Otherwise use
+/// `Throttle` or `Debounce`, which apply these rules on a loop.
 ///
-/// Every event is a method that is told the time and returns a `Step`: what to do with the one timer, and whether to
-/// act now. The owner carries it out, and keeps the inputs. The state is complete before the step is returned, so an
-/// action may send the next event.
+/// Every event is a method that takes the time and returns whether to act now. The owner then starts, moves or stops
+/// its one timer so that it fires at ``timer``, and keeps the inputs. The state is complete before the method returns,
+/// so an action may send the next event.
 ///
 /// ```swift
 /// var state = RateLimitState(.debounce(maxWait: nil), interval: 300, edges: .trailing)
-/// var due: Int64?
 ///
-/// func carryOut(_ step: RateLimitState.Step) {
-///     switch step.timer {
-///     case .keep: break
-///     case .start(let time): due = time
-///     case .stop: due = nil
-///     }
-///     if step.acts { save() }
-/// }
-///
-/// textChanged = { carryOut(state.call(at: milliseconds())) }
-/// eachFrame = { if let due, due <= milliseconds() { carryOut(state.timerFired(at: milliseconds())) } }
+/// textChanged = { if state.call(at: milliseconds()) { save() } }
+/// eachFrame = { if state.timerFired(at: milliseconds()) { save() } }  // does nothing before its time
 /// ```
 ///
-/// **Times** are whole numbers on one clock, in any unit; `Throttle` and `Debounce` use nanoseconds. They must not go
-/// back. Sums that go beyond the range saturate: such a time never comes. At one instant a timer that is due goes
-/// before a call.
+/// **Times** are integers on one clock, in any unit; `Throttle` and `Debounce` use nanoseconds. They must not
+/// decrease. Sums beyond the range saturate: such a time never comes. If a timer is due at the instant of a call, send
+/// its event first.
 ///
-/// **Threads.** It is a value: who shares one between threads guards it with a lock.
+/// **Threads.** It is a value: threads that share one guard it with a lock.
 ///
-/// **Edges.** Without any edge these rules, as lodash's, still act in one case: on a call that comes when the time is
+/// **Edges.** Without any edge these rules, like lodash's, still act in one case: on a call that comes when the time is
 /// up while a timer runs, and only for a throttle or with a `maxWait`. `Throttle` and `Debounce` promise never to act
-/// then, and do not ask.
+/// without an edge, and do not call the state then.
 ///
-/// The rules are lodash's, whose names are given below, with two mends: `flush` stops the timer, and a throttle never
-/// acts twice within its interval but for a flush. HWThrottle and MessageThrottle have no counterpart: there the rules
-/// are woven into queues and timers.
+/// The rules are lodash's, whose names are given below, with two fixes: `flush` stops the timer, and a throttle never
+/// acts twice within its interval except by a flush. HWThrottle and MessageThrottle have no counterpart: there the
+/// rules are part of queues and timers.
 public struct RateLimitState: Hashable, Sendable {
     /// Which of the two rules.
     public enum Kind: Hashable, Sendable {
@@ -46,57 +36,36 @@ public struct RateLimitState: Hashable, Sendable {
         case debounce(maxWait: Int64?)
     }
 
-    /// What the owner has to do now: first with the timer, then act.
-    public struct Step: Hashable, Sendable {
-        /// What becomes of the one timer.
-        public enum TimerChange: Hashable, Sendable {
-            /// Nothing: it runs on, or does not run.
-            case keep
-            /// Start it, or move it if it runs; when the time has come, send `timerFired(at:)`.
-            case start(at: Int64)
-            /// Stop it.
-            case stop
-        }
-
-        /// What to do with the timer.
-        public internal(set) var timer = TimerChange.keep
-
-        /// Whether to act, now, on what is pending: for a call, that includes its own input.
-        public internal(set) var acts = false
-
-        /// Whether there is nothing to do: so it is for most calls inside a burst.
-        var changesNothing: Bool { !acts && timer == .keep }
-    }
-
     /// Which of the two rules it follows.
     public let kind: Kind
 
-    /// When it acts.
+    /// On which edges it acts.
     public let edges: RateLimitEdges
 
-    /// How long a throttle keeps actions apart, and how long there must be no call for a debounce. Never negative.
-    /// lodash: `wait`.
+    /// The shortest time between two actions of a throttle; the time without a call that ends a debounce's burst.
+    /// Never negative. lodash: `wait`.
     public private(set) var interval: Int64
 
-    /// When the last call came; nil before the first one and after a cancel. lodash: `lastCallTime`.
+    /// The time of the last call; nil before the first one and after a cancel. lodash: `lastCallTime`.
     private var lastCall: Int64?
 
-    /// The last action; or, if it is later, the first call of a burst that did not act on its leading edge. Nil before
-    /// either, and after a cancel. lodash: `lastInvokeTime`.
+    /// The time of the last action or, if later, of the first call of a burst that did not act on its leading edge. Nil
+    /// before either, and after a cancel. lodash: `lastInvokeTime`.
     private var lastAction: Int64?
 
-    /// When the timer is to fire; nil when none runs. lodash: `timerId`.
+    /// The time at which to send ``timerFired(at:)``; nil when no timer runs. Read it after every event. A call that
+    /// does not act leaves a running timer alone. lodash: `timerId`.
     public private(set) var timer: Int64?
 
-    /// Whether an input waits for the trailing edge: never without that edge. lodash: `lastArgs`, which it also keeps
-    /// when there is no trailing edge.
+    /// Whether an input waits for the trailing edge. Always false without that edge. lodash: `lastArgs`, which it also
+    /// keeps without a trailing edge.
     public private(set) var isPending = false
 
     /// Makes the state of a limiter that was never called.
     ///
     /// - Parameters:
     ///   - kind: Which of the two rules.
-    ///   - interval: In the unit of all times. Negative counts as zero.
+    ///   - interval: In the unit of all times. A negative value counts as zero.
     ///   - edges: When to act. Bits that stand for no edge are dropped.
     public init(_ kind: Kind, interval: Int64, edges: RateLimitEdges) {
         self.kind = kind
@@ -106,44 +75,53 @@ public struct RateLimitState: Hashable, Sendable {
 
     // MARK: Events
 
-    /// A call. Afterwards `isPending` tells whether its input is to be kept, in place of any that was kept before.
-    public mutating func call(at now: Int64) -> Step {
+    /// Handles a call. Afterwards ``isPending`` tells whether to keep its input, in place of any that was kept before.
+    ///
+    /// - Returns: Whether to act now, on this call's input or on everything that is kept, this input included.
+    public mutating func call(at now: Int64) -> Bool {
         let isDue = isDue(at: now)
         lastCall = now
         isPending = edges.contains(.trailing)
         guard timer != nil else { return callWithoutTimer(at: now, isDue) }
         // The timer is late: the time is up, but its event has not come. A plain debounce waits for it.
-        guard isDue, limit != nil else { return Step() }
-        return act(at: now, startTimer(at: now.addingSaturating(interval)))
+        guard isDue, limit != nil else { return false }
+        timer = now.addingSaturating(interval)
+        return act(at: now)
     }
 
-    /// The timer has fired. May be late. Ignored, with an empty step, when the time that it was started for has not
-    /// come: it was moved or stopped meanwhile.
-    public mutating func timerFired(at now: Int64) -> Step {
-        guard let timer, timer <= now else { return Step() }
-        guard isDue(at: now) else { return startTimer(at: nextLook) }
+    /// Handles the timer, which may be late. Does nothing before ``timer``, since the timer was moved or stopped.
+    ///
+    /// - Returns: Whether to act now on what is pending.
+    public mutating func timerFired(at now: Int64) -> Bool {
+        guard let timer, timer <= now else { return false }
+        guard isDue(at: now) else {
+            self.timer = nextLook
+            return false
+        }
         return trailingEdge(at: now)
     }
 
-    /// Acts now on what is pending, if anything is, and stops the timer. The burst goes on: its times stay. lodash:
+    /// Acts now on what is pending, if anything is, and stops the timer. The burst continues: its times stay. lodash:
     /// `flush`, which leaves the timer running.
-    public mutating func flush(at now: Int64) -> Step { timer == nil ? Step() : trailingEdge(at: now) }
+    ///
+    /// - Returns: Whether to act now on what is pending.
+    public mutating func flush(at now: Int64) -> Bool { timer != nil && trailingEdge(at: now) }
 
-    /// Forgets what is pending, and the burst: the next call is a first call. lodash: `cancel`.
-    public mutating func cancel() -> Step {
+    /// Drops what is pending, and ends the burst: the next call is a first call. lodash: `cancel`.
+    public mutating func cancel() {
         lastCall = nil
         lastAction = nil
         isPending = false
-        return stopTimer()
+        timer = nil
     }
 
-    /// A new interval, zero if it is negative. It counts from the next event on: a timer that runs is not moved.
+    /// Sets the interval; a negative one counts as zero. It takes effect with the next event: a running timer is not
+    /// moved.
     public mutating func changeInterval(to interval: Int64) { self.interval = max(0, interval) }
 
     // MARK: Forgetting
 
-    /// When a state without a timer begins to be worth nothing: from then on it does the same as a new one. Nil when a
-    /// timer runs.
+    /// The time from which a state without a timer behaves like a new one, and can be dropped. Nil when a timer runs.
     var quietTime: Int64? {
         guard timer == nil else { return nil }
         let call = lastCall?.addingSaturating(interval) ?? .min
@@ -153,7 +131,7 @@ public struct RateLimitState: Hashable, Sendable {
 
     // MARK: Rules
 
-    /// How long actions may be apart while calls keep coming. lodash: `maxWait`.
+    /// The longest time between actions while calls keep coming. lodash: `maxWait`.
     private var limit: Int64? {
         switch kind {
         case .throttle: interval
@@ -161,7 +139,7 @@ public struct RateLimitState: Hashable, Sendable {
         }
     }
 
-    /// Whether the burst is over, or has lasted for as long as it may. lodash: `shouldInvoke`.
+    /// Whether the burst is over, or has lasted as long as it may. lodash: `shouldInvoke`.
     private func isDue(at now: Int64) -> Bool {
         guard let lastCall else { return true }
         if now >= lastCall.addingSaturating(interval) { return true }
@@ -169,47 +147,38 @@ public struct RateLimitState: Hashable, Sendable {
         return now >= lastAction.addingSaturating(limit)
     }
 
-    /// When a burst that is not due will be if no call comes. lodash: `remainingWait`.
+    /// The time at which the burst becomes due if no call comes. lodash: `remainingWait`.
     private var nextLook: Int64 {
         let endOfBurst = (lastCall ?? .min).addingSaturating(interval)
         guard let limit, let lastAction else { return endOfBurst }
         return min(endOfBurst, lastAction.addingSaturating(limit))
     }
 
-    private mutating func callWithoutTimer(at now: Int64, _ isDue: Bool) -> Step {
-        guard isDue else { return startTimer(at: now.addingSaturating(interval)) }
+    private mutating func callWithoutTimer(at now: Int64, _ isDue: Bool) -> Bool {
+        timer = now.addingSaturating(interval)
+        guard isDue else { return false }
         if kind == .throttle, let lastAction {
-            // The second mend. Without it the end of one interval and the beginning of the next could be one moment
-            // apart.
+            // The second fix. Without it the end of one interval and the start of the next could be one instant apart.
             let endOfInterval = lastAction.addingSaturating(interval)
-            if now < endOfInterval { return startTimer(at: endOfInterval) }
+            if now < endOfInterval {
+                timer = endOfInterval
+                return false
+            }
         }
         // lodash: `leadingEdge`.
         lastAction = now
-        let step = startTimer(at: now.addingSaturating(interval))
-        return edges.contains(.leading) ? act(at: now, step) : step
+        return edges.contains(.leading) && act(at: now)
     }
 
-    private mutating func trailingEdge(at now: Int64) -> Step {
-        let step = stopTimer()
-        return isPending ? act(at: now, step) : step
+    private mutating func trailingEdge(at now: Int64) -> Bool {
+        timer = nil
+        return isPending && act(at: now)
     }
 
     /// lodash: `invokeFunc`.
-    private mutating func act(at now: Int64, _ step: Step) -> Step {
+    private mutating func act(at now: Int64) -> Bool {
         isPending = false
         lastAction = now
-        return Step(timer: step.timer, acts: true)
-    }
-
-    private mutating func startTimer(at time: Int64) -> Step {
-        timer = time
-        return Step(timer: .start(at: time))
-    }
-
-    private mutating func stopTimer() -> Step {
-        guard timer != nil else { return Step() }
-        timer = nil
-        return Step(timer: .stop)
+        return true
     }
 }
