@@ -23,7 +23,6 @@ class LimiterCore: @unchecked Sendable {
     private(set) final var isOpen = true
     /// In the loop only while it runs, so that a limiter with nothing to do keeps no run going.
     private var timer: Loop.Timer?
-    private var timerTime: Int64?
     /// A block in the loop for each, or the thread that lined it up is going to act on it.
     private var linedUp = FirstInFirstOut<Action>()
     /// What a stopping loop refused, of a limiter that is to lose nothing.
@@ -54,12 +53,10 @@ class LimiterCore: @unchecked Sendable {
     final var now: Int64 { loop.now.nanoseconds }
 
     /// Whether the timer runs, and its time has come. The lock is held.
-    final func isTimerDue(at now: Int64) -> Bool { timerTime.map { $0 <= now } ?? false }
+    final func isTimerDue(at now: Int64) -> Bool { timer?.nextFireTime.map { $0.nanoseconds <= now } ?? false }
 
     /// Has the timer run until this time, or not at all. The lock is held.
     final func setTimer(to time: Int64?) {
-        guard time != timerTime else { return }
-        timerTime = time
         guard let time else {
             timer?.invalidate()
             timer = nil
@@ -67,7 +64,7 @@ class LimiterCore: @unchecked Sendable {
         }
         let instant = Loop.Instant(nanoseconds: time)
         if let timer {
-            timer.nextFireTime = instant
+            if timer.nextFireTime != instant { timer.nextFireTime = instant }
             return
         }
         let made = Loop.Timer(at: instant) { [self] in fired($0.timer) }
@@ -81,7 +78,6 @@ class LimiterCore: @unchecked Sendable {
             // It may have been stopped meanwhile. Or moved: then the subclass starts another one.
             guard firing === timer else { return false }
             timer = nil
-            timerTime = nil
             return true
         }
         if isWanted { timerFired() }
