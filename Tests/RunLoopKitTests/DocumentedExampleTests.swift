@@ -18,7 +18,7 @@ private enum Examples {
         try rule.discard()
     }
 
-    // Message.swift
+    // ThrottledMethod.swift
     static func message() throws {
         final class Document: Sendable {
             static let saving = Message<Document, String>("save") { document, text in print("saved \(text)") }
@@ -35,7 +35,7 @@ private enum Examples {
         try rule.discard()
     }
 
-    // MessageLimit.swift
+    // MethodLimiting.swift
     static func limit() throws {
         final class Account: Sendable {
             static let trading = Message<Account, [Int]>("trade") { account, orders in print("traded \(orders)") }
@@ -65,14 +65,14 @@ private enum Examples {
 }
 
 @Suite(.timeBound) struct DocumentedExampleTests {
-    private static let rules = "Sources/RunLoopKit/RateLimiting/Rules/"
+    private static let rules = "Sources/RunLoopKit/Rules/"
 
     /// Each documented example is among those that compile here.
     @Test(
         "The documented examples compile and work",
         arguments: [
-            ("README.md", "Message<"), (rules + "Message.swift", "Message<"),
-            (rules + "MessageLimit.swift", "Message<"),
+            ("README.md", "Message<"), (rules + "ThrottledMethod.swift", "Message<"),
+            (rules + "MethodLimiting.swift", "Message<"),
             (rules + "ThrottleEngine.swift", "apply(rule)"),
         ])
     func documentedExamples(_ path: String, _ sign: String) throws {
