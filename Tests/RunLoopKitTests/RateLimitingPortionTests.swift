@@ -207,8 +207,8 @@ import Testing
     /// Against a list that is sorted by time and then by turn.
     @Test(arguments: 0..<20) func theQueueBehavesLikeASortedList(_ seed: UInt64) {
         var (random, queue) = (SplitMix(seed), KeyQueue())
-        let keys = (0..<200).map { _ in QueuedKey(RateLimitState(.throttle, interval: 1, edges: .leading)) }
-        var list: [(time: Int64, key: QueuedKey)] = []
+        let keys = (0..<200).map { _ in AnyBurst(RateLimitState(.throttle, interval: 1, edges: .leading)) }
+        var list: [(time: Int64, key: AnyBurst)] = []
         for _ in 0..<2_000 {
             let key = keys[Int(random.next() % 200)]
             list.removeAll { $0.key === key }

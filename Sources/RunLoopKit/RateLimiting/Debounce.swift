@@ -1,74 +1,59 @@
-/// Acts once for a burst of calls: when they have stopped coming for an interval, or on the first of them.
+/// Acts once for a burst of calls: when no call has come for an interval, or on the first one.
 ///
 /// ```swift
 /// let save = Debounce<String>(interval: .seconds(2), maxWait: .seconds(30), whenReleased: .flush) { write($0) }
 /// textChanged = { save($0) }  // saves 2 s after the last change, and every 30 s if the changes never stop
 /// ```
 ///
-/// A burst is a run of calls, each less than the interval after the one before. The leading edge is its first call, the
-/// trailing one, which is the default, the interval's end after its last call.
+/// A burst is a run of calls, each less than the interval after the one before. The leading edge is its first call; the
+/// trailing edge, the default, is one interval after its last call.
 ///
-/// `RateLimiter` has the calls, and says what goes for threads and for the end. lodash: `debounce`. HWThrottle:
-/// `HWDebounce`.
+/// ``RateLimiter`` has the calls, and describes threads and lifetime. lodash: `debounce`. HWThrottle: `HWDebounce`.
 public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sendable {
-    /// Makes a debounce that acts on the last input.
+    /// Makes a debounce that acts on the last input, or on all inputs of a burst combined.
     ///
     /// - Parameters:
-    ///   - interval: How long there must be no call for a burst to be over. Negative counts as zero; what goes beyond
+    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
     ///     the clock's range never ends.
-    ///   - edges: When to act. None: never.
-    ///   - maxWait: For how long calls that keep coming can hold an action back. Less than the interval counts as the
-    ///     interval; nil: for ever.
-    ///   - loop: Whose thread the action runs on.
-    ///   - modes: In which of the loop's modes: while it runs in others the action waits. None: never on its own, and
-    ///     only for calls made on the loop's thread while the loop does not run.
-    ///   - whenReleased: What becomes of a pending call when the last reference to the limiter goes, or the loop ends.
-    ///   - action: Called on the loop's thread, with no lock held. It may do anything, also call the limiter, or drop
-    ///     it.
+    ///   - edges: When to act. Without any edge it never acts.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval counts
+    ///     as the interval; nil: no limit.
+    ///   - loop: The loop on whose thread the action runs.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
+    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
+    ///     counts.
+    ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
+    ///     dropping it.
     public init(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
         action: @escaping @Sendable (_ input: Input) -> Void
     ) {
         let settings = LimiterSettings(
-            .debounce(maxWait: maxWait.asMaxWait), interval, edges, loop, modes, whenReleased)
-        super.init(Limiter(settings, keepsAll: false) { action($0.last) })
-    }
-
-    /// Makes a debounce that combines the inputs of a burst, so that nothing is lost. They are kept until the action,
-    /// and combined right before it.
-    ///
-    /// - Parameters:
-    ///   - combine: Combines what there is with the input of the next call. Called on the loop's thread, with no lock
-    ///     held.
-    ///   - action: Called on the loop's thread, with no lock held, with everything that was collected.
-    ///   - interval, edges, maxWait, loop, modes, whenReleased: As in `init(interval:edges:maxWait:on:in:whenReleased:action:)`.
-    public init(
-        interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
-        in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        merging combine: @escaping @Sendable (_ pending: Input, _ new: Input) -> Input,
-        action: @escaping @Sendable (_ input: Input) -> Void
-    ) {
-        let settings = LimiterSettings(
-            .debounce(maxWait: maxWait.asMaxWait), interval, edges, loop, modes, whenReleased)
-        super.init(Limiter(settings, keepsAll: true) { action($0.merged(combine)) })
+            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased)
+        super.init(SingleLimiter(settings, merging: combine, action: action))
     }
 
     /// Makes a debounce whose action gets all inputs since the last action, in the order of the calls.
     ///
     /// - Parameters:
-    ///   - edges: When to act. None: never.
+    ///   - edges: When to act. Without any edge it never acts.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, maxWait, loop, modes, whenReleased: As in `init(interval:edges:maxWait:on:in:whenReleased:action:)`.
+    ///   - interval, maxWait, loop, modes, whenReleased: As in
+    ///     ``init(interval:edges:maxWait:on:in:whenReleased:merging:action:)``.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         action: @escaping @Sendable (_ inputs: [Input]) -> Void
     ) -> Debounce {
         let settings = LimiterSettings(
-            .debounce(maxWait: maxWait.asMaxWait), interval, edges, loop, modes, whenReleased)
-        return Debounce(Limiter(settings, keepsAll: true) { action($0.all) })
+            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased)
+        return Debounce(SingleLimiter(settings, keepsAll: true) { action($0.all) })
     }
 
-    private override init(_ core: Limiter<Input>) { super.init(core) }
+    private override init(_ core: SingleLimiter<Input>) { super.init(core) }
 }

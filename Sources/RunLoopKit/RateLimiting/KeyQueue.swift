@@ -1,23 +1,25 @@
-/// What a keyed limiter's queue knows of a key. Not generic, so that sorting needs no type metadata at run time.
-class QueuedKey {
+/// A burst of calls, whatever their inputs: its state, and its place in a keyed limiter's queue.
+///
+/// Not generic, so that sorting needs no type metadata at run time.
+class AnyBurst {
     final var state: RateLimitState
 
-    /// Where the key is in its limiter's queue; nil when it is not in it. Written by the queue.
+    /// The index in the queue of a keyed limiter; nil when the burst is not in it.
     fileprivate(set) final var place: Int?
 
     init(_ state: RateLimitState) { self.state = state }
 }
 
-/// Keys by the time at which the limiter looks at them again, the earliest first: a 4-ary heap. Equal times are first
-/// come, first served.
+/// The bursts of a keyed limiter by the time at which it looks at them again, the earliest first: a 4-ary heap. At
+/// equal times the one that was put first comes first.
 ///
-/// Each key knows its place, so one that is cancelled leaves without a search.
+/// Each burst knows its place, so a cancelled one leaves without a search.
 struct KeyQueue {
     private struct Place {
         let time: Int64
         let turn: UInt64
-        // The limiter's table retains a key for as long as it is in the queue.
-        unowned(unsafe) let key: QueuedKey
+        // The limiter's table retains a burst for as long as it is in the queue.
+        unowned(unsafe) let burst: AnyBurst
 
         func isBefore(_ other: Place) -> Bool { (time, turn) < (other.time, other.turn) }
     }
@@ -29,29 +31,29 @@ struct KeyQueue {
 
     var firstTime: Int64? { places.first?.time }
 
-    /// The first key if its time has come, still in the queue.
-    func firstDue(at now: Int64) -> QueuedKey? { places.first.flatMap { $0.time <= now ? $0.key : nil } }
+    /// The first burst if its time has come. It stays in the queue.
+    func firstDue(at now: Int64) -> AnyBurst? { places.first.flatMap { $0.time <= now ? $0.burst : nil } }
 
-    /// When the limiter is going to look at a key; nil when it is not in the queue.
-    func time(of key: QueuedKey) -> Int64? { key.place.map { places[$0].time } }
+    /// The time at which the limiter looks at a burst; nil when it is not in the queue.
+    func time(of burst: AnyBurst) -> Int64? { burst.place.map { places[$0].time } }
 
-    /// Adds a key, or moves it.
-    mutating func put(_ key: QueuedKey, at time: Int64) {
-        remove(key)
+    /// Adds a burst, or moves it.
+    mutating func put(_ burst: AnyBurst, at time: Int64) {
+        remove(burst)
         lastTurn += 1
-        key.place = places.count
-        places.append(Place(time: time, turn: lastTurn, key: key))
+        burst.place = places.count
+        places.append(Place(time: time, turn: lastTurn, burst: burst))
         siftUp(from: places.count - 1)
     }
 
-    /// Does nothing if the key is not in the queue.
-    mutating func remove(_ key: QueuedKey) {
-        guard let index = key.place else { return }
-        key.place = nil
+    /// Does nothing if the burst is not in the queue.
+    mutating func remove(_ burst: AnyBurst) {
+        guard let index = burst.place else { return }
+        burst.place = nil
         let last = places.removeLast()
         if index < places.count {
             places[index] = last
-            last.key.place = index
+            last.burst.place = index
             if index > 0, last.isBefore(places[(index - 1) / 4]) { siftUp(from: index) } else { siftDown(from: index) }
         }
         if places.capacity > 64, places.count < places.capacity / 8 { places = places.map { $0 } }
@@ -79,7 +81,7 @@ struct KeyQueue {
 
     private mutating func set(_ index: Int, to place: Place) {
         places[index] = place
-        place.key.place = index
+        place.burst.place = index
     }
 
     private func earliestChild(of index: Int) -> Int? {

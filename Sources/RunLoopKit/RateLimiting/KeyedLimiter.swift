@@ -1,28 +1,25 @@
-/// The core of `KeyedThrottle` and `KeyedDebounce`: a `RateLimitState` for each key, and one timer for all.
+/// The implementation of `KeyedThrottle` and `KeyedDebounce`: a burst for each key, and one timer for all.
 ///
-/// A key is remembered until its state does the same as a new one would (`RateLimitState.quietTime`). The queue says
-/// when to look at which key again, for its timer or to forget it.
-final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore, @unchecked Sendable {
-    /// A key that is remembered. In the queue whenever the lock is not held.
-    private final class Entry: QueuedKey {
+/// A key is remembered until its state behaves like a new one (`RateLimitState.quietTime`). The queue says when to look
+/// at which key again, for its timer or to forget it.
+final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase, @unchecked Sendable {
+    /// The burst of a key that is remembered. In the queue whenever the lock is not held.
+    private final class KeyBurst: Burst<Input> {
         let key: Key
-        var pending = PendingInputs<Input>()
 
-        init(_ key: Key, _ state: RateLimitState) {
+        init(_ key: Key, _ state: RateLimitState, keepsAll: Bool) {
             self.key = key
-            super.init(state)
+            super.init(state, keepsAll: keepsAll)
         }
-
-        deinit { pending.destroy() }
     }
 
     private let keepsAll: Bool
 
     // Guarded by the lock.
     private var action: (@Sendable (Key, InputBatch<Input>) -> Void)?
-    /// The state that a key begins with.
+    /// The state that a key's burst starts with.
     private var fresh: RateLimitState
-    private var entries: [Key: Entry] = [:]
+    private var bursts: [Key: KeyBurst] = [:]
     private var queue = KeyQueue()
 
     init(
@@ -34,6 +31,17 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
         super.init(settings)
     }
 
+    convenience init(
+        _ settings: LimiterSettings, merging combine: (@Sendable (Input, Input) -> Input)?,
+        action: @escaping @Sendable (Key, Input) -> Void
+    ) {
+        if let combine {
+            self.init(settings, keepsAll: true) { action($0, $1.merged(combine)) }
+        } else {
+            self.init(settings, keepsAll: false) { action($0, $1.last) }
+        }
+    }
+
     // MARK: Events
 
     func call(_ input: Input, for key: Key) -> Bool {
@@ -43,51 +51,43 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
             return isOpen
         }
         let now = now
-        let entry = entry(for: key)
-        entry.state.changeInterval(to: fresh.interval)
-        let isTimed = entry.state.timer != nil
-        let acts = entry.state.call(at: now)
+        let burst = burst(of: key)
+        burst.state.changeInterval(to: fresh.interval)
+        let (wasPending, isTimed) = (burst.state.isPending, burst.state.timer != nil)
+        let acts = burst.state.call(at: now)
         // Everything below is what most calls do: those inside a burst, which leave the timer alone.
-        guard isTimed, !acts else { return finish(input, acts, of: entry, at: now) }
-        guard entry.state.isPending else {
+        guard isTimed, !acts else { return finish(input, acts, wasPending, burst, at: now) }
+        guard burst.state.isPending else {
             lock.unlock()
             return true
         }
-        if !entry.pending.isEmpty, !keepsAll {
-            let replaced = entry.pending.replaceLast(with: input)
-            lock.unlock()
-            _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
-            return true
-        }
-        return finish(input, acts, of: entry, at: now)
+        guard wasPending, !keepsAll else { return finish(input, acts, wasPending, burst, at: now) }
+        let replaced = burst.replaceLast(with: input)
+        lock.unlock()
+        _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
+        return true
     }
 
     /// The rest of a call that does not just replace the input before it.
     @inline(never)
-    private func finish(_ input: Input, _ acts: Bool, of entry: Entry, at now: Int64) -> Bool {
-        var replaced: Input?
-        if acts || entry.state.isPending {
-            if entry.pending.isEmpty || keepsAll {
-                entry.pending.append(input)
-            } else {
-                replaced = entry.pending.replaceLast(with: input)
-            }
-        }
-        let action = acts ? makeAction(entry) : nil
-        queueAgain(entry, at: now)
-        let result = carryOutAndUnlock(action.map { [$0] } ?? [], at: now)
-        withExtendedLifetime(replaced) {}
+    private func finish(
+        _ input: Input, _ acts: Bool, _ wasPending: Bool, _ burst: KeyBurst, at now: Int64
+    ) -> Bool {
+        let (batch, replaced) = burst.add(input, acts: acts, wasPending: wasPending)
+        queueAgain(burst, at: now)
+        let result = carryOutAndUnlock(batch.map { [makeAction(burst.key, $0)] } ?? [], at: now)
+        withExtendedLifetime((batch, replaced)) {}
         return result
     }
 
     func flush(_ key: Key) -> Bool {
         lock.lock()
-        guard isOpen, let entry = entries[key] else {
+        guard isOpen, let burst = bursts[key] else {
             lock.unlock()
             return false
         }
         let now = now
-        let action = flush(entry, at: now)
+        let action = flush(burst, at: now)
         return carryOutAndUnlock(action.map { [$0] } ?? [], at: now) && action != nil
     }
 
@@ -99,7 +99,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
 
     func cancel(_ key: Key) {
         lock.lock()
-        let forgotten = entries[key].map(forget)
+        let forgotten = bursts[key].map(forget)
         _ = carryOutAndUnlock([], at: now)
         withExtendedLifetime(forgotten) {}
     }
@@ -111,22 +111,22 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
         withExtendedLifetime(dropped) {}
     }
 
-    func isPending(_ key: Key) -> Bool { lock.withLock { entries[key]?.state.isPending ?? false } }
+    func isPending(_ key: Key) -> Bool { lock.withLock { bursts[key]?.state.isPending ?? false } }
 
-    var keyCount: Int { lock.withLock { entries.count } }
+    var keyCount: Int { lock.withLock { bursts.count } }
 
     var interval: Duration {
         get { .nanoseconds(lock.withLock { fresh.interval }) }
         set { lock.withLock { fresh.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
-    // MARK: LimiterCore
+    // MARK: LimiterBase
 
-    /// Serves what is in the queue now, and no more, since an action may add what is due at once; and of that one portion:
-    /// the timer fires again for the rest, in the loop's next pass. One key after the other, since an action may also
-    /// cancel what is due.
+    /// Serves one portion of the keys that are in the queue now: the timer fires again for the rest, in the loop's next
+    /// pass. No keys that come meanwhile, since an action may add one that is due at once; and one key after the other,
+    /// since an action may cancel one that is due.
     override func timerFired() {
-        let count = min(lock.withLock { queue.count }, LimiterCore.actionsPerPortion)
+        let count = min(lock.withLock { queue.count }, LimiterBase.actionsPerPortion)
         for _ in 0..<count where !serveFirst() { break }
         lock.withLock { setTimerToFirst(at: now) }
     }
@@ -134,7 +134,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
     override func takePending() -> [Action] {
         guard isOpen else { return [] }
         let now = now
-        return entries.values.compactMap { $0.state.isPending ? flush($0, at: now) : nil }
+        return bursts.values.compactMap { $0.state.isPending ? flush($0, at: now) : nil }
     }
 
     override func forgetAll() -> Any? {
@@ -150,91 +150,85 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterCore
             lock.unlock()
             return false
         }
-        let entry = unsafeDowncast(first, to: Entry.self)
-        queue.remove(entry)
-        entry.state.changeInterval(to: fresh.interval)
-        let acts = entry.state.timerFired(at: now)
-        let inputs = acts ? entry.pending.takeAll() : nil
-        queueAgain(entry, at: now)
-        let forgotten = entry.place == nil ? forget(entry) : nil
-        // The timer too: the action may run the loop, nested, and there the other keys want to be served.
+        let burst = unsafeDowncast(first, to: KeyBurst.self)
+        queue.remove(burst)
+        burst.state.changeInterval(to: fresh.interval)
+        let batch = burst.state.timerFired(at: now) ? burst.take() : nil
+        queueAgain(burst, at: now)
+        let forgotten = burst.place == nil ? forget(burst) : nil
+        // Before the action, which may run the loop, nested: the timer serves the other keys there.
         setTimerToFirst(at: now)
-        guard let inputs else {
+        guard let batch else {
             lock.unlock()
             withExtendedLifetime(forgotten) {}
             return true
         }
-        actAndUnlock { [action = action!, key = entry.key] in action(key, inputs) }
-        withExtendedLifetime((entry, forgotten)) {}
+        performAndUnlock(makeAction(burst.key, batch))
+        withExtendedLifetime((burst, forgotten)) {}
         return true
     }
 
     // MARK: With the lock held
 
-    private func entry(for key: Key) -> Entry {
-        if let entry = entries[key] { return entry }
-        let entry = Entry(key, fresh)
-        entries[key] = entry
-        return entry
+    private func burst(of key: Key) -> KeyBurst {
+        if let burst = bursts[key] { return burst }
+        let burst = KeyBurst(key, fresh, keepsAll: keepsAll)
+        bursts[key] = burst
+        return burst
     }
 
-    /// Has the limiter look at a key in time, after its state has changed.
-    private func queueAgain(_ entry: Entry, at now: Int64) {
-        // With nothing ahead of it the key is only to be forgotten: at its place in the queue, or by the caller who took it
-        // out.
-        let time = entry.state.timer ?? entry.state.quietTime!
-        // A later time is found out when the earlier one has come: so a call inside a burst does not touch the queue.
-        if let queued = queue.time(of: entry), queued <= time { return }
-        if entry.state.timer != nil || time > now { queue.put(entry, at: time) }
+    /// Puts a burst whose state has changed into the queue, so that the limiter looks at it in time.
+    private func queueAgain(_ burst: KeyBurst, at now: Int64) {
+        // Without a timer the key only has to be forgotten: at its place in the queue, or by the caller that took it out.
+        let time = burst.state.timer ?? burst.state.quietTime!
+        // A time that has moved to later is noticed at the earlier one: so a call inside a burst leaves the queue alone.
+        if let queued = queue.time(of: burst), queued <= time { return }
+        if burst.state.timer != nil || time > now { queue.put(burst, at: time) }
     }
 
-    private func flush(_ entry: Entry, at now: Int64) -> Action? {
-        entry.state.changeInterval(to: fresh.interval)
-        let action = entry.state.flush(at: now) ? makeAction(entry) : nil
-        queueAgain(entry, at: now)
+    private func flush(_ burst: KeyBurst, at now: Int64) -> Action? {
+        burst.state.changeInterval(to: fresh.interval)
+        let action = burst.state.flush(at: now) ? makeAction(burst.key, burst.take()) : nil
+        queueAgain(burst, at: now)
         return action
     }
 
-    /// Returns what is to be released without the lock.
-    private func forget(_ entry: Entry) -> (key: Key, value: Entry)? {
-        queue.remove(entry)
-        let forgotten = entries.index(forKey: entry.key).map { entries.remove(at: $0) }
-        // A dictionary keeps the size that it once had.
-        if entries.capacity > 64, entries.count < entries.capacity / 8 {
-            entries = Dictionary(uniqueKeysWithValues: entries.map { $0 })
+    /// Returns what the caller must release without the lock.
+    private func forget(_ burst: KeyBurst) -> (key: Key, value: KeyBurst)? {
+        queue.remove(burst)
+        let forgotten = bursts.index(forKey: burst.key).map { bursts.remove(at: $0) }
+        // A dictionary never shrinks by itself.
+        if bursts.capacity > 64, bursts.count < bursts.capacity / 8 {
+            bursts = Dictionary(uniqueKeysWithValues: bursts.map { $0 })
         }
         return forgotten
     }
 
-    /// Returns what is to be released without the lock.
-    private func forgetKeys() -> [Key: Entry] {
+    /// Returns what the caller must release without the lock.
+    private func forgetKeys() -> [Key: KeyBurst] {
         defer {
-            entries = [:]
+            bursts = [:]
             queue = KeyQueue()
         }
-        return entries
+        return bursts
     }
 
     /// Returns false when the loop refuses an action.
     private func carryOutAndUnlock(_ actions: [Action], at now: Int64) -> Bool {
         setTimerToFirst(at: now)
-        let acceptance = lineUp(actions)
-        lock.unlock()
-        act(on: acceptance)
-        return acceptance.isAccepted
+        return lineUpAndUnlock(actions)
     }
 
     private func setTimerToFirst(at now: Int64) {
         guard isOpen else { return }
         let first = queue.firstTime
-        // Of what is due the timer need not know which comes first: it is not moved for every key of a portion.
+        // When keys are due it does not matter which is first: so the timer is not moved for every key of a portion.
         if let first, first <= now, isTimerDue(at: now) { return }
         setTimer(to: first)
     }
 
-    /// An action for what is pending, of which there is some.
-    private func makeAction(_ entry: Entry) -> Action {
-        let (action, key, inputs) = (action!, entry.key, entry.pending.takeAll())
-        return { action(key, inputs) }
+    private func makeAction(_ key: Key, _ batch: InputBatch<Input>) -> Action {
+        let action = action!
+        return { action(key, batch) }
     }
 }

@@ -1,4 +1,4 @@
-/// A `Throttle` for each key: at most one action in any interval for one key, whatever happens with the others.
+/// A `Throttle` for each key: at most one action in any interval for one key, independently of all others.
 ///
 /// ```swift
 /// let refresh = KeyedThrottle<String, Void>(interval: .seconds(5)) { path, _ in reload(path) }
@@ -7,52 +7,41 @@
 /// refresh(for: "/a")  // not now
 /// ```
 ///
-/// A key is forgotten when its interval is over and nothing is pending. `KeyedRateLimiter` has the calls.
+/// A key is forgotten when its interval is over and nothing is pending. ``KeyedRateLimiter`` has the calls.
 public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: KeyedRateLimiter<Key, Input>,
     @unchecked Sendable
 {
-    /// Makes a throttle that acts on the last input of each key.
+    /// Makes a throttle that acts on the last input of each key, or on all inputs of a burst combined.
     ///
     /// - Parameters:
     ///   - interval: As in `Throttle`, for each key.
-    ///   - edges: When to act. None: never.
-    ///   - loop: Whose thread the action runs on.
-    ///   - modes: In which of the loop's modes, as in `Throttle`.
-    ///   - whenReleased: What becomes of pending calls when the last reference to the limiter goes, or the loop ends.
-    ///   - action: Called on the loop's thread, with no lock held.
+    ///   - edges: When to act. Without any edge it never acts.
+    ///   - loop: The loop on whose thread the action runs.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
+    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
+    ///     counts.
+    ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
+    ///     dropping it.
     public init(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
-        super.init(KeyedLimiter(settings, keepsAll: false) { action($0, $1.last) })
-    }
-
-    /// Makes a throttle that combines the inputs of a key's burst, so that nothing is lost. They are kept until the action,
-    /// and combined right before it.
-    ///
-    /// - Parameters:
-    ///   - combine: Combines what there is with the input of the next call. Called on the loop's thread, with no lock
-    ///     held.
-    ///   - action: Called on the loop's thread, with no lock held, with everything that was collected.
-    ///   - interval, edges, loop, modes, whenReleased: As in `init(interval:edges:on:in:whenReleased:action:)`.
-    public init(
-        interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
-        in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        merging combine: @escaping @Sendable (_ pending: Input, _ new: Input) -> Input,
-        action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
-    ) {
-        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
-        super.init(KeyedLimiter(settings, keepsAll: true) { action($0, $1.merged(combine)) })
+        super.init(KeyedLimiter(settings, merging: combine, action: action))
     }
 
     /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
     ///
     /// - Parameters:
-    ///   - edges: When to act. Both unless you say otherwise: with the leading one alone nothing would be collected.
+    ///   - edges: When to act. Both by default: with the leading edge alone nothing would be collected.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, loop, modes, whenReleased: As in `init(interval:edges:on:in:whenReleased:action:)`.
+    ///   - interval, loop, modes, whenReleased: As in
+    ///     ``init(interval:edges:on:in:whenReleased:merging:action:)``.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,

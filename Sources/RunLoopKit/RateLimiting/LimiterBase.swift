@@ -1,16 +1,16 @@
-/// What every limiter is built on: the loop, its thread and some of its modes; the limiter's lock and its one timer; the
-/// actions that are on their way. When to act is for subclasses to decide.
+/// The base of every limiter's implementation: the loop and some of its modes, the limiter's lock, its one timer, and
+/// the actions that are on their way to the loop's thread. Subclasses decide when to act.
 ///
-/// The loop keeps the core alive, by the timer and by the handler of its end, not the limiter that its user holds: when
-/// that goes it calls `release()`, which cuts these ties. So a pending call can always be reached by who comes first,
-/// the limiter's end or the loop's.
+/// The loop keeps this object alive, by the timer and by its end handler, not the public limiter. When that is
+/// deallocated it calls `release()`, which cuts these ties. So whichever ends first, the limiter or the loop, finds the
+/// pending calls.
 ///
-/// The loop's lock may be taken with this one held, never the other way round.
-class LimiterCore: @unchecked Sendable {
+/// **Lock order.** The loop's lock may be taken with this one held, never the other way round.
+class LimiterBase: @unchecked Sendable {
     typealias Action = @Sendable () -> Void
 
-    /// How many actions that fell due together, or were handed over together, the loop's thread does at most before others
-    /// get their turn. As many as the messages of a port that one pass handles.
+    /// The most actions that the loop's thread performs in a row of those that fell due together or were handed over
+    /// together, before it makes a pass. As many as the messages of a port that one pass handles.
     static let actionsPerPortion = 64
 
     final let lock = Lock(.limiter)
@@ -19,13 +19,13 @@ class LimiterCore: @unchecked Sendable {
     private let whenReleased: RateLimitRelease
 
     // Guarded by `lock`.
-    /// False for ever once the limiter was invalidated or released, or the loop has ended.
+    /// Becomes false when the limiter is invalidated or released, or the loop ends.
     private(set) final var isOpen = true
     /// In the loop only while it runs, so that a limiter with nothing to do keeps no run going.
     private var timer: Loop.Timer?
-    /// A block in the loop for each, or the thread that lined it up is going to act on it.
+    /// For each of these actions the loop has a block, or the thread that lined it up performs it next.
     private var linedUp = FirstInFirstOut<Action>()
-    /// What a stopping loop refused, of a limiter that is to lose nothing.
+    /// The actions that a stopping loop refused, of a limiter that must not lose any.
     private var leftForTheEnd: [Action] = []
     private var endHandler: Loop.EndHandler?
 
@@ -37,25 +37,25 @@ class LimiterCore: @unchecked Sendable {
 
     // MARK: For subclasses to override
 
-    /// The timer has fired, and does not run any more. Called on the loop's thread, without the lock.
+    /// The timer has fired, and no timer runs. Called on the loop's thread, without the lock.
     func timerFired() {}
 
-    /// Takes out everything that is pending, as actions. The lock is held.
+    /// Takes everything that is pending, as actions. The lock is held, and the limiter open.
     func takePending() -> [Action] { [] }
 
-    /// Forgets everything, for good. Returns what is to be let go of without the lock, which is held: it may be the
-    /// user's, and call the limiter as it goes.
+    /// Drops everything for good. The lock is held. Returns what the caller must release without it: a user's object
+    /// may call the limiter in its `deinit`.
     func forgetAll() -> Any? { nil }
 
     // MARK: Time
 
-    /// Read with the lock held, or the times of two threads could come in the wrong order.
+    /// The time of an event. Read with the lock held: otherwise the times of two threads could be out of order.
     final var now: Int64 { loop.now.nanoseconds }
 
     /// Whether the timer runs, and its time has come. The lock is held.
     final func isTimerDue(at now: Int64) -> Bool { timer?.nextFireTime.map { $0.nanoseconds <= now } ?? false }
 
-    /// Has the timer run until this time, or not at all. The lock is held.
+    /// Starts, moves or stops the timer. The lock is held.
     final func setTimer(to time: Int64?) {
         guard let time else {
             timer?.invalidate()
@@ -69,90 +69,101 @@ class LimiterCore: @unchecked Sendable {
         }
         let made = Loop.Timer(at: instant) { [self] in fired($0.timer) }
         timer = made
-        // A loop that is about to end refuses it: then its end decides about what is pending.
+        // A loop that is about to end refuses the timer: then its end handler decides about what is pending.
         for mode in modes { loop.add(made, in: mode) }
     }
 
     private func fired(_ firing: Loop.Timer) {
-        let isWanted = lock.withLock {
-            // It may have been stopped meanwhile. Or moved: then the subclass starts another one.
+        let isCurrent = lock.withLock {
+            // Another thread may have stopped it meanwhile, or moved it: then the subclass starts another one.
             guard firing === timer else { return false }
             timer = nil
             return true
         }
-        if isWanted { timerFired() }
+        if isCurrent { timerFired() }
     }
 
     // MARK: Acting
 
-    /// What became of actions that were lined up.
-    struct Acceptance {
+    /// The outcome of lining up actions.
+    private struct Acceptance {
         let isAccepted: Bool
-        /// How many of the first ones the caller is to act on.
-        fileprivate let toActOnHere: Int
+        /// How many of the first actions in line the caller must perform.
+        let countToPerform: Int
     }
 
-    /// Lines up actions for the loop's thread. The lock is held; once it is not, call `act`.
-    final func lineUp(_ actions: [Action]) -> Acceptance {
-        guard !actions.isEmpty else { return Acceptance(isAccepted: true, toActOnHere: 0) }
+    /// Lines up actions for the loop's thread, and performs them if this is that thread. The lock is held, and released
+    /// before the first action.
+    ///
+    /// - Returns: False when the loop refuses the actions.
+    final func lineUpAndUnlock(_ actions: [Action]) -> Bool {
+        let acceptance = lineUp(actions)
+        lock.unlock()
+        perform(acceptance)
+        return acceptance.isAccepted
+    }
+
+    /// The lock is held; once it is released, call `perform(_:)`.
+    private func lineUp(_ actions: [Action]) -> Acceptance {
+        guard !actions.isEmpty else { return Acceptance(isAccepted: true, countToPerform: 0) }
         guard !loopIsHere else {
             for action in actions { linedUp.append(action) }
-            return Acceptance(isAccepted: true, toActOnHere: linedUp.count)
+            return Acceptance(isAccepted: true, countToPerform: linedUp.count)
         }
-        // One block for each action that is handed over by itself, so that it keeps its place among other blocks. It need
-        // not find its own action: the loop's thread may have been faster.
+        // An action that is handed over alone has a block of its own, and so keeps its place among other blocks. The
+        // block may find another action first in line, or none: the loop's thread may have performed its own already.
         let isAccepted =
             actions.count == 1
-            ? loop.perform(in: modes) { self.actOnFirst() } : loop.perform(in: modes) { self.actOnPortion() }
+            ? loop.perform(in: modes) { self.performFirst() } : loop.perform(in: modes) { self.performPortion() }
         if isAccepted {
             for action in actions { linedUp.append(action) }
         } else if whenReleased == .flush, isOpen, !modes.isEmpty {
             leftForTheEnd += actions
-            return Acceptance(isAccepted: true, toActOnHere: 0)
+            return Acceptance(isAccepted: true, countToPerform: 0)
         }
-        return Acceptance(isAccepted: isAccepted, toActOnHere: 0)
+        return Acceptance(isAccepted: isAccepted, countToPerform: 0)
     }
 
-    /// Acts on the loop's thread, in one of the modes: after what is lined up, and at once if nothing is. The lock is held,
-    /// and not any more when this returns.
-    final func actAndUnlock(_ action: @escaping Action) {
+    /// Performs an action on the loop's thread, in one of the modes: after the actions in line, if there are any. The
+    /// lock is held, and released before the first action.
+    final func performAndUnlock(_ action: @escaping Action) {
         guard !linedUp.isEmpty else {
             lock.unlock()
             return action()
         }
         linedUp.append(action)
-        let acceptance = Acceptance(isAccepted: true, toActOnHere: linedUp.count)
+        let acceptance = Acceptance(isAccepted: true, countToPerform: linedUp.count)
         lock.unlock()
-        act(on: acceptance)
+        perform(acceptance)
     }
 
-    /// A block of the loop that acts on one portion of what is lined up, and leaves the rest to another one.
-    private func actOnPortion() {
+    /// A block of the loop that performs one portion of the actions in line, and leaves the rest to another block.
+    private func performPortion() {
         let count = lock.withLock { linedUp.count }
-        // Posted before the first action, which may run the loop, nested. A stopping loop refuses it, but has accepted the
-        // actions: then this is the last chance.
-        let isPortion = count > LimiterCore.actionsPerPortion && loop.perform(in: modes) { self.actOnPortion() }
-        for _ in 0..<(isPortion ? LimiterCore.actionsPerPortion : count) {
-            guard !loop.discardsBlocks, actOnFirst() else { break }
+        // Posted before the first action, which may run the loop, nested. A stopping loop refuses the block, but has
+        // accepted the actions: then this block is the last one that can perform them.
+        let isPortion = count > LimiterBase.actionsPerPortion && loop.perform(in: modes) { self.performPortion() }
+        for _ in 0..<(isPortion ? LimiterBase.actionsPerPortion : count) {
+            guard !loop.discardsBlocks, performFirst() else { break }
         }
     }
 
-    /// Acts if that is to be done by the caller, who is on the loop's thread then. Called without the lock.
+    /// Performs the actions that fall to the caller, which is on the loop's thread then. Called without the lock.
     ///
-    /// In order: what other threads handed over goes first. No more than there was, or they could keep the caller here
-    /// for ever.
-    final func act(on acceptance: Acceptance) {
-        for _ in 0..<acceptance.toActOnHere where !actOnFirst() { break }
+    /// In order: actions that other threads handed over come first. No more than there were when the caller's were
+    /// lined up: otherwise other threads could keep the caller here for ever.
+    private func perform(_ acceptance: Acceptance) {
+        for _ in 0..<acceptance.countToPerform where !performFirst() { break }
     }
 
     @discardableResult
-    private func actOnFirst() -> Bool {
+    private func performFirst() -> Bool {
         guard let action = lock.withLock({ linedUp.takeFirst() }) else { return false }
         action()
         return true
     }
 
-    /// Whether the caller is on the loop's thread, and the loop in one of the modes or in no run at all.
+    /// Whether this is the loop's thread, and the loop runs in one of the modes or not at all.
     private var loopIsHere: Bool {
         guard loop.isOnOwnThread else { return false }
         guard let mode = loop.currentMode, !modes.contains(mode) else { return true }
@@ -161,7 +172,7 @@ class LimiterCore: @unchecked Sendable {
 
     // MARK: The beginning and the end
 
-    /// Called once, by the limiter's `init`.
+    /// Called once, by the public limiter's `init`.
     final func open() {
         let isRefused = lock.withLock {
             endHandler = loop.onEnd { [self] in loopEnds() }
@@ -181,23 +192,23 @@ class LimiterCore: @unchecked Sendable {
         withExtendedLifetime(remains) {}
     }
 
-    /// The last reference to the limiter has gone. What is lined up keeps the core alive until it is acted on.
+    /// The public limiter is deallocated. Actions in line keep this object alive until they have been performed.
     final func release() {
         lock.lock()
         let pending = isOpen && whenReleased == .flush ? takePending() : []
         let acceptance = lineUp(pending)
         let remains = close()
         lock.unlock()
-        act(on: acceptance)
+        perform(acceptance)
         withExtendedLifetime((pending, remains)) {}
     }
 
-    /// On the loop's thread, with its last block done.
+    /// Called on the loop's thread, after its last block.
     private func loopEnds() {
         lock.lock()
         let pending = isOpen && whenReleased == .flush ? takePending() : []
         let actions = leftForTheEnd + pending
-        // Blocks that were dropped.
+        // Their blocks were dropped.
         let dropped = linedUp
         linedUp = FirstInFirstOut()
         leftForTheEnd = []
@@ -207,7 +218,7 @@ class LimiterCore: @unchecked Sendable {
         withExtendedLifetime((dropped, remains)) {}
     }
 
-    /// Refuses everything from now on. The lock is held. Returns what is to be let go of without it.
+    /// Refuses everything from now on. The lock is held. Returns what the caller must release without it.
     private func close() -> Any? {
         isOpen = false
         setTimer(to: nil)
@@ -217,34 +228,4 @@ class LimiterCore: @unchecked Sendable {
         }
         return forgetAll()
     }
-}
-
-/// What every limiter is told when it is made.
-struct LimiterSettings {
-    let kind: RateLimitState.Kind
-    let interval: Duration
-    let edges: RateLimitEdges
-    let loop: Loop
-    let modes: Set<Loop.Mode>
-    let whenReleased: RateLimitRelease
-
-    init(
-        _ kind: RateLimitState.Kind, _ interval: Duration, _ edges: RateLimitEdges, _ loop: Loop,
-        _ modes: Set<Loop.Mode>, _ whenReleased: RateLimitRelease
-    ) {
-        self.kind = kind
-        self.interval = interval
-        self.edges = edges
-        self.loop = loop
-        self.modes = modes
-        self.whenReleased = whenReleased
-    }
-
-    /// The state that a limiter, or a key, begins with.
-    var state: RateLimitState { RateLimitState(kind, interval: interval.wholeNanoseconds, edges: edges) }
-}
-
-extension Optional where Wrapped == Duration {
-    /// A `maxWait`, for the state.
-    var asMaxWait: Int64? { self?.wholeNanoseconds }
 }

@@ -21,9 +21,9 @@
 /// accepted, and then discards or acts on what is pending.
 public class RateLimiter<Input: Sendable>: @unchecked Sendable {
     // It holds the core only, which the loop may keep alive for longer.
-    private let core: Limiter<Input>
+    private let core: SingleLimiter<Input>
 
-    init(_ core: Limiter<Input>) {
+    init(_ core: SingleLimiter<Input>) {
         self.core = core
         core.open()
     }

@@ -1,0 +1,18 @@
+/// The arguments that every limiter is made with.
+struct LimiterSettings {
+    /// The state that a burst starts with.
+    let state: RateLimitState
+    let loop: Loop
+    let modes: Set<Loop.Mode>
+    let whenReleased: RateLimitRelease
+
+    init(
+        _ kind: RateLimitState.Kind, _ interval: Duration, _ edges: RateLimitEdges, _ loop: Loop,
+        _ modes: Set<Loop.Mode>, _ whenReleased: RateLimitRelease
+    ) {
+        state = RateLimitState(kind, interval: interval.wholeNanoseconds, edges: edges)
+        self.loop = loop
+        self.modes = modes
+        self.whenReleased = whenReleased
+    }
+}
