@@ -1,10 +1,10 @@
 import RunLoopKit
 
-/// The cost of making a method limitable: a direct call, and a call through a `Message`, without a rule and inside a
-/// rule's window.
-struct MessageCall: Scenario {
-    let name = "message-call"
-    let summary = "A method is called through a message: without a rule, and inside a rule's window."
+/// What it costs that a method can be limited: it is called directly, and as a `ThrottledMethod`, without a rule and
+/// inside a rule's window.
+struct MethodCall: Scenario {
+    let name = "method-call"
+    let summary = "A method that rules can limit is called: without a rule, and inside a rule's window."
 
     func run(_ effort: Effort) throws -> Outcome {
         // Each operation is a thousand calls. A round takes a millisecond at most, and there are more rounds than
@@ -13,13 +13,13 @@ struct MessageCall: Scenario {
             timerRounds: 0, periodsPerRound: 0, operationRounds: 2 * effort.operationRounds,
             operationsPerRound: effort.operationsPerRound / 100)
         let subjects: [any OperationSubject] = [
-            DirectCalls(), MessageCalls(Outcome.kit),
-            try MessageCalls("another object's rule") { counter in (Counter(), .firstly) },
-            try MessageCalls("rule, firstly") { ($0, .firstly) },
-            try MessageCalls("rule, last") { ($0, .last) },
-            try MessageCalls("rule, debounce") { ($0, .debounce) },
-            try MessageCalls("class's rule, firstly") { _ in (nil, .firstly) },
-            try MessageCalls("class's rule, debounce") { _ in (nil, .debounce) },
+            DirectCalls(), ThrottledCalls(Outcome.kit),
+            try ThrottledCalls("another object's rule") { counter in (Counter(), .firstly) },
+            try ThrottledCalls("rule, firstly") { ($0, .firstly) },
+            try ThrottledCalls("rule, last") { ($0, .last) },
+            try ThrottledCalls("rule, debounce") { ($0, .debounce) },
+            try ThrottledCalls("class's rule, firstly") { _ in (nil, .firstly) },
+            try ThrottledCalls("class's rule, debounce") { _ in (nil, .debounce) },
             LimiterCalls("Throttle, leading", Throttle(interval: .seconds(3600)) { _ in }),
             LimiterCalls("Debounce", Debounce(interval: .seconds(3600)) { _ in }), ClockReads(),
         ]
@@ -29,7 +29,7 @@ struct MessageCall: Scenario {
             rows: subjects.measured(name, effort), bare: "direct",
             notes: [
                 "The times are for 1,000 calls: microseconds here are nanoseconds for one.",
-                "\(Outcome.kit): no rule for the message. Other objects' rules make it look for one, in vain.",
+                "\(Outcome.kit): no rule for the method. Other objects' rules make it look for one, in vain.",
                 "A rule's calls come inside its window: they are ignored or held back.",
                 "Throttle, Debounce: for comparison, as is clock_gettime. "
                     + "A limiter, and so a rule, reads the clock once.",
@@ -44,8 +44,8 @@ private final class Counter: @unchecked Sendable {
     @inline(never)
     func addDirectly(_ number: Int) { sum &+= number }
 
-    static func addition(_ engine: ThrottleEngine) -> Message<Counter, Int> {
-        Message("add", engine: engine) { counter, number in counter.sum &+= number }
+    static func addition(_ engine: ThrottleEngine) -> ThrottledMethod<Counter, Int> {
+        ThrottledMethod("add", engine: engine) { counter, number in counter.sum &+= number }
     }
 }
 
@@ -60,12 +60,12 @@ private final class DirectCalls: OperationSubject {
     }
 }
 
-private final class MessageCalls: OperationSubject {
+private final class ThrottledCalls: OperationSubject {
     let name: String
     private let counter = Counter()
     private let engine = ThrottleEngine()
-    private let addition: Message<Counter, Int>
-    /// Objects do not retain rules, nor rules their objects.
+    private let addition: ThrottledMethod<Counter, Int>
+    /// An object keeps no rule alive, nor a rule its object.
     private var target: Counter?
 
     init(_ name: String) {

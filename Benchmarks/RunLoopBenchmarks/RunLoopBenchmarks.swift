@@ -8,7 +8,7 @@ struct RunLoopBenchmarks {
     static let name = "RunLoopBenchmarks"
 
     static let scenarios: [any Scenario] = [
-        TimerAccuracy(), WakeRoundTrip(), KeepaliveJob(), RateLimitCall(), MessageCall(), ExecutorHop(),
+        TimerAccuracy(), WakeRoundTrip(), KeepaliveJob(), RateLimitCall(), MethodCall(), ExecutorHop(),
         ExecutorBurst(),
     ]
 

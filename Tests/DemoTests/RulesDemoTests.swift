@@ -14,7 +14,7 @@ import Testing
         #expect(demo.status == 0 && demo.errors == "")
         let told = [
             "1. A rule for one object", "2. A rule for a class", "3. One rule for a class hierarchy", "refused",
-            "4. Settings change", "5. The first run", "6. A later run", "waiting for its message", "in force",
+            "4. Settings change", "5. The first run", "6. A later run", "waiting for its method", "in force",
         ]
         var rest = demo.output[...]
         for event in told {

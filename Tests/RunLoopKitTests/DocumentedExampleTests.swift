@@ -3,12 +3,12 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// The examples of the documentation of messages and rules, which must compile. The tests do not call them.
+/// The examples of the documentation on limited methods and rules, which must compile. Nothing calls them.
 private enum Examples {
     // README.md
     static func readme() throws {
         final class Document: Sendable {
-            static let saving = Message<Document, String>("save") { document, text in print("saved \(text)") }
+            static let saving = ThrottledMethod<Document, String>("save") { document, text in print("saved \(text)") }
             func save(_ text: String) { Document.saving(self, text) }
         }
         let document = Document()
@@ -19,26 +19,26 @@ private enum Examples {
     }
 
     // ThrottledMethod.swift
-    static func message() throws {
+    static func method() throws {
         final class Document: Sendable {
-            static let saving = Message<Document, String>("save") { document, text in print("saved \(text)") }
+            static let saving = ThrottledMethod<Document, String>("save") { document, text in print("saved \(text)") }
             func save(_ text: String) { Document.saving(self, text) }
 
-            static let purging = Message<Document.Type, Int>("purge") { type, days in print("purged") }
+            static let purging = ThrottledMethod<Document.Type, Int>("purge") { type, days in print("purged") }
             static func purge(olderThan days: Int) { purging(self, days) }
         }
 
         let document = Document()
         let rule = try Document.saving.limit(for: document, every: .seconds(1))  // a debounce, on the main loop
         for text in ["a", "b", "c"] { document.save(text) }  // saved c, a second later
-        rule.interval = .seconds(2)  // seen by the next message
+        rule.interval = .seconds(2)  // seen by the next call
         try rule.discard()
     }
 
     // MethodLimiting.swift
     static func limit() throws {
         final class Account: Sendable {
-            static let trading = Message<Account, [Int]>("trade") { account, orders in print("traded \(orders)") }
+            static let trading = ThrottledMethod<Account, [Int]>("trade") { _, orders in print("traded \(orders)") }
             func trade(_ order: Int) { Account.trading(self, [order]) }
         }
 
@@ -48,7 +48,7 @@ private enum Examples {
     }
 
     final class Document: Sendable {
-        static let saving = Message<Document, String>("save") { _, _ in }
+        static let saving = ThrottledMethod<Document, String>("save") { _, _ in }
     }
 
     // ThrottleEngine.swift
@@ -56,7 +56,7 @@ private enum Examples {
         let rule = Document.saving.rule(for: Document.self, interval: .seconds(2), mode: .last)
         do throws(ThrottleRuleError) {
             try ThrottleEngine.shared.apply(rule)  // or rule.apply()
-            rule.interval = .seconds(5)  // seen by the next message
+            rule.interval = .seconds(5)  // seen by the next call
             try ThrottleEngine.shared.discard(rule)
         } catch .conflict(_, let standing) {
             print("first discard \(standing)")
@@ -71,8 +71,8 @@ private enum Examples {
     @Test(
         "The documented examples compile and work",
         arguments: [
-            ("README.md", "Message<"), (rules + "ThrottledMethod.swift", "Message<"),
-            (rules + "MethodLimiting.swift", "Message<"),
+            ("README.md", "ThrottledMethod<"), (rules + "ThrottledMethod.swift", "ThrottledMethod<"),
+            (rules + "MethodLimiting.swift", "ThrottledMethod<"),
             (rules + "ThrottleEngine.swift", "apply(rule)"),
         ])
     func documentedExamples(_ path: String, _ sign: String) throws {

@@ -4,7 +4,7 @@ import Testing
 
 /// Where rules answer otherwise than MessageThrottle's, on purpose: the tests that `docs/differences.md` names.
 @Suite(.timeBound) struct MessageThrottleTests {
-    /// There a message has to come later than that.
+    /// There a call has to come later than that.
     @Test func aMessageExactlyAtTheEndOfFirstlysIntervalRuns() throws {
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100, .firstly)
@@ -14,7 +14,7 @@ import Testing
 
     /// There it joins the window that has just ended, and is lost unless another one follows.
     @Test func aMessageExactlyAtTheEndOfLastsIntervalIsNotLost() throws {
-        // The loop decides which of the two at one instant is first: the message, or the window's end.
+        // The loop decides which of the two at one instant is first: the call, or the window's end.
         for (isFirst, ran) in [(true, [(100, 100)]), (false, [(100, 0), (200, 100)])] as [(Bool, [(Int64, Int)])] {
             let stage = RuleScene()
             let document = RuleDocument()
@@ -26,13 +26,13 @@ import Testing
         }
     }
 
-    /// There a window counts from its first message, so the one at 195 would run at 295.
+    /// There a window counts from its first call, so the one at 195 would run at 295.
     @Test func aWindowOfLastCountsFromTheRunBeforeUnlessAWholeIntervalHasPassedSince() throws {
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100, .last)
         stage.send(0, 90, 195, 500, to: RuleDocument())
         #expect(stage.ran == [(100, 90), (200, 195), (600, 500)])
-        // A message less than an interval after the one before begins a whole window.
+        // A call less than an interval after the one before begins a whole window.
         let other = RuleScene()
         try other.limit(RuleDocument.self, 100, .last)
         other.send(0, 90, 120, to: RuleDocument())

@@ -4,14 +4,14 @@ import Foundation
 
 /// A rule in a snapshot, as text.
 struct RuleEntry {
-    var message = "save"
+    var method = "save"
     var type = name(of: RuleDocument.self)
     var isStatic = false
     var target = name(of: RuleDocument.self)
 
     var json: String {
         """
-        {"message":"\(message)","type":"\(type)","isStatic":\(isStatic),"target":"\(target)",\
+        {"message":"\(method)","type":"\(type)","isStatic":\(isStatic),"target":"\(target)",\
         "intervalNanoseconds":250000000,"mode":"last"}
         """
     }

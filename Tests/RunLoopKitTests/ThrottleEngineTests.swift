@@ -56,7 +56,7 @@ import Testing
         try stage.engine.apply(rule)
         stage.purging(RuleDocument.self, 1)
         stage.purging(RuleDraft.self, 2)
-        // The class's own messages are others.
+        // The class's own calls are others.
         stage.saving(RuleDocument(), 3)
         stage.scene.run()
         #expect(stage.ran == [(0, 3), (100, 2)])
@@ -64,12 +64,13 @@ import Testing
 
     @Test func staticMessagesOfATypeThatIsNoClass() throws {
         let stage = RuleScene()
-        let message = Message<RuleCache.Type, Int>("trim", engine: stage.engine) { _, input in stage.scene.write(input)
+        let method = ThrottledMethod<RuleCache.Type, Int>("trim", engine: stage.engine) { _, input in
+            stage.scene.write(input)
         }
         try stage.engine.apply(
-            message.rule(for: RuleCache.self, interval: .seconds(1), mode: .firstly, on: stage.loop))
-        message(RuleCache.self, 1)
-        message(RuleCache.self, 2)
+            method.rule(for: RuleCache.self, interval: .seconds(1), mode: .firstly, on: stage.loop))
+        method(RuleCache.self, 1)
+        method(RuleCache.self, 2)
         #expect(stage.ran == [(0, 1)] && stage.engine.rules(for: RuleCache.self).count == 1)
     }
 
@@ -91,7 +92,8 @@ import Testing
 
     @Test func rulesForOtherMessagesHaveNothingToDoWithEachOther() throws {
         let stage = RuleScene()
-        let printing = Message<RuleDocument, Int>("print", engine: stage.engine) { _, input in stage.scene.write(input)
+        let printing = ThrottledMethod<RuleDocument, Int>("print", engine: stage.engine) { _, input in
+            stage.scene.write(input)
         }
         let document = RuleDocument()
         try stage.limit(document, 100, .firstly)
@@ -147,7 +149,7 @@ import Testing
         let (draft, letter) = (RuleDraft(), RuleExpressLetter())
         try stage.limit(draft, 100)
         try stage.limit(letter, 100)
-        // Static messages are others too.
+        // Static calls are others too.
         try stage.engine.apply(stage.purging.rule(for: RuleDocument.self, interval: .seconds(1), on: stage.loop))
         #expect(stage.engine.rules.count == 5)
         withExtendedLifetime((draft, letter)) {}
@@ -166,7 +168,7 @@ import Testing
         let stage = RuleScene()
         let document = RuleDocument()
         for makeRule in [{ stage.rule(for: RuleDocument.self, $0, $1) }, { stage.rule(for: document, $0, $1) }]
-            as [(Int64, ThrottleRule.Mode) -> MessageRule<RuleDocument, Int>]
+            as [(Int64, ThrottleRule.Mode) -> MethodRule<RuleDocument, Int>]
         {
             let old = makeRule(1000, .last)
             try stage.engine.apply(old)
@@ -262,10 +264,12 @@ import Testing
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let engine = ThrottleEngine()
         let log = Log<Bool>()
-        let message = Message<RuleDocument, Int>("save", engine: engine) { _, _ in log.add(thread.loop.isOnOwnThread) }
-        let rule = message.rule(for: RuleDocument.self, interval: .seconds(1), on: thread.loop)
+        let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in
+            log.add(thread.loop.isOnOwnThread)
+        }
+        let rule = method.rule(for: RuleDocument.self, interval: .seconds(1), on: thread.loop)
         try engine.apply(rule)
-        message(RuleDocument(), 1)
+        method(RuleDocument(), 1)
         try engine.discard(rule)
         try thread.performAndWait {}
         #expect(log.entries == [true])
@@ -298,7 +302,7 @@ import Testing
 
     @Test func theEngineListsAnObjectsOwnRulesAndItsClasses() throws {
         let stage = RuleScene()
-        let printing = Message<RuleDraft, Int>("print", engine: stage.engine) { _, _ in }
+        let printing = ThrottledMethod<RuleDraft, Int>("print", engine: stage.engine) { _, _ in }
         let (draft, other) = (RuleDraft(), RuleDraft())
         let base = try stage.limit(RuleDocument.self, 1)
         let own = try stage.limit(draft, 1)
@@ -323,35 +327,35 @@ import Testing
         #expect("\(purge)" == #""purge" of type RuleDocument: firstly, 0.0 seconds"#)
     }
 
-    // MARK: Messages
+    // MARK: Methods
 
     @Test func aMessageThatGoesTakesItsRulesAlong() throws {
         let engine = ThrottleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
-        let (rule, own): (MessageRule<RuleDocument, Int>, MessageRule<RuleDocument, Int>)
+        let (rule, own): (MethodRule<RuleDocument, Int>, MethodRule<RuleDocument, Int>)
         let document = RuleDocument()
         do {
-            let message = Message<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
-            rule = message.rule(for: RuleDocument.self, interval: .seconds(1), on: loop)
-            own = message.rule(for: document, interval: .seconds(1), on: loop)
+            let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
+            rule = method.rule(for: RuleDocument.self, interval: .seconds(1), on: loop)
+            own = method.rule(for: document, interval: .seconds(1), on: loop)
             try engine.apply(rule)
             try engine.apply(own)
-            message(RuleDocument(), 1)
-            message(document, 2)
+            method(RuleDocument(), 1)
+            method(document, 2)
         }
         #expect(log.entries.sorted() == [1, 2] && !rule.isApplied && !own.isApplied && engine.rules.isEmpty)
-        #expect { try engine.apply(rule) } throws: { "\($0)".contains("has gone") }
+        #expect { try engine.apply(rule) } throws: { "\($0)".contains("is deallocated") }
         #expect(!rule.isApplied)
     }
 
     @Test func aMessageMadeTwiceTraps() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let engine = ThrottleEngine()
-            let messages = (1...2).map { _ in Message<RuleDocument, Int>("save", engine: engine) { _, _ in } }
-            withExtendedLifetime(messages) {}
+            let methods = (1...2).map { _ in ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in } }
+            withExtendedLifetime(methods) {}
         }
         let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) }
-        #expect(text?.contains("was made twice") == true)
+        #expect(text?.contains("was declared twice") == true)
     }
 }

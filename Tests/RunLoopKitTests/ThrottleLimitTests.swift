@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Limiting a message in one call, and what a rule does itself.
+/// Limiting a call in one call, and what a rule does itself.
 @Suite(.timeBound) struct RuleLimitTests {
     @Test func anObjectIsLimitedInOneCall() throws {
         let stage = RuleScene()
@@ -117,8 +117,8 @@ import Testing
     @Test func aRuleThatCouldNotBeSavedIsNotMadePersistent() throws {
         final class Local: Sendable {}
         let engine = ThrottleEngine()
-        let message = Message<Local, Int>("save", engine: engine) { _, _ in }
-        let rule = try message.limit(for: Local.self, every: .seconds(60), mode: .firstly, on: Loop.inVirtualTime().0)
+        let method = ThrottledMethod<Local, Int>("save", engine: engine) { _, _ in }
+        let rule = try method.limit(for: Local.self, every: .seconds(60), mode: .firstly, on: Loop.inVirtualTime().0)
         #expect(try !rule.isPersistent && engine.snapshot().rules.isEmpty)
     }
 }

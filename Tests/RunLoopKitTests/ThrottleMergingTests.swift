@@ -5,7 +5,7 @@ import Testing
 
 /// Rules that merge the inputs of a burst.
 @Suite(.timeBound) struct RuleMergingTests {
-    /// A message whose inputs are lists, and what ran of it.
+    /// A call whose inputs are lists, and what ran of it.
     private struct Desk {
         struct Trade: Equatable {
             let time: Int64
@@ -17,11 +17,11 @@ import Testing
         let clock: VirtualClock
         let engine = ThrottleEngine()
         let log = Log<Trade>()
-        let trading: Message<RuleDocument, [Int]>
+        let trading: ThrottledMethod<RuleDocument, [Int]>
 
         init() {
             (loop, clock) = Loop.inVirtualTime()
-            trading = Message("trade", engine: engine) { [log, clock] target, orders in
+            trading = ThrottledMethod("trade", engine: engine) { [log, clock] target, orders in
                 log.add(
                     Trade(time: clock.now.nanoseconds / 1_000_000, target: ObjectIdentifier(target), orders: orders))
             }
@@ -40,11 +40,11 @@ import Testing
 
         func rule(
             for target: RuleDocument, _ mode: ThrottleRule.Mode
-        ) -> MessageRule<RuleDocument, [Int]> {
+        ) -> MethodRule<RuleDocument, [Int]> {
             trading.rule(for: target, interval: .milliseconds(100), mode: mode, on: loop, merging: +)
         }
 
-        func rule(for type: RuleDocument.Type, _ mode: ThrottleRule.Mode) -> MessageRule<RuleDocument, [Int]> {
+        func rule(for type: RuleDocument.Type, _ mode: ThrottleRule.Mode) -> MethodRule<RuleDocument, [Int]> {
             trading.rule(for: type, interval: .milliseconds(100), mode: mode, on: loop, merging: +)
         }
 
@@ -88,7 +88,7 @@ import Testing
         let (loop, _) = Loop.inVirtualTime()
         let engine = ThrottleEngine()
         let log = Log<String>()
-        let purging = Message<RuleDocument.Type, [Int]>("purge", engine: engine) { log.add("\($0) \($1)") }
+        let purging = ThrottledMethod<RuleDocument.Type, [Int]>("purge", engine: engine) { log.add("\($0) \($1)") }
         let rule = purging.rule(
             for: RuleDocument.self, interval: .seconds(1), mode: .last, on: loop, merging: { $0 + $1 })
         try rule.apply()
@@ -124,7 +124,7 @@ import Testing
         let (loop, _) = Loop.inVirtualTime()
         let engine = ThrottleEngine()
         let log = Log<[Int]>()
-        let trading = Message<Account, [Int]>("trade", engine: engine) { log.add($1) }
+        let trading = ThrottledMethod<Account, [Int]>("trade", engine: engine) { log.add($1) }
         try trading.rule(for: Account.self, interval: .seconds(1), mode: mode, on: loop, merging: +).apply()
         let kept = Account { _ in }
         trading(kept, [1])
@@ -150,9 +150,9 @@ import Testing
         }
     }
 
-    /// Without merging a message takes the place of what was held back under other settings.
+    /// Without merging a call takes the place of what was held back under other settings.
     @Test func changedSettingsLoseNothing() throws {
-        let changes: [@Sendable (MessageRule<RuleDocument, [Int]>) -> Void] = [
+        let changes: [@Sendable (MethodRule<RuleDocument, [Int]>) -> Void] = [
             { $0.interval = .milliseconds(10) }, { $0.interval = .zero }, { $0.mode = .debounce },
             { $0.mode = .firstly }, { $0.merging = nil }, { $0.merging = { $1 + $0 } },
         ]
@@ -231,7 +231,7 @@ import Testing
         let thread = try LoopThread(clock: VirtualClock())
         let engine = ThrottleEngine()
         let log = Log<[Int]>()
-        let trading = Message<RuleDocument, [Int]>("trade", engine: engine) { log.add($1) }
+        let trading = ThrottledMethod<RuleDocument, [Int]>("trade", engine: engine) { log.add($1) }
         let accounts = (0..<3).map { _ in RuleDocument() }
         let senders = try (0..<3).map { _ in try LoopThread() }
         for (index, sender) in senders.enumerated() {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// The modes of rules and their settings: when a message runs.
+/// The modes of rules and their settings: when a call runs.
 @Suite(.timeBound) struct RuleTests {
     // MARK: Modes
 
@@ -25,12 +25,12 @@ import Testing
         let stage = RuleScene()
         let caller = try LoopThread()
         let threads = Log<Bool>()
-        let message = Message<RuleDocument, Int>("where", engine: stage.engine) { _, _ in
+        let method = ThrottledMethod<RuleDocument, Int>("where", engine: stage.engine) { _, _ in
             threads.add(caller.loop.isOnOwnThread)
         }
         try stage.engine.apply(
-            message.rule(for: RuleDocument.self, interval: .seconds(1), mode: .firstly, on: stage.loop))
-        try caller.performAndWait { message(RuleDocument(), 1) }
+            method.rule(for: RuleDocument.self, interval: .seconds(1), mode: .firstly, on: stage.loop))
+        try caller.performAndWait { method(RuleDocument(), 1) }
         #expect(threads.entries == [true])
     }
 
@@ -54,7 +54,7 @@ import Testing
         let stage = RuleScene()
         let rule = stage.saving.rule(for: RuleDocument.self, interval: .seconds(1))
         #expect(rule.mode == .debounce && rule.loop === Loop.main && !rule.isPersistent && rule.alwaysRun == nil)
-        #expect(rule.interval == .seconds(1) && rule.messageName == "save" && !rule.isApplied)
+        #expect(rule.interval == .seconds(1) && rule.methodName == "save" && !rule.isApplied)
     }
 
     @Test(arguments: [ThrottleRule.Mode.last, .debounce])
@@ -63,14 +63,14 @@ import Testing
         let thread = try LoopThread(clock: clock)
         let engine = ThrottleEngine()
         let log = Log<Int>()
-        let message = Message<RuleDocument, Int>("save", engine: engine) { _, input in
+        let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in
             #expect(thread.loop.isOnOwnThread)
             log.add(input)
         }
         let document = RuleDocument()
-        try engine.apply(message.rule(for: document, interval: .seconds(1), mode: mode, on: thread.loop))
-        message(document, 1)
-        message(document, 2)
+        try engine.apply(method.rule(for: document, interval: .seconds(1), mode: mode, on: thread.loop))
+        method(document, 1)
+        method(document, 2)
         #expect(log.entries == [])
         clock.advance(by: .seconds(1))
         #expect(log.entries == [2])
@@ -81,15 +81,15 @@ import Testing
         let engine = ThrottleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let papers = Count()
-        let message = Message<RuleDocument, Paper>("print", engine: engine) { _, _ in papers.up() }
+        let method = ThrottledMethod<RuleDocument, Paper>("print", engine: engine) { _, _ in papers.up() }
         let document = RuleDocument()
-        try engine.apply(message.rule(for: document, interval: .seconds(1), mode: .last, on: loop))
+        try engine.apply(method.rule(for: document, interval: .seconds(1), mode: .last, on: loop))
         weak var (first, last): (Paper?, Paper?)
         do {
             let (one, two) = (Paper(), Paper())
             (first, last) = (one, two)
-            message(document, one)
-            message(document, two)
+            method(document, one)
+            method(document, two)
         }
         #expect(first == nil && last != nil)
         #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
@@ -100,17 +100,17 @@ import Testing
         let engine = ThrottleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let count = Count()
-        let message = Message<RuleDocument, Void>("close", engine: engine) { _, _ in count.up() }
-        try engine.apply(message.rule(for: RuleDocument.self, interval: .seconds(1), mode: .firstly, on: loop))
-        message(RuleDocument())
-        message(RuleDocument())
+        let method = ThrottledMethod<RuleDocument, Void>("close", engine: engine) { _, _ in count.up() }
+        try engine.apply(method.rule(for: RuleDocument.self, interval: .seconds(1), mode: .firstly, on: loop))
+        method(RuleDocument())
+        method(RuleDocument())
         #expect(count.value == 1)
     }
 
     @Test func aMessageSentByItsOwnBodyGoesByTheRule() throws {
         let stage = RuleScene()
-        let box = Box<Message<RuleDocument, Int>>()
-        box.value = Message("again", engine: stage.engine) { target, input in
+        let box = Box<ThrottledMethod<RuleDocument, Int>>()
+        box.value = ThrottledMethod("again", engine: stage.engine) { target, input in
             stage.scene.write(input)
             if input < 3 { box.value!(target, input + 1) }
         }
@@ -172,7 +172,7 @@ import Testing
         let debounce = try stage.limit(second, 1000, .debounce)
         stage.scene.at(110) { debounce.interval = .milliseconds(10) }
         stage.send(100, 120, to: second)
-        #expect(stage.ran.dropFirst(2) == [RuleScene.Entry(130, 120)])
+        #expect(stage.ran.dropFirst(2) == [RateLimitEntry(130, 120)])
     }
 
     @Test func whatIsHeldBackIsNotMovedByAChangedInterval() throws {
@@ -250,7 +250,7 @@ import Testing
         let firstly = try other.limit(RuleDocument.self, 100, .firstly)
         firstly.alwaysRun = { _, input in input % 2 == 1 }
         other.send(1, 10, 51, 60, 110, to: RuleDocument())
-        // The message at 1 has begun no window, the one at 51 has moved none.
+        // The call at 1 has begun no window, the one at 51 has moved none.
         #expect(other.ran == [(1, 1), (10, 10), (51, 51), (110, 110)])
     }
 
@@ -300,7 +300,7 @@ import Testing
                 saving.rule(for: document, interval: .milliseconds(10), mode: .firstly, on: loop))
             return false
         }
-        // Each in its own window from its first message on.
+        // Each in its own window from its first call on.
         let (one, other) = (RuleDocument(), RuleDocument())
         for (time, document) in [(0, one), (1, other), (2, one), (10, one), (11, other)] {
             stage.scene.at(Int64(time)) { stage.saving(document, time) }

@@ -3,13 +3,13 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Rules applied, changed and discarded while other threads send messages.
+/// Rules applied, changed and discarded while other threads send calls.
 @Suite(.timeBound) struct RuleThreadTests {
     @Test func rulesComeAndGoWhileOtherThreadsSendMessages() throws {
         let thread = try LoopThread(clock: VirtualClock())
         let engine = ThrottleEngine()
         let ran = Count()
-        let saving = Message<RuleDocument, Int>("save", engine: engine) { _, _ in ran.up() }
+        let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in ran.up() }
         let documents = (0..<4).map { _ in RuleDraft() }
         let senders = try (0..<3).map { _ in try LoopThread() }
         for (index, sender) in senders.enumerated() {
@@ -73,7 +73,7 @@ import Testing
         for round in 0..<200 {
             let engine = ThrottleEngine()
             let log = Log<Int>()
-            let saving = Message<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
+            let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
             let rule = saving.rule(
                 for: RuleDocument.self, interval: .seconds(1), mode: round % 2 == 0 ? .last : .debounce,
                 on: thread.loop)

@@ -31,7 +31,7 @@ import Testing
     // MARK: Fields
 
     @Test(arguments: [
-        ("\"save\"", "7", "message is 7; it must be the name of a message"),
+        ("\"save\"", "7", "message is 7; it must be the name of a method"),
         ("250000000", "9223372036854775807", "intervalNanoseconds is 9223372036854775807; it must be a whole number "),
         (
             "250000000", "-9223372036854775808",
@@ -58,7 +58,7 @@ import Testing
         let fault = try refusal(decoding: RuleEntry.snapshot(RuleEntry(target: letter).json, rule))
         #expect("\(fault)".hasPrefix("rules[1]") && "\(fault)".contains(": \(text)"), "\(fault)")
         #expect(fault.index == 1 && fault.field.map(text.hasPrefix) == true)
-        if fault.message != nil, fault.target != nil {
+        if fault.method != nil, fault.target != nil {
             #expect("\(fault)".contains(#"("save" of RuleDraft)"#))
         }
         #expect("\(ThrottleRuleError.invalidSnapshot(fault))" == "snapshot of rules: \(fault)")
@@ -73,7 +73,7 @@ import Testing
             (#"{"version":1,"rules":null}"#, nil, "rules", "is null; it must be a list of rules"),
             (#"{"version":1,"rules":{}}"#, nil, "rules", "is something else; it must be a list of rules"),
             (#"{"version":1,"rules":[7]}"#, 0, nil, "must be an object with the fields of a rule"),
-            (#"{"version":1,"rules":[{}]}"#, 0, "message", "is missing; it must be the name of a message"),
+            (#"{"version":1,"rules":[{}]}"#, 0, "message", "is missing; it must be the name of a method"),
             (#"{"version":1,"rules":[{"message":"save"}]}"#, 0, "target", "is missing; it must be the name of a type"),
         ] as [(String, Int?, String?, String)])
     func whatIsNoSnapshotIsSaidToBeNone(_ json: String, _ index: Int?, _ field: String?, _ text: String) throws {
@@ -113,7 +113,7 @@ import Testing
 
     // MARK: Types and hierarchies
 
-    /// What applying says of the rules, whether their message is declared already or not.
+    /// What applying says of the rules, whether their call is declared already or not.
     private func refusals(_ entries: RuleEntry..., sourceLocation: SourceLocation = #_sourceLocation) throws -> [Fault]
     {
         let json = RuleEntry.snapshot(entries.map(\.json))
@@ -136,7 +136,7 @@ import Testing
     @Test func aTargetThatIsNoClassIsRefused() throws {
         for fault in try refusals(good, RuleEntry(target: "Si")) {
             #expect(
-                "\(fault)" == "rules[1] (\"save\" of Int): target is Int, which does not have this message; it must be "
+                "\(fault)" == "rules[1] (\"save\" of Int): target is Int, which does not have this method; it must be "
                     + "RuleDocument or a class below it")
         }
         for fault in try refusals(good, RuleEntry(type: "Si", target: "Si")) {
@@ -166,18 +166,18 @@ import Testing
     @Test func aStaticMessagesTypeNeedNotBeAClass() throws {
         let cache = RuleEntry.name(of: RuleCache.self)
         let engine = ThrottleEngine()
-        let rule = RuleEntry(message: "trim", type: cache, isStatic: true, target: cache)
+        let rule = RuleEntry(method: "trim", type: cache, isStatic: true, target: cache)
         try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(rule.json)), on: Loop.inVirtualTime().0)
-        let message = Message<RuleCache.Type, Int>("trim", engine: engine) { _, _ in }
+        let method = ThrottledMethod<RuleCache.Type, Int>("trim", engine: engine) { _, _ in }
         #expect(engine.rules.count == 1)
-        withExtendedLifetime(message) {}
+        withExtendedLifetime(method) {}
     }
 
     @Test func twoIdenticalRulesAreRefused() throws {
         for fault in try refusals(good, RuleEntry(target: expressLetter), good) {
             #expect(
                 "\(fault)"
-                    == "rules[2] (\"save\" of RuleDraft): target appears twice: rules[0] is for it too; a message "
+                    == "rules[2] (\"save\" of RuleDraft): target appears twice: rules[0] is for it too; a method "
                     + "has one rule there: remove one of the two")
         }
         // A type that is not there is the same as itself, too.
@@ -195,7 +195,7 @@ import Testing
         }
         // Over two levels, and with another one between them in the list.
         for fault in try refusals(
-            RuleEntry(target: document), RuleEntry(message: "print"), RuleEntry(target: expressLetter))
+            RuleEntry(target: document), RuleEntry(method: "print"), RuleEntry(target: expressLetter))
         {
             #expect(fault.index == 2)
         }
@@ -203,9 +203,9 @@ import Testing
 
     @Test func whatGoesTogetherIsNotRefused() throws {
         let engine = ThrottleEngine()
-        // Beside each other; another message; the static one of the same name.
+        // Beside each other; another call; the static one of the same name.
         let rules = [
-            good, RuleEntry(target: letter), RuleEntry(message: "print"), RuleEntry(isStatic: true, target: document),
+            good, RuleEntry(target: letter), RuleEntry(method: "print"), RuleEntry(isStatic: true, target: document),
         ]
         try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(rules.map(\.json))))
         #expect(engine.waitingRules.count == 4)
@@ -215,19 +215,19 @@ import Testing
         let engine = ThrottleEngine()
         let older = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json))
         try engine.apply(older)
-        let newer = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(message: "print").json, good.json))
+        let newer = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(method: "print").json, good.json))
         let fault = try refusal { try engine.apply(newer) }
         #expect(
             "\(fault)"
                 == "rules[1] (\"save\" of RuleDraft): target is one of two in a class hierarchy: a rule that waits "
-                + "for the same message is for RuleDocument; a message has one rule there: discardWaitingRules() first")
+                + "for the same method is for RuleDocument; a method has one rule there: discardWaitingRules() first")
         #expect(engine.waitingRules == older.rules)
         engine.discardWaitingRules()
         try engine.apply(newer)
         #expect(engine.waitingRules == newer.rules)
     }
 
-    // MARK: When the message is declared
+    // MARK: When the call is declared
 
     /// Types that come with a library, after the snapshot.
     private final class Library: @unchecked Sendable {
@@ -260,7 +260,7 @@ import Testing
             try engine.apply(snapshot, on: Loop.inVirtualTime().0)
             #expect(engine.waitingRuleFaults.isEmpty)
             library.load()
-            let message = Message<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
             // Not even the good one: nothing is applied by halves.
             #expect(engine.rules.isEmpty && engine.waitingRules == snapshot.rules)
             #expect(engine.waitingRuleFaults.count == 1 && "\(engine.waitingRuleFaults)".contains(text))
@@ -268,7 +268,7 @@ import Testing
             #expect(try engine.snapshot().rules.isEmpty)
             engine.discardWaitingRules()
             #expect(engine.waitingRuleFaults.isEmpty)
-            withExtendedLifetime(message) {}
+            withExtendedLifetime(method) {}
         }
     }
 
@@ -277,8 +277,8 @@ import Testing
         let engine = library.engine
         let loop = Loop.inVirtualTime().0
         try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(good.json)), on: loop)
-        let message = Message<RuleDocument, Int>("save", engine: engine) { _, _ in }
-        let inTheWay = try message.limit(for: RuleDocument.self, every: .seconds(1), on: loop)
+        let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+        let inTheWay = try method.limit(for: RuleDocument.self, every: .seconds(1), on: loop)
         #expect(engine.waitingRules.count == 1 && engine.waitingRuleFaults.isEmpty)
         library.load()
         #expect("\(engine.waitingRuleFaults)".contains("discard that one first"))
@@ -294,8 +294,8 @@ import Testing
             let count = RuleEntry(target: RuleEntry.name(of: Count.self))
             try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json, count.json)))
             isLoaded.open()
-            let message = Message<RuleDocument, Int>("save", engine: engine) { _, _ in }
-            withExtendedLifetime(message) {}
+            let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            withExtendedLifetime(method) {}
         }
         let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
         #expect(

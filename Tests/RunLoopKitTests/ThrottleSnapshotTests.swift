@@ -51,8 +51,8 @@ import Testing
 
     @Test func aPersistentRuleForAPrivateTypeCannotBeSaved() throws {
         let stage = RuleScene()
-        let message = Message<Hidden, Int>("save", engine: stage.engine) { _, _ in }
-        let rule = message.rule(for: Hidden.self, interval: .seconds(1), on: stage.loop, isPersistent: true)
+        let method = ThrottledMethod<Hidden, Int>("save", engine: stage.engine) { _, _ in }
+        let rule = method.rule(for: Hidden.self, interval: .seconds(1), on: stage.loop, isPersistent: true)
         try stage.engine.apply(rule)
         #expect { try stage.engine.snapshot() } throws: { "\($0)".contains("private or local type") }
         rule.isPersistent = false
@@ -61,7 +61,7 @@ import Testing
 
     private final class Hidden: Sendable {}
 
-    // MARK: Messages that come later
+    // MARK: Methods that are declared later
 
     @Test func aRuleForAMessageThatIsDeclaredLaterTakesEffectThen() throws {
         let engine = ThrottleEngine()
@@ -73,11 +73,11 @@ import Testing
         #expect(try engine.snapshot() == saved)
 
         let log = Log<Int>()
-        let otherName = Message<RuleDocument, Int>("print", engine: engine) { _, _ in }
-        let otherKind = Message<RuleDocument.Type, Int>("save", engine: engine) { _, _ in }
-        let otherType = Message<RuleDraft, Int>("save", engine: engine) { _, _ in }
+        let otherName = ThrottledMethod<RuleDocument, Int>("print", engine: engine) { _, _ in }
+        let otherKind = ThrottledMethod<RuleDocument.Type, Int>("save", engine: engine) { _, _ in }
+        let otherType = ThrottledMethod<RuleDraft, Int>("save", engine: engine) { _, _ in }
         #expect(engine.rules.isEmpty)
-        let saving = Message<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
+        let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
         #expect(engine.rules.count == 1 && engine.waitingRules.isEmpty)
         saving(RuleDraft(), 1)
         saving(RuleDraft(), 2)
@@ -201,9 +201,9 @@ import Testing
     private func decode(_ json: String) throws -> Snapshot { try RuleEntry.decode(json) }
 }
 
-/// Used by one test only: its message is not declared before.
+/// Used by one test only: its call is not declared before.
 final class RuleBell: Sendable {
     let rings = Count()
-    private static let ringing = Message<RuleBell, Void>("ring") { bell, _ in bell.rings.up() }
+    private static let ringing = ThrottledMethod<RuleBell, Void>("ring") { bell, _ in bell.rings.up() }
     func ring() { RuleBell.ringing(self) }
 }

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeBound) struct RuleTargetTests {
     @Test func aRuleDoesNotRetainItsObjectAndDiscardsItselfWithIt() throws {
         let stage = RuleScene()
-        let rule: MessageRule<RuleDocument, Int>
+        let rule: MethodRule<RuleDocument, Int>
         weak var gone: RuleDocument?
         do {
             let document = RuleDocument()
@@ -18,12 +18,12 @@ import Testing
         }
         #expect(gone == nil && !rule.isApplied && stage.engine.rules.isEmpty)
         #expect { try stage.engine.discard(rule) } throws: { "\($0)".contains("is not applied") }
-        #expect { try stage.engine.apply(rule) } throws: { "\($0)".contains("the object has gone") }
+        #expect { try stage.engine.apply(rule) } throws: { "\($0)".contains("is deallocated") }
     }
 
     @Test func discardingARuleWhoseObjectHasGoneIsAnError() throws {
         let stage = RuleScene()
-        let rule: MessageRule<RuleDocument, Int>
+        let rule: MethodRule<RuleDocument, Int>
         do { rule = try stage.limit(RuleDocument(), 100) }
         #expect { try stage.engine.discard(rule) } throws: { "\($0)".contains("is not applied") }
     }
@@ -148,7 +148,7 @@ import Testing
             let engine = ThrottleEngine()
             let (loop, _) = Loop.inVirtualTime()
             let count = Count()
-            let saving = Message<Diary, Int>("save", engine: engine) { _, _ in count.up() }
+            let saving = ThrottledMethod<Diary, Int>("save", engine: engine) { _, _ in count.up() }
             try engine.apply(saving.rule(for: Diary.self, interval: .seconds(1), mode: mode, on: loop))
             do {
                 let diary = Diary { saving($0, 1) }
@@ -164,7 +164,7 @@ import Testing
     func aDeinitsMessageRunsAtOnceWhateverWasHeldBackBefore(_ mode: ThrottleRule.Mode) throws {
         let stage = RuleScene()
         let engine = ThrottleEngine()
-        let saving = Message<Diary, Int>("save", engine: engine) { _, input in stage.scene.write(input) }
+        let saving = ThrottledMethod<Diary, Int>("save", engine: engine) { _, input in stage.scene.write(input) }
         try engine.apply(saving.rule(for: Diary.self, interval: .milliseconds(100), mode: mode, on: stage.loop))
         do {
             // Held back by the time that the other one goes.
@@ -199,7 +199,7 @@ import Testing
                 saving(RuleDocument(), 0)
             }
         }
-        func makeRule() -> MessageRule<RuleDocument, Int> {
+        func makeRule() -> MethodRule<RuleDocument, Int> {
             let caller = makeCaller()
             let rule = stage.rule(for: RuleDocument.self, 100, .last)
             rule.alwaysRun = { _, _ in withExtendedLifetime(caller) { false } }
@@ -208,7 +208,7 @@ import Testing
         try stage.engine.apply(makeRule())
         try stage.engine.apply(makeRule())
         #expect(goes.value == 1)
-        (stage.engine.rules[0] as? MessageRule<RuleDocument, Int>)?.alwaysRun = nil
+        (stage.engine.rules[0] as? MethodRule<RuleDocument, Int>)?.alwaysRun = nil
         #expect(goes.value == 2)
         try stage.engine.apply(makeRule())
         try stage.engine.discard(stage.engine.rules[0])

@@ -3,8 +3,8 @@ struct RulesCommand: Command {
     let name = "rules"
     let summary = "Limits a method from outside: for an object, for a class, and from one run to the next."
     let discussion = """
-        A class declares its method 'save' as a message. Callers just call 'save'; rules decide when it runs. The story
-        plays in virtual time: its seconds pass at once.
+        A class declares its method 'save' as one that rules can limit. Callers just call 'save'; rules decide when it
+        runs. The story plays in virtual time: its seconds pass at once.
 
         Rules for classes can be kept. With '--file' the first run saves its rule there, as JSON and in one step, and a
         later run finds it and applies it: run it twice. Without '--file' the program plays both runs: it keeps the rule

@@ -1,8 +1,8 @@
 import RunLoopKit
 
-/// A class with a method that can be limited: an ordinary method that calls through a message.
+/// A class with a method that rules can limit: an ordinary method that calls a `ThrottledMethod`.
 class Document: @unchecked Sendable {
-    private static let saving = Message<Document, String>("save") { document, text in
+    private static let saving = ThrottledMethod<Document, String>("save") { document, text in
         document.log.say(.run, "\(document.title) is saved: \(text.debugDescription)")
     }
 
@@ -11,7 +11,7 @@ class Document: @unchecked Sendable {
 
     init(_ title: String, _ log: RulesLog) { (self.title, self.log) = (title, log) }
 
-    /// Saves. How often this really happens is for rules to say.
+    /// Saves the document, as often as the rules permit.
     func save(_ text: String) {
         log.say(.call, "\(title).save(\(text.debugDescription))")
         Document.saving(self, text)
@@ -22,11 +22,11 @@ class Document: @unchecked Sendable {
     static func rule(
         for type: Document.Type, _ interval: Duration, _ mode: ThrottleRule.Mode, on loop: Loop,
         isPersistent: Bool = false
-    ) -> MessageRule<Document, String> {
+    ) -> MethodRule<Document, String> {
         saving.rule(for: type, interval: interval, mode: mode, on: loop, isPersistent: isPersistent)
     }
 
-    func rule(_ interval: Duration, _ mode: ThrottleRule.Mode, on loop: Loop) -> MessageRule<Document, String> {
+    func rule(_ interval: Duration, _ mode: ThrottleRule.Mode, on loop: Loop) -> MethodRule<Document, String> {
         Document.saving.rule(for: self, interval: interval, mode: mode, on: loop)
     }
 }

@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// Rules that outlive the program: one run saves a rule, the next one finds it.
+/// Rules that outlive the program: one run saves a rule, the next run finds it.
 struct RulesRuns {
     let log: RulesLog
     let file: RulesFile
@@ -18,8 +18,8 @@ struct RulesRuns {
             ?? .failure
     }
 
-    /// Plays the first run if there is no file, and the next one if there is. Nothing is said or applied before the
-    /// file has been read.
+    /// Plays the first run if there is no file, and a later run if there is one. Writes and applies nothing before it
+    /// has read the file.
     func playOne() throws {
         if let snapshot = try file.read() {
             try playAgain(snapshot)
@@ -46,13 +46,13 @@ struct RulesRuns {
         } catch {
             throw RulesFile.NoSnapshot(message: file.refusal(error))
         }
-        log.begin(.again, "6. A later run, another process, finds the rule: nobody has to make it again")
+        log.begin(.again, "6. A later run, another process, finds the rule: it is not made again")
         for rule in snapshot.rules { log.say(.load, "\(rule)") }
-        if engine.rules.isEmpty { log.say(.list, "waiting for its message, which nobody has used yet") }
+        if engine.rules.isEmpty { log.say(.list, "waiting for its method, which the program has not called yet") }
         let diary = Document("diary", log)
         log.loop.play([(0, diary, "Wednesday"), (500, diary, "Thursday")])
         log.say(
             .list,
-            "in force since the message was first used: \(engine.rules.map(\.description).joined(separator: ", "))")
+            "in force since the method was first called: \(engine.rules.map(\.description).joined(separator: ", "))")
     }
 }

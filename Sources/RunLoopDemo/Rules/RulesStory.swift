@@ -18,8 +18,8 @@ struct RulesStory {
     func tell() throws {
         log.explain(
             """
-            A class has declared its method 'save' as a message. Its callers just call it; rules, applied from outside, \
-            decide when it runs. The time is virtual: seconds pass at once.
+            A class has declared its method 'save' as one that rules can limit. Its callers just call it; rules, applied \
+            from outside, decide when it runs. The time is virtual: seconds pass at once.
             """)
         for chapter in [limitOneObject, limitAClass, meetAConflict, makeExceptions] where !Interruption.isRequested {
             try chapter()

@@ -1,9 +1,8 @@
-/// Holds messages back until their time, for rules that do not merge: keeps the last message, with its target, and
-/// nothing else.
+/// Delays the calls of a rule that does not merge: keeps the last call, with its target.
 @usableFromInline
-final class DelayedMessage: HeldBack {
-    /// A closure, whatever is in it: so that the limiter is of one type, and the compiler knows it. In a structure, or
-    /// it would be wrapped in a second one that calls it as generic code does.
+final class DelayedCall: HeldCalls {
+    /// The limiter's input. A closure for every type of call, so that the compiler knows the limiter's type. In a
+    /// structure: a bare closure would be wrapped in a second one, as generic code calls it.
     private struct Held: Sendable {
         let target: ObjectIdentifier?
         let run: @Sendable () -> Void
@@ -14,7 +13,7 @@ final class DelayedMessage: HeldBack {
 
     init(_ settings: ThrottleRule.Settings) {
         window = settings.window
-        // Flushed: what a rule's end, or its loop's, finds here is not lost.
+        // Flushed, so that no call is lost when the rule or its loop ends.
         limiter =
             if window.mode == .last {
                 Throttle(interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush) {
@@ -27,18 +26,19 @@ final class DelayedMessage: HeldBack {
 
     var verdict: RuleBook.Verdict { .hold(self) }
 
-    /// False when nothing may keep the target, since its `deinit` runs, and when the loop has ended.
+    /// Takes a call. Returns false if the target's `deinit` runs, so that it must not be retained, or the loop has
+    /// ended.
     @usableFromInline
     func hold(
-        _ message: @escaping @Sendable () -> Void, to target: ObjectIdentifier?, isGoing: () -> Bool
+        _ call: @escaping @Sendable () -> Void, on target: ObjectIdentifier?, isDeallocating: () -> Bool
     ) -> Bool {
-        // The target of what is held back is kept already. It takes longer to ask.
-        if !limiter.isPending(where: { $0.target == target }), isGoing() { return false }
-        return limiter(Held(target: target, run: message))
+        // The delayed call retains its target already. Asking takes longer.
+        if !limiter.isPending(where: { $0.target == target }), isDeallocating() { return false }
+        return limiter(Held(target: target, run: call))
     }
 
     func flush() { limiter.flush() }
 
-    /// What is held back was sent earlier than the message that has come, which takes its place.
+    /// The call that has come replaces the delayed one, which is older.
     func giveWay() { limiter.cancel() }
 }

@@ -1,12 +1,14 @@
+// The engine's snapshots: taking one, applying one, and the rules that wait until they can take effect.
+
 extension ThrottleEngine {
-    /// The persistent rules in force, and those that still wait for their message, so that saving loses none. Those of
-    /// a message in `waitingRuleFaults` are left out: the next start would refuse the whole snapshot for them.
+    /// The persistent rules in force, and those that still wait for their method, so that saving loses none. Those of a
+    /// method in ``waitingRuleFaults`` are left out: for them the next start would refuse the whole snapshot.
     ///
-    /// - Throws: `noLastingName` when a persistent rule's type cannot be found again at the next start.
+    /// - Throws: `noLastingName` if a persistent rule's type cannot be found again at the next start.
     public func snapshot() throws(ThrottleRuleError) -> Snapshot {
         var remains = RuleBook.Remains()
         defer { remains.settle() }
-        // Together: a rule that stops waiting in between would be in neither list.
+        // Under one lock: a rule that stops waiting in between would be in neither list.
         let (rules, waiting) = lock.withLock { () -> ([ThrottleRule], [Snapshot.Rule]) in
             let refused = Set(faultsOfWaiting().keys)
             return (
@@ -19,18 +21,16 @@ extension ThrottleEngine {
         return Snapshot(saved + waiting)
     }
 
-    /// Puts the rules of a snapshot into force: all of them or, when it throws, none; the rules in force stay as they
-    /// are then.
+    /// Applies the rules of a snapshot: all of them or, if it throws, none; the rules in force then stay as they are.
     ///
-    /// A rule for a message that is not declared yet, as a constant that nobody has used, waits and takes effect when
-    /// it is; so does one for a type that the program does not have. All that can be known is checked now, and the rest
-    /// when the message is declared: see `waitingRuleFaults`. A rule for a target that has one in force changes its
-    /// interval and mode, and leaves its loop, its predicate and its merging alone.
+    /// A rule for a method that is not declared yet (Swift makes a static constant at its first use) waits, and takes
+    /// effect when the method is declared; so does one for a type that the program does not have. What can be checked
+    /// is checked now, the rest when the method is declared: see ``waitingRuleFaults``. For a target that has a rule in
+    /// force, that rule's interval and mode change; its loop, predicate and merging do not.
     ///
-    /// - Parameter loop: Where messages run that the new rules held back.
-    /// - Throws: `invalidSnapshot` for a type that is no class or does not have the message, for two rules of one class
-    ///   hierarchy, and for one in the hierarchy of a rule that waits; `conflict` when a rule in force stands in the
-    ///   way; `unknownVersion`.
+    /// - Parameter loop: The loop on whose thread the new rules run delayed calls.
+    /// - Throws: `invalidSnapshot` for a type that is no class or does not have the method, for two rules of one class
+    ///   hierarchy, and for one in the hierarchy of a waiting rule; `conflict` with a rule in force; `unknownVersion`.
     public func apply(_ snapshot: Snapshot, on loop: Loop = .main) throws(ThrottleRuleError) {
         guard snapshot.version == Snapshot.currentVersion else { throw .unknownVersion(snapshot.version) }
         var remains = RuleBook.Remains()
@@ -43,20 +43,20 @@ extension ThrottleEngine {
         }
     }
 
-    /// The rules from snapshots that have not taken effect: their messages are not declared yet, or the program has
-    /// no type of that name, or there is a fault, found when the message was declared.
+    /// The rules from snapshots that have not taken effect: their methods are not declared yet, or the program has no
+    /// type of that name, or a fault was found when the method was declared.
     public var waitingRules: [Snapshot.Rule] { lock.withLock { waiting.map(\.rule) } }
 
-    /// Why rules wait whose messages are declared and whose types are there: what `apply(_:on:)` could not know yet.
+    /// The faults of waiting rules whose methods are declared and whose types exist: what `apply(_:on:)` could not know.
     ///
-    /// Such a type came later than the snapshot, with a library that was loaded meanwhile. None of its message's
-    /// waiting rules takes effect then, and a line on standard error says so when the message is declared. They take effect as
-    /// soon as nothing is wrong with them any more, as when a rule in their way is discarded.
+    /// Such a type came later than the snapshot, with a library that was loaded meanwhile. None of its method's waiting
+    /// rules takes effect then, and a line on standard error reports it when the method is declared. They take effect as
+    /// soon as the fault no longer exists, for instance when a conflicting rule is discarded.
     public var waitingRuleFaults: [Snapshot.Fault] {
         lock.withLock { faultsOfWaiting().values.sorted { $0.index ?? 0 < $1.index ?? 0 } }
     }
 
-    /// Forgets the rules that wait.
+    /// Drops the waiting rules.
     public func discardWaitingRules() {
         let dropped = lock.withLock { () -> [WaitingRule] in
             defer { waiting = [] }
@@ -72,39 +72,39 @@ extension ThrottleEngine {
         var waiting: [WaitingRule]
     }
 
-    /// Checks everything and changes nothing: first the snapshot by itself, then against what there is.
+    /// Checks everything and changes nothing: first the snapshot by itself, then against the rules that exist.
     private func plan(for snapshot: Snapshot, on loop: Loop) throws(ThrottleRuleError) -> Plan {
-        let entries = snapshot.rules.enumerated().map { WaitingRule(index: $0.offset, rule: $0.element, loop: loop) }
+        let saved = snapshot.rules.enumerated().map { WaitingRule(index: $0.offset, rule: $0.element, loop: loop) }
         let books = booksByKey()
-        let found = entries.map { find($0, in: books[$0.rule.key]) }
-        var hierarchies: [MessageKey: TargetHierarchy] = [:]
+        let found = saved.map { find($0, in: books[$0.rule.key]) }
+        var hierarchies: [MethodKey: TargetHierarchy] = [:]
         for rule in found {
             if let fault = rule.fault { throw .invalidSnapshot(fault) }
-            if let other = hierarchies[rule.entry.rule.key, default: TargetHierarchy()].add(rule) {
+            if let other = hierarchies[rule.waiting.rule.key, default: TargetHierarchy()].add(rule) {
                 throw .invalidSnapshot(
-                    rule.entry.clash("rules[\(other.index)] is", with: other, "remove one of the two"))
+                    rule.waiting.clash("rules[\(other.index)] is", with: other, "remove one of the two"))
             }
         }
 
-        let replaced = Set(entries.map(\.target))
+        let replaced = Set(saved.map(\.target))
         var plan = Plan(waiting: waiting.filter { !replaced.contains($0.target) })
-        // Where a message is declared, what counts is in force.
+        // For a declared method the rules in force are checked below.
         hierarchies = [:]
         for old in plan.waiting where books[old.rule.key] == nil {
             _ = hierarchies[old.rule.key, default: TargetHierarchy()].add(find(old, in: nil))
         }
         for rule in found {
-            let entry = rule.entry
-            if let other = hierarchies[entry.rule.key]?.add(rule) {
+            let new = rule.waiting
+            if let other = hierarchies[new.rule.key]?.add(rule) {
                 throw .invalidSnapshot(
-                    entry.clash("a rule that waits for the same message is", with: other, "discardWaitingRules() first")
+                    new.clash("a rule that waits for the same method is", with: other, "discardWaitingRules() first")
                 )
             }
-            guard let book = books[entry.rule.key], let type = rule.target else {
-                plan.waiting.append(entry)
+            guard let book = books[new.rule.key], let type = rule.target else {
+                plan.waiting.append(new)
                 continue
             }
-            let made = book.makeRule(for: type, entry.rule.settings(on: loop))
+            let made = book.makeRule(for: type, new.rule.settings(on: loop))
             if let standing = book.lock.withLock({ book.obstacle(for: type) }) {
                 throw .conflict(made, standing: standing)
             }
@@ -113,13 +113,13 @@ extension ThrottleEngine {
         return plan
     }
 
-    private func find(_ entry: WaitingRule, in book: RuleBook?) -> FoundRule {
+    private func find(_ waiting: WaitingRule, in book: RuleBook?) -> FoundRule {
         FoundRule(
-            entry: entry, declaringType: book?.declaringType ?? typeNamed(entry.rule.type),
-            target: typeNamed(entry.rule.target))
+            waiting: waiting, declaringType: book?.declaringType ?? typeNamed(waiting.rule.type),
+            target: typeNamed(waiting.rule.target))
     }
 
-    /// A rule that nothing stands in the way of.
+    /// Applies a rule that conflicts with none.
     private func putIntoForce(_ rule: ThrottleRule, _ remains: inout RuleBook.Remains) {
         let place = takePlace()
         remains.rules.append(rule)
@@ -132,25 +132,25 @@ extension ThrottleEngine {
         }
     }
 
-    /// Rules that have waited for this message, or for another rule's end, take effect: all of them or none.
+    /// Applies the rules that have waited for this method, or for another rule's end: all of them or none.
     ///
-    /// - Returns: What is wrong with one of them.
+    /// - Returns: The fault of one of them.
     @discardableResult
     func applyWaiting(to book: RuleBook, _ remains: inout RuleBook.Remains) -> Snapshot.Fault? {
-        guard !waiting.isEmpty, let key = MessageKey(book) else { return nil }
+        guard !waiting.isEmpty, let key = MethodKey(book) else { return nil }
         let ready = waitingRules(for: book, key)
         if let fault = fault(of: ready, in: book) { return fault }
         remains.objects += waiting.map(\.loop)
         for rule in ready {
-            putIntoForce(book.makeRule(for: rule.target!, rule.entry.rule.settings(on: rule.entry.loop)), &remains)
+            putIntoForce(book.makeRule(for: rule.target!, rule.waiting.rule.settings(on: rule.waiting.loop)), &remains)
         }
-        let done = Set(ready.map(\.entry.target))
+        let done = Set(ready.map(\.waiting.target))
         waiting.removeAll { done.contains($0.target) }
         return nil
     }
 
-    /// Those for a message whose types are there.
-    private func waitingRules(for book: RuleBook, _ key: MessageKey) -> [FoundRule] {
+    /// The waiting rules for a method whose types exist.
+    private func waitingRules(for book: RuleBook, _ key: MethodKey) -> [FoundRule] {
         waiting.filter { $0.rule.key == key }.map { find($0, in: book) }.filter { $0.target != nil }
     }
 
@@ -159,20 +159,20 @@ extension ThrottleEngine {
         for rule in rules {
             if let fault = rule.fault { return fault }
             if let other = hierarchy.add(rule) {
-                return rule.entry.clash("rules[\(other.index)] is", with: other, "remove one of the two")
+                return rule.waiting.clash("rules[\(other.index)] is", with: other, "remove one of the two")
             }
             if let standing = book.lock.withLock({ book.obstacle(for: rule.target!) }) {
-                return rule.entry.fault(
+                return rule.waiting.fault(
                     "target", "is in the class hierarchy of a rule in force (\(standing)); discard that one first")
             }
         }
         return nil
     }
 
-    private func faultsOfWaiting() -> [MessageKey: Snapshot.Fault] {
+    private func faultsOfWaiting() -> [MethodKey: Snapshot.Fault] {
         guard !waiting.isEmpty else { return [:] }
         let books = booksByKey()
-        var faults: [MessageKey: Snapshot.Fault] = [:]
+        var faults: [MethodKey: Snapshot.Fault] = [:]
         for key in Set(waiting.map(\.rule.key)) {
             if let book = books[key] { faults[key] = fault(of: waitingRules(for: book, key), in: book) }
         }
@@ -191,6 +191,6 @@ extension WaitingRule {
             (isSame
                 ? "appears twice: \(others) for it too"
                 : "is one of two in a class hierarchy: \(others) for "
-                    + typeText(other.rule.target)) + "; a message has one rule there: \(wayOut)")
+                    + typeText(other.rule.target)) + "; a method has one rule there: \(wayOut)")
     }
 }

@@ -1,14 +1,13 @@
-/// What a rule in the modes `last` and `debounce` holds back until its time: a limiter, and the settings that it was
-/// made for.
-protocol HeldBack: AnyObject, Sendable {
+/// The calls that a rule in the modes `last` and `debounce` delays: a limiter, and the window that it was made for.
+protocol HeldCalls: AnyObject, Sendable {
     var window: ThrottleRule.Settings.Window { get }
 
-    /// How the sender of a message adds it.
+    /// How a call is added.
     var verdict: RuleBook.Verdict { get }
 
-    /// Runs what is held back, on the rule's loop.
+    /// Runs the delayed calls, on the rule's loop.
     func flush()
 
-    /// A message under changed settings has come, which this limiter does not get. Called without a lock.
+    /// A call under changed settings has come, which this limiter does not get. Called without a lock.
     func giveWay()
 }

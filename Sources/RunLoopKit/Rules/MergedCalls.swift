@@ -1,18 +1,18 @@
-/// Holds messages back until their time, for rules that merge: keeps all of them, with their targets, and runs one for
-/// each target, with what its inputs were merged to.
+/// Delays the calls of a rule that merges: keeps all of them, with their targets, and runs one for each target, with
+/// its merged inputs.
 @usableFromInline
-final class MergedMessages<Input: Sendable>: HeldBack {
+final class MergedCalls<Input: Sendable>: HeldCalls {
     private struct Held: Sendable {
         let target: ObjectIdentifier
         let input: Input
-        /// Keeps the target.
+        /// Retains the target.
         let run: @Sendable (Input) -> Void
     }
 
     let window: ThrottleRule.Settings.Window
     private let limiter: RateLimiter<Held>
 
-    /// Retains the merger: the window knows it by its address, which must not come again meanwhile.
+    /// Retains the merger: the window identifies it by its address, which must not be reused meanwhile.
     init(_ settings: ThrottleRule.Settings, _ merger: Merger<Input>) {
         window = settings.window
         let run: @Sendable ([Held]) -> Void = { Self.run($0, mergedBy: merger) }
@@ -28,47 +28,48 @@ final class MergedMessages<Input: Sendable>: HeldBack {
 
     var verdict: RuleBook.Verdict { .merge(self) }
 
-    /// False when nothing may keep the target, since its `deinit` runs, and when the loop has ended.
+    /// Takes a call. Returns false if the target's `deinit` runs, so that it must not be retained, or the loop has
+    /// ended.
     @usableFromInline
     func hold(
-        _ input: Input, to target: ObjectIdentifier, isGoing: () -> Bool, run: @escaping @Sendable (Input) -> Void
+        _ input: Input, on target: ObjectIdentifier, isDeallocating: () -> Bool,
+        run: @escaping @Sendable (Input) -> Void
     ) -> Bool {
-        // The target of what is held back is kept already. It takes longer to ask.
-        if !limiter.isPending(where: { $0.target == target }), isGoing() { return false }
+        // A delayed call retains its target already. Asking takes longer.
+        if !limiter.isPending(where: { $0.target == target }), isDeallocating() { return false }
         return limiter(Held(target: target, input: input, run: run))
     }
 
     func flush() { limiter.flush() }
 
-    /// Nothing is lost: what is held back runs now.
+    /// Loses nothing: the delayed calls run now.
     func giveWay() { limiter.flush() }
 
-    private static func run(_ messages: [Held], mergedBy merger: Merger<Input>) {
+    private static func run(_ calls: [Held], mergedBy merger: Merger<Input>) {
         var places: [ObjectIdentifier: Int] = [:]
         var merged: [(input: Input, run: @Sendable (Input) -> Void)] = []
-        for message in messages {
-            if let place = places[message.target] {
-                merged[place].input = merger.combine(merged[place].input, message.input)
+        for call in calls {
+            if let place = places[call.target] {
+                merged[place].input = merger.combine(merged[place].input, call.input)
             } else {
-                places[message.target] = merged.count
-                merged.append((message.input, message.run))
+                places[call.target] = merged.count
+                merged.append((call.input, call.run))
             }
         }
-        for message in merged { message.run(message.input) }
+        for call in merged { call.run(call.input) }
     }
 }
 
-/// How a rule merges the inputs of a burst. An object, so that a rule whose closure has changed can be told from one
-/// whose closure has not.
-final class Merger<Input: Sendable>: MessageMerger {
+/// Merges the inputs of a burst. An object, so that its identity tells whether a rule's closure was replaced.
+final class Merger<Input: Sendable>: AnyMerger {
     let combine: @Sendable (_ pending: Input, _ new: Input) -> Input
 
     init(_ combine: @escaping @Sendable (_ pending: Input, _ new: Input) -> Input) { self.combine = combine }
 
-    func makeHeldBack(_ settings: ThrottleRule.Settings) -> any HeldBack { MergedMessages(settings, self) }
+    func makeHeldCalls(_ settings: ThrottleRule.Settings) -> any HeldCalls { MergedCalls(settings, self) }
 }
 
-/// A `Merger`, whatever the type of the inputs: rules are not generic where messages are sent.
-protocol MessageMerger: AnyObject, Sendable {
-    func makeHeldBack(_ settings: ThrottleRule.Settings) -> any HeldBack
+/// A `Merger` for inputs of any type: the code that decides about a call is not generic.
+protocol AnyMerger: AnyObject, Sendable {
+    func makeHeldCalls(_ settings: ThrottleRule.Settings) -> any HeldCalls
 }

@@ -1,19 +1,19 @@
-// Limiting a message in one call: a rule that is made and applied.
+// Limiting a method in one call: making a rule and applying it.
 
-extension Message {
-    /// Applies a new rule, as `ThrottleEngine.apply(_:)` does.
-    private func applied(_ rule: MessageRule<Target, Input>) throws(ThrottleRuleError) -> MessageRule<Target, Input> {
+extension ThrottledMethod {
+    /// Applies a new rule and returns it.
+    private func applied(_ rule: MethodRule<Target, Input>) throws(ThrottleRuleError) -> MethodRule<Target, Input> {
         try rule.apply()
         return rule
     }
 }
 
-extension Message where Target: AnyObject {
-    /// Limits how often the message runs for one object: makes a rule and puts it into force.
+extension ThrottledMethod where Target: AnyObject {
+    /// Limits how often the method runs for one object: makes a rule and applies it.
     ///
     /// ```swift
     /// final class Account: Sendable {
-    ///     static let trading = Message<Account, [Int]>("trade") { account, orders in print("traded \(orders)") }
+    ///     static let trading = ThrottledMethod<Account, [Int]>("trade") { _, orders in print("traded \(orders)") }
     ///     func trade(_ order: Int) { Account.trading(self, [order]) }
     /// }
     ///
@@ -22,47 +22,47 @@ extension Message where Target: AnyObject {
     /// for order in 1...3 { account.trade(order) }  // traded [1, 2, 3], a second later
     /// ```
     ///
-    /// A rule that the object has for this message already is replaced. The engine keeps the rule until it is
-    /// discarded or the object goes, so the result need not be kept. From any thread. MessageThrottle:
+    /// It replaces a rule that the object has for this method. The engine keeps the rule until it is discarded or the
+    /// object is deallocated, so the result need not be kept. From any thread. MessageThrottle:
     /// `mt_limitSelector:oncePerDuration:usingMode:onMessageQueue:alwaysInvokeBlock:`.
     ///
     /// - Parameters:
-    ///   - object: Whose messages are limited. It is not retained.
-    ///   - interval: How long a window is. Zero or less: no limit.
-    ///   - mode: Which of the messages in a window runs, and when.
-    ///   - loop: On whose thread messages run that were held back, in its common modes.
-    ///   - alwaysRun: Messages for which it says true run at once. See `MessageRule.alwaysRun`.
-    ///   - combine: Merges the inputs of a burst. See `MessageRule.merging`.
+    ///   - object: The object whose calls are limited. It is not retained.
+    ///   - interval: The length of a window. Zero or less: no limit.
+    ///   - mode: Which of the calls in a window runs, and when.
+    ///   - loop: The loop on whose thread delayed calls run, in its common modes.
+    ///   - alwaysRun: Calls for which it returns true run at once. See ``MethodRule/alwaysRun``.
+    ///   - combine: Merges the inputs of a burst. See ``MethodRule/merging``.
     /// - Returns: The rule, which is in force. Its settings may be changed.
-    /// - Throws: What `ThrottleEngine.apply(_:)` throws, as `targetIsGone` where the object's `deinit` runs.
+    /// - Throws: The errors of ``ThrottleEngine/apply(_:)``; `targetIsGone` if the object's `deinit` runs.
     @discardableResult
     public func limit(
         for object: Target, every interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
         alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
-    ) throws(ThrottleRuleError) -> MessageRule<Target, Input> {
+    ) throws(ThrottleRuleError) -> MethodRule<Target, Input> {
         try applied(
             rule(for: object, interval: interval, mode: mode, on: loop, alwaysRun: alwaysRun, merging: combine))
     }
 
-    /// Limits how often the message runs for a class and its subclasses, whose objects are counted together: makes a
-    /// rule and puts it into force.
+    /// Limits how often the method runs for a class and its subclasses, whose objects are counted together: makes a
+    /// rule and applies it.
     ///
-    /// The rule is persistent if it is a `firstly` rule of more than five seconds and both types have names that last:
-    /// MessageThrottle's convenience call keeps just these. `isPersistent` of the result says which it is, and may be
-    /// set. Where the program itself is to say it, there is `rule(for:…:isPersistent:…)` and `ThrottleRule.apply()`.
+    /// The rule is persistent if it is a `firstly` rule of more than five seconds and both types have lasting names, as
+    /// with MessageThrottle's convenience call. The result's ``ThrottleRule/isPersistent`` tells, and may be set. To
+    /// choose yourself, use `rule(for:…:isPersistent:…)` and ``ThrottleRule/apply()``.
     ///
     /// - Parameters:
-    ///   - type: The class that declares the message, or a subclass.
+    ///   - type: The class that declares the method, or a subclass.
     ///   - interval, mode, loop, alwaysRun, combine: As for an object.
-    /// - Returns: The rule, which is in force. A rule for the same class is replaced.
-    /// - Throws: What `ThrottleEngine.apply(_:)` throws: `conflict`, when a class above or below has a rule.
+    /// - Returns: The rule, which is in force. It replaces one for the same class.
+    /// - Throws: The errors of ``ThrottleEngine/apply(_:)``; `conflict` if a class above or below has a rule.
     @discardableResult
     public func limit(
         for type: Target.Type, every interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
         alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
-    ) throws(ThrottleRuleError) -> MessageRule<Target, Input> {
+    ) throws(ThrottleRuleError) -> MethodRule<Target, Input> {
         try applied(
             rule(
                 for: type, interval: interval, mode: mode, on: loop,
@@ -70,15 +70,15 @@ extension Message where Target: AnyObject {
     }
 }
 
-extension Message {
-    /// Limits how often a type's static message runs, also when it is called on a subclass: makes a rule and puts it
-    /// into force. All else is as for a class, persistence included.
+extension ThrottledMethod {
+    /// Limits how often a type's static method runs, which includes calls on a subclass: makes a rule and applies it.
+    /// Everything else is as for a class, including persistence.
     @discardableResult
     public func limit<Declaring>(
         for type: Declaring.Type, every interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
         alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
-    ) throws(ThrottleRuleError) -> MessageRule<Target, Input> where Target == Declaring.Type {
+    ) throws(ThrottleRuleError) -> MethodRule<Target, Input> where Target == Declaring.Type {
         try applied(
             rule(
                 for: type, interval: interval, mode: mode, on: loop,
@@ -87,8 +87,8 @@ extension Message {
 }
 
 extension RuleBook {
-    /// Whether a rule that does not say so itself is persistent. One that could not be saved never is: who has not
-    /// asked for it must not get an error from it.
+    /// Whether `limit` makes a rule persistent. Never one that cannot be saved: a caller that has not asked for
+    /// persistence must not get an error from it.
     fileprivate func isWorthKeeping(_ interval: Duration, _ mode: ThrottleRule.Mode, for type: Any.Type) -> Bool {
         mode == .firstly && interval > .seconds(5) && lastingName(of: type) != nil
             && lastingName(of: declaringType) != nil

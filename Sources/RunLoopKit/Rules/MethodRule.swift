@@ -1,5 +1,5 @@
-/// A `ThrottleRule` that knows what its message is sent to, and with what.
-public final class MessageRule<Target: Sendable, Input: Sendable>: ThrottleRule, @unchecked Sendable {
+/// A `ThrottleRule` that knows the types of its method's target and input.
+public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, @unchecked Sendable {
     /// Guarded by the book's lock.
     private var predicate: (@Sendable (Target, Input) -> Bool)?
 
@@ -11,15 +11,15 @@ public final class MessageRule<Target: Sendable, Input: Sendable>: ThrottleRule,
         super.init(in: book, for: target, settings, hasPredicate: predicate != nil)
     }
 
-    /// A predicate over the message: if it says true the message runs at once, on the caller's thread, and the rule
-    /// takes no notice of it; what is held back stays so. Nil: no exceptions.
+    /// A predicate over calls: a call for which it returns true runs at once, on the caller's thread, and the rule
+    /// ignores it; delayed calls stay delayed. Nil: no exceptions.
     ///
-    /// Called on the thread that sends the message, with no lock held, so it may change the rules itself. Of those that
-    /// are then in force the message sees everything but predicates, since it asks one only: a new rule's predicate
-    /// takes effect with the next message.
+    /// Called on the caller's thread, with no lock held, so it may change the rules. The call that it was asked about
+    /// then follows the changed rules, except their predicates: a call asks one predicate only, and a new rule's takes
+    /// effect with the next call.
     ///
-    /// The rule retains what it captures: not the rule's own object, or that never goes. MessageThrottle:
-    /// `alwaysInvokeBlock`.
+    /// The rule retains what the predicate captures. Do not capture the rule's own object: it would never be
+    /// deallocated. MessageThrottle: `alwaysInvokeBlock`.
     public var alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? {
         get { book.lock.withLock { predicate } }
         set {
@@ -30,36 +30,33 @@ public final class MessageRule<Target: Sendable, Input: Sendable>: ThrottleRule,
                 }
                 return predicate
             }
-            withExtendedLifetime(old) {}  // What it captured may call us: released without the lock.
+            withExtendedLifetime(old) {}  // A captured object's deinit may call the rule: released without the lock.
         }
     }
 
-    /// Merges the inputs of a burst, so that nothing is lost: combines what there is with the input of the next
-    /// message. Nil, the default: what is held back is dropped for the next message.
+    /// Merges the inputs of a burst, so that none is lost: combines the inputs so far with that of the next call. Nil,
+    /// the default: the next call replaces a delayed one.
     ///
     /// ```swift
     /// rule.merging = { pending, new in pending + new }
     /// ```
     ///
-    /// For lists that collect what has changed, or for orders of which none may be missing. In the modes `last` and
-    /// `debounce` all messages that are held back are kept; when they are due, one runs for each target, with its
-    /// inputs merged in the order in which they were sent, and the targets in the order of their first messages. So an
-    /// object never gets the inputs of another one of its class. In the mode `firstly` it has no effect: what that
-    /// ignores is ignored.
+    /// For instance to collect changes, or orders of which none may be missing. In the modes `last` and `debounce` all
+    /// delayed calls are kept. When they are due, one call runs for each target, with its inputs merged in the order of
+    /// the calls, and the targets in the order of their first calls. So an object never gets the inputs of another
+    /// object of its class. In the mode `firstly` it has no effect.
     ///
-    /// What a merging rule holds back is not lost by changed settings either, this property included: it runs when the
-    /// next message comes, at once, on the loop that held it back, and the message begins a new window.
-    /// Memory grows with the messages of a window: `last` bounds that, where a `debounce` waits for as long as messages
-    /// keep coming.
+    /// Changed settings, this property included, do not lose a merging rule's delayed calls either: they run as soon as
+    /// the next call comes, on the loop that delayed them, and that call starts a new window. Memory grows with the
+    /// calls of a window: `last` bounds it; `debounce` waits as long as calls keep coming.
     ///
-    /// Called on the rule's loop, with no lock held, right before the message runs. The rule retains what it captures.
-    /// The limiters' `merging:`, for rules.
+    /// Called on the rule's loop, with no lock held, right before the body. The rule retains what it captures.
     public var merging: (@Sendable (_ pending: Input, _ new: Input) -> Input)? {
-        // The book's rules are all of this message, and so are their mergers.
+        // All rules of the book, and so their mergers, belong to one method.
         get { book.lock.withLock { settings.merger as! Merger<Input>? }?.combine }
         set {
             let old = book.lock.withLock { changeWhileLocked(to: newValue.map { Merger($0) }) }
-            withExtendedLifetime(old) {}  // What it captured may call us: released without the lock.
+            withExtendedLifetime(old) {}  // A captured object's deinit may call the rule: released without the lock.
         }
     }
 }

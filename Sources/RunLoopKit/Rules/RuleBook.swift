@@ -1,32 +1,34 @@
 import Synchronization
 
-/// The rules of one message.
+/// The rules of one method.
 ///
-/// Objects' rules are found by address, types' rules by walking through them: there are few. Its lock guards them,
-/// their settings and their states, and is never held when something is let go of that may call back: what has to go is
-/// collected in `Remains`. Order of locks: the engine's, this one, a limiter's, a loop's.
+/// Objects' rules are found by address, types' rules by a linear search: there are few. The lock guards the rules, their
+/// settings and their states. It is never held when an object is released whose `deinit` may call back: such objects are
+/// collected in `Remains`.
 ///
-/// It knows nothing of the types of targets and inputs: sending a message would be many times slower in generic code.
+/// **Lock order.** The engine's, this one, a limiter's, a loop's.
+///
+/// It does not know the types of targets and inputs: a call would be many times slower in generic code.
 @usableFromInline
 final class RuleBook: @unchecked Sendable {
     typealias MakeRule = @Sendable (RuleBook, Any.Type, ThrottleRule.Settings) -> ThrottleRule
 
-    /// What is to be done with a message.
+    /// What to do with a call.
     @usableFromInline
     enum Verdict {
         case run, ignore
-        case hold(DelayedMessage)
-        /// A `MergedMessages` of the message's input.
+        case hold(DelayedCall)
+        /// A `MergedCalls` of the method's input.
         case merge(AnyObject)
     }
 
-    /// What is to be released without the lock.
+    /// Objects to release without the lock.
     struct Remains {
         var rules: [ThrottleRule] = []
         var objects: [AnyObject] = []
-        var delayed: [any HeldBack] = []
+        var delayed: [any HeldCalls] = []
 
-        /// Runs what discarded rules held back, and lets go of everything.
+        /// Runs the delayed calls of discarded rules, and releases everything.
         consuming func settle() { for delayed in delayed { delayed.flush() } }
     }
 
@@ -36,7 +38,7 @@ final class RuleBook: @unchecked Sendable {
     let engine: ThrottleEngine
     private let makeRule: MakeRule
 
-    /// Whether a message has to look here at all. Written with the lock held.
+    /// Whether a call has to look here at all. Written with the lock held.
     @usableFromInline let hasRules = Atomic<Bool>(false)
 
     let lock = Lock(.book)
@@ -44,12 +46,12 @@ final class RuleBook: @unchecked Sendable {
     // Guarded by `lock`.
     private var objectRules: [ObjectIdentifier: ThrottleRule] = [:]
     private var typeRules: [ThrottleRule] = []
-    /// Whether nobody can send the message any more.
+    /// Whether the method is deallocated, so that it cannot be called any more.
     private var isClosed = false
-    /// When there are so many rules for objects it is time to look which objects have gone. Grows with what is left,
-    /// so that looking costs each rule a constant time.
+    /// The number of objects' rules at which to remove those of deallocated objects. Grows with the rules that remain,
+    /// so that the cost for each rule is constant.
     private var purgeCount = 16
-    /// How many rules were looked at to see whether their objects have gone, all purges together. For tests.
+    /// How many rules all purges together have looked at. For tests.
     private(set) var purgeLooks = 0
 
     init(
@@ -63,19 +65,19 @@ final class RuleBook: @unchecked Sendable {
         makeRule(self, type, settings)
     }
 
-    // MARK: Sending
+    // MARK: Calling
 
-    /// What is to be done with a message that is sent now.
+    /// Decides what to do with a call that is made now.
     ///
     /// - Parameters:
-    ///   - object: The target; nil for a static message.
-    ///   - type: The target's type; for a static message the target itself.
+    ///   - object: The target; nil for a static method.
+    ///   - type: The target's type; for a static method the target itself.
     ///   - isException: Asks a rule's predicate. Called without the lock.
     @usableFromInline
     func verdict(
         on object: ObjectIdentifier?, of type: Any.Type, isException: (ThrottleRule) -> Bool
     ) -> Verdict {
-        var superseded: (any HeldBack)?
+        var superseded: (any HeldCalls)?
         var remains = Remains()
         lock.lock()
         var rule = rule(for: object, of: type, &remains)
@@ -83,8 +85,8 @@ final class RuleBook: @unchecked Sendable {
             lock.unlock()
             if isException(asked) { return .run }
             lock.lock()
-            // It may have changed the rules, or another thread has. One predicate is all that a message asks: else one
-            // that always applies a new rule with a predicate would never let it go.
+            // The predicate or another thread may have changed the rules. A call asks one predicate only: otherwise one
+            // that always applies a new rule with a predicate would never let the call finish.
             rule = self.rule(for: object, of: type, &remains)
         }
         let verdict = rule?.decide(superseding: &superseded) ?? .run
@@ -96,7 +98,7 @@ final class RuleBook: @unchecked Sendable {
 
     // MARK: Finding. The lock is held.
 
-    /// The rule that counts for a message: the object's own, or its class's.
+    /// The rule that counts for a call: the object's own, or its class's.
     private func rule(for object: ObjectIdentifier?, of type: Any.Type, _ remains: inout Remains) -> ThrottleRule? {
         if !objectRules.isEmpty, let object, let rule = ownRule(of: object, &remains) { return rule }
         if typeRules.isEmpty { return nil }
@@ -104,11 +106,11 @@ final class RuleBook: @unchecked Sendable {
         return typeRules.first { $0.targetID == id } ?? typeRules.first { isSubtype(type, of: $0.type!) }
     }
 
-    /// A rule found at the object's address may be that of an object that has gone. The object's own is the only one
-    /// whose weak reference can still be there: nothing else lives at this address.
+    /// The object's own rule. One found at its address may belong to a deallocated object; its weak reference is nil
+    /// then, since only one object can live at this address.
     private func ownRule(of id: ObjectIdentifier, _ remains: inout Remains) -> ThrottleRule? {
         guard let rule = objectRules[id] else { return nil }
-        // Not the last reference: the caller has one.
+        // Not the last reference: the caller has another.
         if rule.liveObject != nil { return rule }
         objectRules[id] = nil
         retire(rule, &remains)
@@ -136,7 +138,7 @@ final class RuleBook: @unchecked Sendable {
 
     // MARK: Changing. The lock is held.
 
-    /// Puts a rule into force, in the place of one for the same target.
+    /// Applies a rule, which replaces one for the same target.
     func apply(_ rule: ThrottleRule, at place: Int, _ remains: inout Remains) throws(ThrottleRuleError) {
         guard rule.place == nil else { throw .alreadyApplied(rule) }
         guard !isClosed else { throw .targetIsGone(rule) }
@@ -164,7 +166,7 @@ final class RuleBook: @unchecked Sendable {
         retire(old, &remains)
     }
 
-    /// Takes a rule out of force. What it holds back is in the remains.
+    /// Takes a rule out of force. Its delayed calls are added to the remains.
     func discard(_ rule: ThrottleRule, _ remains: inout Remains) throws(ThrottleRuleError) {
         guard rule.place != nil else { throw .notApplied(rule) }
         let object = rule.liveObject
@@ -173,11 +175,11 @@ final class RuleBook: @unchecked Sendable {
         if rule.type == nil { objectRules[rule.targetID] = nil }
         takeDelayed(of: rule, &remains)
         retire(rule, &remains)
-        // It had discarded itself with its object.
+        // The rule had discarded itself with its object.
         if rule.type == nil, object == nil { throw .notApplied(rule) }
     }
 
-    /// Discards all rules, since nobody can send the message any more. They refer to the book, and the book to them.
+    /// Discards all rules, since the method is deallocated. That breaks the cycles between the rules and the book.
     func close(_ remains: inout Remains) {
         isClosed = true
         for rule in typeRules + objectRules.values {
@@ -192,7 +194,7 @@ final class RuleBook: @unchecked Sendable {
         if let delayed = rule.takeDelayed() { remains.delayed.append(delayed) }
     }
 
-    /// Lets go of the rules of objects that have gone.
+    /// Removes the rules of deallocated objects.
     private func purge(_ remains: inout Remains) {
         purgeLooks += objectRules.count
         for (id, rule) in objectRules {
@@ -213,7 +215,7 @@ final class RuleBook: @unchecked Sendable {
     }
 
     private func updateHasRules() {
-        // Relaxed: see where it is read.
+        // Relaxed: see `ThrottledMethod.callAsFunction(_:_:)`, which reads it.
         hasRules.store(!typeRules.isEmpty || !objectRules.isEmpty, ordering: .relaxed)
     }
 }

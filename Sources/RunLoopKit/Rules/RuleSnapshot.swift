@@ -9,37 +9,39 @@ extension ThrottleEngine {
     /// try ThrottleEngine.shared.apply(snapshot)
     /// ```
     ///
-    /// Loops, predicates and merging are not in it: a program sets them again.
+    /// It does not contain loops, predicates and merging: a program sets them again.
     ///
-    /// Decoding checks each field by itself; whether types fit and rules go together is checked when the snapshot is
-    /// applied, and again when a message is declared. It throws `ThrottleRuleError.unknownVersion` for a later
-    /// version's, `invalidSnapshot` for a field that makes no sense, and the coder's own error for what the coder
-    /// itself cannot read.
+    /// Decoding checks each field by itself. Applying the snapshot checks that the types exist and that no rules
+    /// conflict; so does declaring a method. Decoding throws `ThrottleRuleError.unknownVersion` for a later version,
+    /// `invalidSnapshot` for an invalid field, and the coder's own error for what the coder cannot read.
     public struct Snapshot: Codable, Hashable, Sendable {
         /// The version that this library writes, and the only one that it reads.
+        ///
+        /// In version 1 a rule's method is saved under the key "message".
         public static let currentVersion = 1
 
-        /// The longest interval of a rule in a snapshot: a hundred years of 365 days. What is longer is saved as this,
-        /// and a negative one, which limits nothing, as zero.
+        /// The longest interval of a rule in a snapshot: a hundred years of 365 days. A longer one is saved as this, and
+        /// a negative one, which limits nothing, as zero.
         public static let longestInterval = Duration.nanoseconds(Rule.intervals.upperBound)
 
-        /// What is kept of a rule.
+        /// A persistent rule.
         public struct Rule: Codable, Hashable, Sendable {
-            /// The name of the message.
-            public let message: String
+            /// The name of the method.
+            public let method: String
             /// The type that declares it, as the compiler mangles its name.
             public let type: String
-            /// Whether it is a static one.
+            /// Whether it is a static method.
             public let isStatic: Bool
             /// The type that the rule is for, as the compiler mangles its name.
             public let target: String
-            /// How long a window is, in nanoseconds.
+            /// The length of a window, in nanoseconds.
             public let intervalNanoseconds: Int64
-            /// Which of the messages in a window runs, and when.
+            /// Which of the calls in a window runs, and when.
             public let mode: ThrottleRule.Mode
 
             enum CodingKeys: String, CodingKey {
-                case message, type, isStatic, target, intervalNanoseconds, mode
+                case method = "message"
+                case type, isStatic, target, intervalNanoseconds, mode
             }
         }
 
@@ -62,42 +64,42 @@ extension ThrottleEngine {
 extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
     /// What is limited and how.
     public var description: String {
-        "\"\(message.printable)\" of \(isStatic ? "type" : "class") \(typeText(target)): \(mode), "
+        "\"\(method.printable)\" of \(isStatic ? "type" : "class") \(typeText(target)): \(mode), "
             + "\(Duration.nanoseconds(intervalNanoseconds))"
     }
 
-    /// What `intervalNanoseconds` may be.
+    /// The valid values of `intervalNanoseconds`.
     static let intervals: ClosedRange<Int64> = 0...(100 * 365 * 24 * 3600 * 1_000_000_000)
 
-    /// What is kept of a persistent rule.
+    /// Makes what a snapshot contains of a persistent rule.
     init(_ rule: ThrottleRule) throws(ThrottleRuleError) {
-        guard let type = rule.type, let target = lastingName(of: type), let key = MessageKey(rule.book) else {
+        guard let type = rule.type, let target = lastingName(of: type), let key = MethodKey(rule.book) else {
             throw .noLastingName(rule)
         }
         let interval = min(max(rule.interval.wholeNanoseconds, Self.intervals.lowerBound), Self.intervals.upperBound)
         self.init(
-            message: key.message, type: key.type, isStatic: key.isStatic, target: target,
+            method: key.method, type: key.type, isStatic: key.isStatic, target: target,
             intervalNanoseconds: interval, mode: rule.mode)
     }
 
-    var key: MessageKey { MessageKey(message: message, type: type, isStatic: isStatic) }
+    var key: MethodKey { MethodKey(method: method, type: type, isStatic: isStatic) }
 
     func settings(on loop: Loop) -> ThrottleRule.Settings {
         .init(.nanoseconds(intervalNanoseconds), mode, loop, isPersistent: true)
     }
 }
 
-/// Which message it is, at every start of the program.
-struct MessageKey: Hashable {
-    let message: String
+/// Identifies a method at every start of the program.
+struct MethodKey: Hashable {
+    let method: String
     let type: String
     let isStatic: Bool
 }
 
-extension MessageKey {
-    /// Nil when the type that declares the message has no name that lasts.
+extension MethodKey {
+    /// Nil when the type that declares the method has no lasting name.
     init?(_ book: RuleBook) {
         guard let type = lastingName(of: book.declaringType) else { return nil }
-        self.init(message: book.name, type: type, isStatic: book.isStatic)
+        self.init(method: book.name, type: type, isStatic: book.isStatic)
     }
 }

@@ -1,7 +1,7 @@
-// Decoding a snapshot: each field by itself, so that an error can say which one it is and what would be right.
+// Decodes a snapshot field by field, so that an error names the field and what would be valid.
 
 extension ThrottleEngine.Snapshot {
-    /// Decodes a snapshot; looks at nothing but the version first.
+    /// Decodes a snapshot. Checks the version before anything else.
     public init(from decoder: any Decoder) throws {
         let fields = try Fields(decoder, CodingKeys.self, mustBe: "an object with \"version\" and \"rules\"")
         version = try fields.read(.version, mustBe: "a whole number: \(Self.currentVersion)")
@@ -15,8 +15,8 @@ extension ThrottleEngine.Snapshot.Rule {
     public init(from decoder: any Decoder) throws {
         var fields = try Fields(decoder, CodingKeys.self, mustBe: "an object with the fields of a rule")
         let nameOfType = "the name of a type as the compiler mangles it"
-        message = try fields.read(.message, mustBe: "the name of a message")
-        fields.message = message
+        method = try fields.read(.method, mustBe: "the name of a method")
+        fields.method = method
         target = try fields.read(.target, mustBe: nameOfType) { !$0.isEmpty }
         fields.target = target
         type = try fields.read(.type, mustBe: nameOfType) { !$0.isEmpty }
@@ -31,12 +31,12 @@ extension ThrottleEngine.Snapshot.Rule {
     }
 }
 
-/// The fields of what is decoded: a rule, or the snapshot itself.
+/// The fields of a rule or of the snapshot, while it is decoded.
 private struct Fields<Key: CodingKey> {
     let container: KeyedDecodingContainer<Key>
-    /// Where the rule is in its list. Coders say so.
+    /// The index of the rule in its list, from the coding path.
     let index: Int?
-    var message: String?
+    var method: String?
     var target: String?
 
     init(_ decoder: any Decoder, _ keys: Key.Type, mustBe right: String) throws {
@@ -45,7 +45,7 @@ private struct Fields<Key: CodingKey> {
             container = try decoder.container(keyedBy: keys)
         } catch is DecodingError {
             throw ThrottleRuleError.invalidSnapshot(
-                .init(index: index, message: nil, target: nil, field: nil, reason: "must be \(right)"))
+                .init(index: index, method: nil, target: nil, field: nil, reason: "must be \(right)"))
         }
     }
 
@@ -56,17 +56,17 @@ private struct Fields<Key: CodingKey> {
             let value = try container.decode(Value.self, forKey: key)
             if isRight(value) { return value }
         } catch let error as ThrottleRuleError {
-            throw error  // A rule of the list has said what is wrong with it.
+            throw error  // From a rule of the list.
         } catch {
-            // Not only decoding errors: Foundation's coder throws others of its own for numbers out of range.
+            // Not only decoding errors: for numbers out of range Foundation's coder throws others.
         }
         throw ThrottleRuleError.invalidSnapshot(
             .init(
-                index: index, message: message, target: target, field: key.stringValue,
+                index: index, method: method, target: target, field: key.stringValue,
                 reason: "\(finding(key)); it must be \(right)"))
     }
 
-    /// What is there.
+    /// Describes the value of a field.
     private func finding(_ key: Key) -> String {
         func has<Value: Decodable>(_: Value.Type) -> Value? { try? container.decode(Value.self, forKey: key) }
         if !container.contains(key) { return "is missing" }

@@ -1,22 +1,22 @@
 extension ThrottleEngine.Snapshot {
-    /// What is wrong with a snapshot: which rule, which field, what is there and what would be right.
+    /// A fault in a snapshot: the rule, the field, its value and what would be valid.
     public struct Fault: Hashable, Sendable, CustomStringConvertible {
-        /// Where the rule is in the list of rules, from 0. Nil when it is not about one rule.
+        /// The index of the rule in the list of rules. Nil if the fault does not concern one rule.
         public let index: Int?
-        /// The name of the rule's message, if it has one.
-        public let message: String?
-        /// The rule's target as the snapshot names it, if it does.
+        /// The name of the rule's method, if the snapshot has one.
+        public let method: String?
+        /// The rule's target as the snapshot names it, if it has one.
         public let target: String?
-        /// The name of the field; nil when there are no fields.
+        /// The name of the field; nil if there are no fields.
         public let field: String?
-        /// What is there, and what would be right.
+        /// What the field contains, and what would be valid.
         public let reason: String
 
-        /// One line, whatever the snapshot holds: names are shortened, and their unprintable characters escaped.
+        /// One line, whatever the snapshot contains: names are shortened, and their unprintable characters escaped.
         public var description: String {
             var parts: [String] = []
             if let index { parts.append("rules[\(index)]") }
-            if let message { parts.append("(\"\(message.printable)\" of \(target.map(typeText) ?? "no target"))") }
+            if let method { parts.append("(\"\(method.printable)\" of \(target.map(typeText) ?? "no target"))") }
             let place = parts.joined(separator: " ")
             let text = [field, reason].compactMap(\.self).joined(separator: " ")
             return place.isEmpty ? text : "\(place): \(text)"
@@ -24,13 +24,13 @@ extension ThrottleEngine.Snapshot {
     }
 }
 
-/// A type as people call it, where the program has it; otherwise what the snapshot says.
+/// The readable name of a type that the program has; otherwise the name in the snapshot.
 func typeText(_ lastingName: String) -> String {
     type(withLastingName: lastingName).map { "\($0)" } ?? lastingName.printable
 }
 
 extension String {
-    /// Fit for one line of a message: short, and with nothing that moves the cursor or turns the text round.
+    /// The text for one line of output: shortened, without characters that move the cursor or reverse the text.
     var printable: String {
         let limit = 80
         let shown = unicodeScalars.prefix(limit).map { scalar in

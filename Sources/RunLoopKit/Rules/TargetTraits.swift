@@ -1,12 +1,13 @@
-/// What a message needs to know of its target: something else for an object than for a type.
+/// What a throttled method needs to know of its target, which is an object or a type.
 @usableFromInline
 struct TargetTraits<Target: Sendable>: Sendable {
-    /// Which object it is; nil for a static message. Not the object: retaining it would cost more than all else.
+    /// Identifies the object; nil for a static method. Not the object itself, since retaining it costs more than the
+    /// rest of a call.
     @usableFromInline let objectID: (@Sendable (Target) -> ObjectIdentifier)?
-    /// The target's type; for a static message the target itself.
+    /// Returns the target's type; for a static method the target itself.
     @usableFromInline let type: @Sendable (Target) -> Any.Type
-    /// Whether it is an object whose `deinit` runs: nothing may keep it any more.
-    @usableFromInline let isGoing: @Sendable (Target) -> Bool
+    /// Whether the target is an object whose `deinit` runs, and so must not be retained.
+    @usableFromInline let isDeallocating: @Sendable (Target) -> Bool
 }
 
 extension TargetTraits where Target: AnyObject {
@@ -20,6 +21,6 @@ extension TargetTraits where Target: AnyObject {
 
 extension TargetTraits {
     static func type<Declaring>() -> TargetTraits where Target == Declaring.Type {
-        TargetTraits(objectID: nil, type: { $0 }, isGoing: { _ in false })
+        TargetTraits(objectID: nil, type: { $0 }, isDeallocating: { _ in false })
     }
 }

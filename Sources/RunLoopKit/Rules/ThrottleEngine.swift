@@ -1,13 +1,13 @@
-/// Keeps the rules that limit how often messages run: applies them, discards them, lists them.
+/// Keeps the rules that limit how often methods run: applies, discards and lists them.
 ///
-/// For limits that are a matter of configuration, not of the code that calls: from outside, for one object or a whole
-/// class, changeable while the program runs, and saved from one start to the next.
+/// For limits that are a matter of configuration, not of the code that calls: made from outside, for one object or a
+/// whole class, changeable while the program runs, and saved from one start to the next.
 ///
 /// ```swift
 /// let rule = Document.saving.rule(for: Document.self, interval: .seconds(2), mode: .last)
 /// do throws(ThrottleRuleError) {
 ///     try ThrottleEngine.shared.apply(rule)  // or rule.apply()
-///     rule.interval = .seconds(5)  // seen by the next message
+///     rule.interval = .seconds(5)  // seen by the next call
 ///     try ThrottleEngine.shared.discard(rule)
 /// } catch .conflict(_, let standing) {
 ///     print("first discard \(standing)")
@@ -15,28 +15,26 @@
 /// ```
 ///
 /// **Targets.** A rule is for one object, for a class with its subclasses, whose objects it counts together, or for a
-/// type's static message. An object's rule goes before its class's. A message has one rule in a class hierarchy: where
-/// a class has one, those above and below it cannot have another.
+/// type's static method. An object's rule takes precedence over its class's. A method has one rule in a class
+/// hierarchy: if a class has one, the classes above and below it cannot have another.
 ///
-/// **Lifetime.** The engine retains the rules in force, and a rule retains no object: it discards itself when its
-/// object goes, and an object that comes to the same address has nothing to do with it. What is left of such a rule is
-/// cleared away when the message is next sent from that address, and when rules are applied or listed. A message that
-/// is held back keeps its target and its input until it has run, as MessageThrottle's do: a call that was made is not
-/// lost because its object is let go of. Only a target whose `deinit` sends the message cannot be kept: there it runs
-/// at once.
+/// **Lifetime.** The engine retains the rules in force. A rule does not retain its object: it discards itself when the
+/// object is deallocated, and does not apply to a new object at the same address. Such a rule is removed when the method
+/// is next called on that address, and when rules are applied or listed. A delayed call retains its target and its input
+/// until it has run, as MessageThrottle's do: it is not lost when the program releases its target. A target cannot be
+/// retained while its `deinit` runs: a call made there runs at once.
 ///
-/// **Order.** When a rule is discarded, what it holds back runs at once, as if the rule had not been there. So a later
-/// message, which no rule delays, cannot overtake it where all of this happens on the loop's thread. A message that
-/// takes the place of one that is held back, since it runs at once under changed settings, makes the older one never
-/// run, unless the rule merges.
+/// **Order.** When a rule is discarded, its delayed calls run at once. So a later call, which no rule delays, cannot
+/// overtake them if all of this happens on the loop's thread. A call that runs at once under changed settings replaces
+/// the delayed ones: they never run, unless the rule merges.
 ///
-/// **Threads.** Everything may be called from any thread, and while other threads send messages. MessageThrottle:
+/// **Threads.** Everything may be called from any thread, also while other threads call the methods. MessageThrottle:
 /// `MTEngine`.
 public final class ThrottleEngine: @unchecked Sendable {
     // For the maintainer. Rules are applied and discarded with the engine's lock held, so that checking many rules and
-    // applying them is one step. Sending a message takes its book's lock only.
+    // applying them is one step. A call takes its method's book's lock only.
 
-    /// The one that messages belong to unless they are declared otherwise.
+    /// The engine of all methods that are declared without one.
     public static let shared = ThrottleEngine()
 
     private struct BookKey: Hashable {
@@ -54,31 +52,37 @@ public final class ThrottleEngine: @unchecked Sendable {
     // Guarded by `lock`.
     private var books: [BookKey: RuleBook] = [:]
     private var nextPlace = 0
-    /// Rules from snapshots whose messages or types are not known yet, or that another rule stands in the way of.
+    /// Rules from snapshots whose methods or types are not known yet, or that conflict with another rule.
     var waiting: [WaitingRule] = []
 
-    /// Finds the type of a lasting name. Another one in tests, whose types come late.
+    /// Finds the type of a lasting name. Replaced in tests in which types appear later.
     let typeNamed: @Sendable (String) -> Any.Type?
 
-    /// Makes an engine of its own, for messages declared with it: for tests.
+    /// Makes an engine for the methods that are declared with it. For tests.
     public convenience init() { self.init { type(withLastingName: $0) } }
 
     init(typeNamed: @escaping @Sendable (String) -> Any.Type?) { self.typeNamed = typeNamed }
 
     // MARK: Applying and discarding
 
-    /// Puts a rule into force: the next message sees it.
+    /// Applies a rule: it is in force from the next call on.
     ///
-    /// If there is a rule for the same target and message the new one takes its place, and what it holds back and the
-    /// window it is in; the old one is not applied any more. MessageThrottle: `applyRule:`.
+    /// It replaces a rule for the same target and method, and takes over that rule's delayed calls and its window; the
+    /// old rule is not applied any more. MessageThrottle: `applyRule:`.
+    ///
+    /// - Throws: `alreadyApplied`; `conflict` if a class above or below has a rule; `targetIsGone` if the rule's object
+    ///   or method is deallocated; `otherEngine`.
     public func apply(_ rule: ThrottleRule) throws(ThrottleRuleError) {
         try change(rule) { book, remains throws(ThrottleRuleError) in
             try book.apply(rule, at: takePlace(), &remains)
         }
     }
 
-    /// Takes a rule out of force. What it holds back runs now, on the rule's loop: here, if the caller is on its
-    /// thread. It may be applied again. MessageThrottle: `discardRule:`, which lets it run when it was due.
+    /// Takes a rule out of force. Its delayed calls run now, on the rule's loop: before this returns, if the caller is
+    /// on that loop's thread. The rule may be applied again. MessageThrottle: `discardRule:`, where they run when they
+    /// were due.
+    ///
+    /// - Throws: `notApplied`; `otherEngine`.
     public func discard(_ rule: ThrottleRule) throws(ThrottleRuleError) {
         try change(rule) { book, remains throws(ThrottleRuleError) in
             try book.discard(rule, &remains)
@@ -108,8 +112,8 @@ public final class ThrottleEngine: @unchecked Sendable {
     /// All rules in force, in the order in which they were applied. MessageThrottle: `allRules`.
     public var rules: [ThrottleRule] { rules { _ in true } }
 
-    /// The rules that count for an object: its own and those of its class and the classes above. Where a message has
-    /// both, the object's own goes before.
+    /// The rules that count for an object: its own and those of its class and the classes above. If a method has both,
+    /// the object's own takes precedence.
     public func rules(for object: AnyObject) -> [ThrottleRule] {
         let id = ObjectIdentifier(object)
         let type: Any.Type = type(of: object)
@@ -119,8 +123,7 @@ public final class ThrottleEngine: @unchecked Sendable {
         }
     }
 
-    /// The rules that count for a type, for its objects and its static messages: its own and those of the classes
-    /// above.
+    /// The rules that count for a type, for its objects and its static methods: its own and those of the classes above.
     public func rules(for type: Any.Type) -> [ThrottleRule] {
         rules { rule in rule.type.map { isSubtype(type, of: $0) } ?? false }
     }
@@ -140,17 +143,17 @@ public final class ThrottleEngine: @unchecked Sendable {
         return found.sorted { $0.place < $1.place }.map(\.rule)
     }
 
-    // MARK: Messages
+    // MARK: Methods
 
-    /// A message is declared. Rules that have waited for it take effect.
+    /// Adds a method that is declared. Rules that have waited for it take effect.
     func register(_ book: RuleBook) {
         var remains = RuleBook.Remains()
         defer { remains.settle() }
         let fault = lock.withLock { () -> Snapshot.Fault? in
             guard books.updateValue(book, forKey: BookKey(book)) == nil else {
                 fatalError(
-                    "RunLoopKit: the message \"\(book.name)\" of \(book.declaringType) was made twice. Keep it in a "
-                        + "'static let'.")
+                    "RunLoopKit: the method \"\(book.name)\" of \(book.declaringType) was declared twice. Keep it in "
+                        + "a 'static let'.")
             }
             return applyWaiting(to: book, &remains)
         }
@@ -158,7 +161,7 @@ public final class ThrottleEngine: @unchecked Sendable {
         if let fault { System.complain("RunLoopKit: rules from a snapshot are not applied: \(fault)") }
     }
 
-    /// A message goes: its rules with it.
+    /// Removes a method that is deallocated, with its rules.
     func unregister(_ book: RuleBook) {
         var remains = RuleBook.Remains()
         defer { remains.settle() }
@@ -168,10 +171,10 @@ public final class ThrottleEngine: @unchecked Sendable {
         }
     }
 
-    /// The declared messages, by what they are called at every start. The lock is held.
-    func booksByKey() -> [MessageKey: RuleBook] {
-        var found: [MessageKey: RuleBook] = [:]
-        for book in books.values { if let key = MessageKey(book) { found[key] = book } }
+    /// The declared methods by their lasting names. The lock is held.
+    func booksByKey() -> [MethodKey: RuleBook] {
+        var found: [MethodKey: RuleBook] = [:]
+        for book in books.values { if let key = MethodKey(book) { found[key] = book } }
         return found
     }
 }

@@ -1,29 +1,29 @@
-/// Limits how often a message runs, for one object, for a class or for a type's static method.
+/// Limits how often a method runs, for one object, for a class or for a type's static method.
 ///
-/// Made by `Message.rule(for:…)` and put into force by `apply()`; `Message.limit(for:…)` does both. This class is what
-/// all rules have in common; `MessageRule`, what these return, knows the message's target and input too.
+/// Made by `ThrottledMethod.rule(for:…)` and applied by ``apply()``; `ThrottledMethod.limit(for:…)` does both. This
+/// class has what all rules have in common; ``MethodRule``, which these return, also knows the types of the method's
+/// target and input.
 ///
-/// Settings may be changed at any time from any thread, also while the rule is applied. The next message sees them;
-/// nothing moves a message that is held back already. But the next message takes its place, and begins a new window,
-/// if the interval, the mode or the loop is not what it was. (Of a rule that merges it takes no place: see
-/// `MessageRule.merging`.)
+/// Settings may be changed at any time from any thread, also while the rule is applied. The next call sees them; they do
+/// not move a call that is delayed already. But if the interval, the mode or the loop has changed, the next call
+/// replaces the delayed one and starts a new window. (A rule that merges runs the delayed calls instead: see
+/// ``MethodRule/merging``.)
 ///
 /// MessageThrottle: `MTRule`.
 public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
-    /// Which of the messages in a window runs, and when. In the words of `Throttle` and `Debounce`: `firstly` is a
-    /// leading throttle, `last` a trailing one, `debounce` a trailing debounce.
+    /// Which of the calls in a window runs, and when.
     public enum Mode: String, CaseIterable, Codable, Sendable {
-        /// The first one runs, at once and on the caller's thread; those that follow it within the interval are
-        /// ignored. A leading throttle. MessageThrottle: `MTPerformModeFirstly`.
+        /// The first call runs, at once and on the caller's thread; calls that follow it within the interval are ignored.
+        /// A leading throttle. MessageThrottle: `MTPerformModeFirstly`.
         case firstly
 
-        /// The window begins with the first message. At its end the last one runs, on the rule's loop, or what all of
-        /// them are merged to. A trailing throttle, whose runs are an interval apart: see `Throttle`. MessageThrottle:
+        /// The window starts with the first call. At its end the last call runs, on the rule's loop, or all of them
+        /// merged. A trailing throttle, whose runs are an interval apart: see ``Throttle``. MessageThrottle:
         /// `MTPerformModeLast`.
         case last
 
-        /// The last message runs, on the rule's loop, or what all of them are merged to, when there has been none for
-        /// the interval. A trailing debounce. MessageThrottle: `MTPerformModeDebounce`.
+        /// When no call has come for the interval, the last call runs, on the rule's loop, or all of them merged. A
+        /// trailing debounce. MessageThrottle: `MTPerformModeDebounce`.
         case debounce
     }
 
@@ -34,14 +34,14 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
             didSet { (window.loop, clock) = (ObjectIdentifier(loop), loop.clock) }
         }
         var isPersistent: Bool
-        var merger: (any MessageMerger)? { didSet { window.merger = merger.map { ObjectIdentifier($0) } } }
+        var merger: (any AnyMerger)? { didSet { window.merger = merger.map { ObjectIdentifier($0) } } }
 
-        // What a message inside a window needs. Kept, since dividing what a `Duration` is made of, and retaining a
-        // loop, take longer than all the rest.
+        // What a call inside a window needs. Cached: converting a `Duration` and retaining a loop take longer than the
+        // rest of the call.
         private(set) var window: Window
         private(set) var clock: LoopTime
 
-        /// What makes a window another one.
+        /// Identifies a window: calls under different ones do not share a limiter.
         struct Window: Equatable {
             var nanoseconds: Int64
             var mode: Mode
@@ -51,7 +51,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
 
         init(
             _ interval: Duration, _ mode: Mode, _ loop: Loop, isPersistent: Bool = false,
-            merger: (any MessageMerger)? = nil
+            merger: (any AnyMerger)? = nil
         ) {
             (self.interval, self.mode, self.loop, self.isPersistent) = (interval, mode, loop, isPersistent)
             self.merger = merger
@@ -66,20 +66,20 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
 
     /// Nil for an object's rule.
     let type: Any.Type?
-    /// The object's address, or what stands for the type. An address can come again: `object` tells.
+    /// The identity of the object or the type. An object's address can be reused: then `object` is nil.
     let targetID: ObjectIdentifier
     private weak let object: AnyObject?
     private let targetText: String
 
     // Guarded by the book's lock.
     private(set) var settings: Settings
-    /// Rules are listed in this order. Nil while the rule is not applied.
+    /// The rule's place in the list of all rules. Nil while the rule is not applied.
     var place: Int?
-    /// Whether `MessageRule.alwaysRun` has to be asked.
+    /// Whether `MethodRule.alwaysRun` is set.
     var hasPredicate: Bool
-    /// Modes `last` and `debounce`: made by the first message, and anew when settings have changed.
-    private var delayed: (any HeldBack)?
-    /// Mode `firstly`: when a message ran last, and on whose clock.
+    /// Modes `last` and `debounce`: made by the first call, and again when settings have changed.
+    private var delayed: (any HeldCalls)?
+    /// Mode `firstly`: when a call ran last, and on which loop's clock.
     private var lastRun: (loop: ObjectIdentifier, time: Int64)?
 
     init(in book: RuleBook, for target: RuleTarget, _ settings: Settings, hasPredicate: Bool) {
@@ -102,21 +102,20 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
 
     // MARK: Settings
 
-    /// How long a window is. Zero or less: no limit, messages run at once.
+    /// The length of a window. Zero or less: no limit, calls run at once.
     public final var interval: Duration {
         get { book.lock.withLock { settings.interval } }
         set { book.lock.withLock { settings.interval = newValue } }
     }
 
-    /// Which of the messages in a window runs, and when.
+    /// Which of the calls in a window runs, and when.
     public final var mode: Mode {
         get { book.lock.withLock { settings.mode } }
         set { book.lock.withLock { settings.mode = newValue } }
     }
 
-    /// On whose thread messages run that were held back, in its common modes; its clock is the one that counts. When
-    /// it ends it runs what it holds back, as long as it takes blocks, and from then on the rule limits nothing in the
-    /// modes `last` and `debounce`.
+    /// The loop on whose thread delayed calls run, in its common modes, and whose clock measures the interval. When it
+    /// ends it runs the delayed calls, and from then on the rule limits nothing in the modes `last` and `debounce`.
     public final var loop: Loop {
         get { book.lock.withLock { settings.loop } }
         set {
@@ -124,15 +123,16 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
                 defer { settings.loop = newValue }
                 return settings.loop
             }
-            withExtendedLifetime(old) {}  // Perhaps the last reference: released without the lock.
+            withExtendedLifetime(old) {}  // It may be the last reference: released without the lock.
         }
     }
 
-    /// Whether `ThrottleEngine.snapshot()` has the rule. Always false for an object's rule, whatever it is set to: an
-    /// object does not outlive the program.
+    /// Whether ``ThrottleEngine/snapshot()`` contains the rule. Always false for an object's rule, even after it was
+    /// set: an object does not outlive the program.
     ///
-    /// `Message.rule(for:…)` takes it as an argument. `Message.limit(for:…)`, as MessageThrottle's convenience call, makes
-    /// rules persistent that are `firstly` and longer than five seconds. It does not change by itself when a setting does.
+    /// `ThrottledMethod.rule(for:…)` takes it as an argument. `ThrottledMethod.limit(for:…)`, like MessageThrottle's
+    /// convenience call, makes `firstly` rules of more than five seconds persistent. Changing other settings does not
+    /// change it.
     public final var isPersistent: Bool {
         get { book.lock.withLock { settings.isPersistent && type != nil } }
         set { book.lock.withLock { settings.isPersistent = newValue } }
@@ -140,20 +140,21 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
 
     // MARK: Applying and discarding
 
-    /// Puts the rule into force: the next message sees it. Its message's engine keeps it from then on.
+    /// Applies the rule: it is in force from the next call on, and its method's engine retains it. MessageThrottle:
+    /// `apply`.
     ///
-    /// - Throws: What `ThrottleEngine.apply(_:)` throws. MessageThrottle: `apply`.
+    /// - Throws: The errors of ``ThrottleEngine/apply(_:)``.
     public final func apply() throws(ThrottleRuleError) { try book.engine.apply(self) }
 
-    /// Takes the rule out of force. What it holds back runs now, on the rule's loop.
+    /// Takes the rule out of force. Its delayed calls run now, on the rule's loop. MessageThrottle: `discard`.
     ///
-    /// - Throws: `notApplied`, when it is not in force. MessageThrottle: `discard`.
+    /// - Throws: `notApplied` if it is not in force.
     public final func discard() throws(ThrottleRuleError) { try book.engine.discard(self) }
 
     // MARK: Asking
 
-    /// The name of its message.
-    public final var messageName: String { book.name }
+    /// The name of the method that it limits.
+    public final var methodName: String { book.name }
 
     /// Whether the rule is in force: applied, not discarded, not replaced, its object alive.
     public final var isApplied: Bool {
@@ -170,26 +171,27 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     /// What is limited.
     final var subject: String { "\"\(book.name)\" of \(targetText)" }
 
-    /// The object, while it is alive. Not to be let go of with the lock held: it may be the last reference.
+    /// The object, while it is alive. The caller must not release it with the lock held: it may be the last reference.
     final var liveObject: AnyObject? { object }
 
-    /// Takes what a snapshot knows. The book's lock is held.
+    /// Takes the settings that a snapshot contains. The book's lock is held.
     final func changeWhileLocked(to saved: Settings) {
         (settings.interval, settings.mode, settings.isPersistent) = (saved.interval, saved.mode, true)
     }
 
-    /// Returns the old one, to be released without the book's lock, which is held.
-    final func changeWhileLocked(to merger: (any MessageMerger)?) -> (any MessageMerger)? {
+    /// The book's lock is held. Returns the old merger, which the caller must release without it.
+    final func changeWhileLocked(to merger: (any AnyMerger)?) -> (any AnyMerger)? {
         defer { settings.merger = merger }
         return settings.merger
     }
 
-    // MARK: Sending. The book's lock is held.
+    // MARK: Calling. The book's lock is held.
 
-    /// What to do with a message that is sent now, the predicate apart.
+    /// Decides what to do with a call that is made now, regardless of the predicate.
     ///
-    /// - Parameter superseded: What was held back under other settings, and has to give way without the lock.
-    final func decide(superseding superseded: inout (any HeldBack)?) -> RuleBook.Verdict {
+    /// - Parameter superseded: Set to the calls that were delayed under other settings. The caller must have them give
+    ///   way, without the lock.
+    final func decide(superseding superseded: inout (any HeldCalls)?) -> RuleBook.Verdict {
         let window = settings.window
         let isLimited = window.nanoseconds > 0
         if let delayed {
@@ -208,25 +210,25 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         return .run
     }
 
-    private func makeDelayed() -> any HeldBack {
-        // After this mode a first message is a first message again: else it could be ignored and what is held back
-        // superseded, and neither would run.
+    private func makeDelayed() -> any HeldCalls {
+        // After this mode `firstly` starts a new window: otherwise it could ignore the call that supersedes the delayed
+        // one, and neither would run.
         lastRun = nil
-        let made = settings.merger?.makeHeldBack(settings) ?? DelayedMessage(settings)
+        let made = settings.merger?.makeHeldCalls(settings) ?? DelayedCall(settings)
         delayed = made
         return made
     }
 
-    /// Goes on from where `other`, a rule for the same target and message, is.
+    /// Takes over the window and the delayed calls of `other`, a rule for the same target and method.
     final func takeOver(from other: ThrottleRule) {
         delayed = other.delayed
         lastRun = other.lastRun
-        // All of it: the other one may be applied again, and then begins anew.
+        // Leaves nothing: `other` may be applied again, and then starts a new window.
         (other.delayed, other.lastRun) = (nil, nil)
     }
 
-    /// Gives up what is held back, to be flushed without the lock, and the window.
-    final func takeDelayed() -> (any HeldBack)? {
+    /// Ends the window, and returns the delayed calls, which the caller flushes without the lock.
+    final func takeDelayed() -> (any HeldCalls)? {
         defer {
             delayed = nil
             lastRun = nil
@@ -235,7 +237,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     }
 }
 
-/// What a rule is for.
+/// The target that a rule is for.
 enum RuleTarget {
     case object(AnyObject)
     case type(Any.Type)

@@ -1,28 +1,28 @@
-/// Why a rule, or a snapshot of rules, could not be applied or discarded. Nothing was changed then.
+/// The reason why a rule, or a snapshot of rules, could not be applied or discarded. Nothing was changed then.
 public enum ThrottleRuleError: Error, CustomStringConvertible {
     /// The rule is in force already.
     case alreadyApplied(ThrottleRule)
 
-    /// The rule is not in force: never applied, discarded, replaced, or its object has gone.
+    /// The rule is not in force: it was never applied, was discarded or replaced, or its object is deallocated.
     case notApplied(ThrottleRule)
 
-    /// A class above or below the rule's already has a rule for the message: one for each class hierarchy.
+    /// A class above or below the rule's already has a rule for the method: there is one for each class hierarchy.
     case conflict(ThrottleRule, standing: ThrottleRule)
 
-    /// The object that the rule is for has gone, or its message.
+    /// The object that the rule is for is deallocated, or its method.
     case targetIsGone(ThrottleRule)
 
-    /// The rule's message belongs to another engine.
+    /// The rule's method belongs to another engine.
     case otherEngine(ThrottleRule)
 
-    /// The rule is persistent, but its type is private or local to a function: such types have no name that is the same
-    /// at the next start.
+    /// The rule is persistent, but its type is private or local to a function: the names of such types
+    /// change from one start to the next.
     case noLastingName(ThrottleRule)
 
-    /// A snapshot of a version that this engine does not know.
+    /// The snapshot has a version that this engine does not know.
     case unknownVersion(Int)
 
-    /// A snapshot that makes no sense: which rule, which field, and what would be right.
+    /// The snapshot is invalid: in which rule and which field, and what would be valid.
     case invalidSnapshot(ThrottleEngine.Snapshot.Fault)
 
     /// One line: the rule, what is wrong, and the way out.
@@ -35,9 +35,9 @@ public enum ThrottleRuleError: Error, CustomStringConvertible {
         case .conflict(let rule, let standing):
             "\(rule.subject): there is a rule in the class hierarchy already (\(standing)); discard that one first"
         case .targetIsGone(let rule):
-            "\(rule.subject): the object has gone, or its message; make a rule for what is there"
+            "\(rule.subject): the object or its method is deallocated; make a rule for one that is there"
         case .otherEngine(let rule):
-            "\(rule.subject): the message belongs to another engine; use the one that it was declared with"
+            "\(rule.subject): the method belongs to another engine; use the one that it was declared with"
         case .noLastingName(let rule):
             "\(rule.subject): a rule for a private or local type cannot be persistent; make the type internal"
         case .unknownVersion(let version):

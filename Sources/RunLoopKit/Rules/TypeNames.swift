@@ -1,4 +1,4 @@
-// Types as values: how they are related, and what they are called. Nothing here needs Objective-C.
+// Types as values: their relations and their names. Nothing here needs Objective-C.
 
 /// Whether `type` is `other` or a class below it.
 func isSubtype(_ type: Any.Type, of other: Any.Type) -> Bool {
@@ -6,7 +6,7 @@ func isSubtype(_ type: Any.Type, of other: Any.Type) -> Bool {
     return _openExistential(other, do: isOrInherits)
 }
 
-/// The classes above a class, from the lowest on; none for another type.
+/// The classes above a class, from the lowest on; empty for other types.
 func superclasses(of type: Any.Type) -> [AnyClass] {
     var classes: [AnyClass] = []
     var next: AnyClass? = (type as? AnyClass).flatMap { _getSuperclass($0) }
@@ -17,14 +17,13 @@ func superclasses(of type: Any.Type) -> [AnyClass] {
     return classes
 }
 
-/// What a type is called at every start of the program; nil when it has no such name, being private or local.
-///
-/// The mangled name, since the runtime finds a type by that.
+/// The name that a type has at every start of the program: its mangled name, by which the runtime finds it. Nil for a
+/// private or local type, which has no such name.
 func lastingName(of type: Any.Type) -> String? {
-    // The names of private types contain an address, and lead nowhere.
+    // The name of a private type contains an address, and no lookup finds it.
     guard let name = _mangledTypeName(type), let found = _typeByName(name), found == type else { return nil }
     return name
 }
 
-/// The type of a lasting name; nil if there is none.
+/// The type with a lasting name; nil if the program has none.
 func type(withLastingName name: String) -> Any.Type? { _typeByName(name) }
