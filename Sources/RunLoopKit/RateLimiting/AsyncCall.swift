@@ -1,7 +1,7 @@
-/// A call of an `AsyncLimiter` on its way to an action. One that goes without an answer is answered nil.
+/// A call of an `AsyncLimiter` on its way to an action. Its `deinit` answers nil, unless it was answered before.
 final class AsyncCall<Input: Sendable, Output: Sendable>: Sendable {
     let input: Input
-    /// Outlives the call in the hands of those who wait.
+    /// Outlives the call: tasks that wait retain it.
     let outcome = AsyncOutcome<Output>()
 
     init(_ input: Input) { self.input = input }
@@ -9,7 +9,7 @@ final class AsyncCall<Input: Sendable, Output: Sendable>: Sendable {
     deinit { outcome.answer(.success(nil)) }
 }
 
-/// What comes of a call, and who waits for that.
+/// The outcome of a call, and the waits for it.
 final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
     typealias Answer = Result<Output?, any Error>
 
@@ -23,7 +23,7 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
             (self.wait, self.give) = (wait, give)
         }
 
-        /// Called once: by the one who has taken the waiter off the list, and without a lock.
+        /// Called once, without a lock, by the code that has removed the waiter from the list.
         func answer(_ answer: Answer) {
             wait?.end()
             give(answer)
@@ -35,11 +35,11 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
     // Guarded by `lock`.
     private var answer: Answer?
     private var waiters: [Waiter] = []
-    /// The action before whose end there will be no answer: the call's own, or the one that it is queued behind. Nil until
-    /// the call's time has come.
+    /// The action that must end before there is an answer: the call's own, or the one that it is queued behind. Nil
+    /// until the call is due.
     private var run: AsyncRun?
 
-    /// The first answer counts.
+    /// Answers the call. Only the first answer counts.
     func answer(_ answer: Answer) {
         let answered = lock.withLock { () -> [Waiter] in
             guard self.answer == nil else { return [] }
@@ -51,8 +51,8 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
         for waiter in answered { waiter.answer(answer) }
     }
 
-    /// Has `give` called once with the answer: now if there is one, with nil if the wait would close a ring of actions that
-    /// wait for each other, and otherwise later, on any thread.
+    /// Calls `give` once with the answer: now if there is one; now with nil if the wait would close a ring of actions
+    /// that wait for each other; otherwise later, on any thread.
     @discardableResult
     func wait(_ wait: AsyncWait? = nil, _ give: @escaping @Sendable (Answer) -> Void) -> Waiter {
         let waiter = Waiter(wait, give)
@@ -60,7 +60,7 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
         return waiter
     }
 
-    /// Puts a waiter on the list, or returns its answer. The lock is held.
+    /// Adds a waiter to the list, or returns its answer. The lock is held.
     private func enter(_ waiter: Waiter) -> Answer? {
         if let answer { return answer }
         if let run, let wait = waiter.wait, !run.add(wait) { return .success(nil) }
@@ -68,7 +68,7 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
         return nil
     }
 
-    /// Ends one wait. Other waits and the call go on.
+    /// Ends one wait. Other waits and the call continue.
     func cancel(_ waiter: Waiter) {
         let isWaiting = lock.withLock { () -> Bool in
             guard let index = waiters.firstIndex(where: { $0 === waiter }) else { return false }
@@ -78,8 +78,8 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
         if isWaiting { waiter.answer(.failure(CancellationError())) }
     }
 
-    /// There will be no answer before the end of `run`. Returns those for whom that would close a ring, taken off the list:
-    /// to be answered nil.
+    /// Records that there is no answer before `run` ends. Removes the waiters for which that closes a ring from the
+    /// list, and returns them: the caller must answer them nil.
     func depend(on run: AsyncRun) -> [Waiter] {
         lock.withLock {
             guard answer == nil else { return [] }

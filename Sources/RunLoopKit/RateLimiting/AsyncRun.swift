@@ -1,21 +1,20 @@
 import Synchronization
 
-/// An action that was begun, the mark of all that runs for it, and who waits for its end: so that actions never wait for
-/// each other in a ring.
+/// An action that was started. It identifies every task that belongs to the action, and knows the actions that wait for
+/// its end, so that actions never wait for each other in a ring.
 final class AsyncRun: @unchecked Sendable {
     /// The action that the current task is part of.
     @TaskLocal static var current: AsyncRun?
 
-    /// One for all limiters: a ring can go through several. Taken for waits of actions, and at an action's end; with the
-    /// locks of a runner and of an outcome held or without.
+    /// One lock for all limiters, since a ring can pass through several. Taken for an action's wait and at an action's
+    /// end, also with the locks of a runner and of an outcome held.
     private static let lock = Lock(.asyncWaits)
 
-    /// Nil once it has ended. Guarded by `lock`.
+    /// The waits for this action's end; nil once it has ended. Guarded by `lock`.
     private var waits: [AsyncWait]? = []
 
-    /// Has an action wait for the end of this one. Returns false, and leaves it, if this one waits for that one, itself or
-    /// by way of others: neither would ever end.
-    @discardableResult
+    /// Adds an action's wait for the end of this one. Returns false, without adding it, if this action waits for that
+    /// one, directly or through others: neither would ever end.
     func add(_ wait: AsyncWait) -> Bool {
         AsyncRun.lock.withLock {
             if wait.run.isWaited(forBy: self) { return false }
@@ -33,12 +32,13 @@ final class AsyncRun: @unchecked Sendable {
         withExtendedLifetime(ended) {}
     }
 
-    /// Whether `other` cannot go on before this one has ended. The lock is held.
+    /// Whether `other` cannot continue before this one has ended. The lock is held.
     private func isWaited(forBy other: AsyncRun) -> Bool {
         var seen: Set<ObjectIdentifier> = []
         var rest = [self]
         while let run = rest.popLast() {
-            // Nobody waits for one that has ended, not even itself: what it has left behind may call as it likes.
+            // No action waits for one that has ended, not even that one: tasks that it has left behind may call any
+            // limiter.
             guard let waits = run.waits, seen.insert(ObjectIdentifier(run)).inserted else { continue }
             if run === other { return true }
             rest += waits.lazy.filter { !$0.isOver }.map(\.run)
@@ -54,8 +54,8 @@ final class AsyncWait: Sendable {
 
     init(of run: AsyncRun) { self.run = run }
 
-    // Relaxed: it guards nothing. What follows from the answer sees it; who looks at the same time as it is given may find
-    // that the action waits still.
+    // Relaxed: it guards nothing. A thread that acts on the answer sees it; one that looks while the answer is given
+    // may still find the action waiting.
     var isOver: Bool { hasAnswer.load(ordering: .relaxed) }
 
     func end() { hasAnswer.store(true, ordering: .relaxed) }

@@ -1,4 +1,4 @@
-/// Runs the actions of an `AsyncLimiter`, at most one at a time unless one does not heed its cancellation.
+/// Runs the actions of an `AsyncLimiter`, at most one at a time unless one ignores its cancellation.
 ///
 /// Calls are answered and released without the lock.
 final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable {
@@ -14,7 +14,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private let lock = Lock(.asyncActions)
 
     // Guarded by `lock`.
-    /// Nil once the limiter was invalidated.
+    /// Nil after the limiter was invalidated.
     private var action: (@Sendable (Input) async throws -> Output)?
     private var running: Running?
     private var queued: [Call] = []
@@ -24,7 +24,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
         self.action = action
     }
 
-    /// Begins an action for these calls, of which there is one at least, or does with them what the overlap says.
+    /// Starts an action for these calls, or follows the overlap if one is running. There is at least one call.
     func start(_ calls: [Call]) {
         typealias Waiter = AsyncOutcome<Output>.Waiter
         let (replaced, closingRings, task) = lock.withLock { () -> ([Call], [Waiter], Task<Void, Never>?) in
@@ -37,14 +37,14 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             case .skipWhileRunning: return (calls, [], nil)
             case .queueLatest:
                 defer { queued = calls }
-                // What the running action waits for cannot wait for its end.
+                // A call that the running action waits for cannot wait for that action's end.
                 return (queued, calls.flatMap { $0.outcome.depend(on: previous.run) }, nil)
             case .cancelPrevious:
                 begin(calls)
                 return (previous.calls, [], previous.task)
             }
         }
-        // Answered before the task is cancelled, or some would get the cancellation's error.
+        // Answered before the task is cancelled: otherwise some would get the cancellation's error.
         for call in replaced { call.outcome.answer(.success(nil)) }
         for waiter in closingRings { waiter.answer(.success(nil)) }
         task?.cancel()
@@ -68,10 +68,10 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private func begin(_ calls: [Call]) {
         let (action, input) = (action!, calls.last!.input)
         let run = AsyncRun()
-        // It does not wait for anything yet: so there is no ring.
+        // The new action does not wait for any other yet: so this closes no ring.
         for call in calls { _ = call.outcome.depend(on: run) }
         running = Running(run: run, calls: calls)
-        // It may have ended before the next line, but it cannot say so: that takes the lock.
+        // The task may end before `running` has it, but cannot report that: reporting takes the lock.
         running?.task = Task.detached {
             let result: Result<Output?, any Error>
             do {
@@ -79,7 +79,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             } catch {
                 result = .failure(error)
             }
-            // First, since an answered task may call at once.
+            // Before the answers, since an answered task may call the limiter at once.
             run.end()
             for call in calls { call.outcome.answer(result) }
             self.hasEnded(run)
@@ -88,10 +88,10 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
 
     private func hasEnded(_ run: AsyncRun) {
         let ended = lock.withLock { () -> Running? in
-            // Another one may have begun beside it.
+            // Another one may have started beside it.
             guard let ended = running, ended.run === run else { return nil }
             running = nil
-            // Nothing is queued once the limiter was invalidated.
+            // The queue is empty after the limiter was invalidated.
             if !queued.isEmpty { begin(takeQueued()) }
             return ended
         }

@@ -16,8 +16,8 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
     ///     the clock's range never ends.
     ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval counts
-    ///     as the interval; nil: no limit.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
+    ///     counts as the interval; nil: no limit.
     ///   - loop: The loop on whose thread the action runs.
     ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.

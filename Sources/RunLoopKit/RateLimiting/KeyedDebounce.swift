@@ -16,8 +16,8 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     /// - Parameters:
     ///   - interval: As in `Debounce`, for each key.
     ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval counts
-    ///     as the interval; nil: no limit.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
+    ///     counts as the interval; nil: no limit.
     ///   - loop: The loop on whose thread the action runs.
     ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.

@@ -179,9 +179,11 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase
 
     /// Puts a burst whose state has changed into the queue, so that the limiter looks at it in time.
     private func queueAgain(_ burst: KeyBurst, at now: Int64) {
-        // Without a timer the key only has to be forgotten: at its place in the queue, or by the caller that took it out.
+        // Without a timer the key only has to be forgotten: at its place in the queue, or by the caller that took it
+        // out.
         let time = burst.state.timer ?? burst.state.quietTime!
-        // A time that has moved to later is noticed at the earlier one: so a call inside a burst leaves the queue alone.
+        // A time that has moved to later is noticed at the earlier one: so a call inside a burst leaves the queue
+        // alone.
         if let queued = queue.time(of: burst), queued <= time { return }
         if burst.state.timer != nil || time > now { queue.put(burst, at: time) }
     }

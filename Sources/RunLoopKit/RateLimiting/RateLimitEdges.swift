@@ -1,7 +1,7 @@
-/// Which ends of a burst of calls make a limiter act.
+/// The ends of a burst of calls on which a limiter acts.
 ///
-/// On the *leading* edge it acts at once, on the first call; on the *trailing* edge when the time is up, with the last
-/// call's input, if there was a call after the one that it acted on last. With both, a lone call makes one action, not
+/// On the *leading* edge it acts at once, on the first call; on the *trailing* edge when the time is up, on the last
+/// call's input, if a call came after the one that it acted on last. With both, a single call makes one action, not
 /// two. With none a limiter never acts. lodash: the options `leading` and `trailing`. HWThrottle: the modes of the same
 /// names, of which it allows one.
 public struct RateLimitEdges: OptionSet, Hashable, Sendable {
@@ -11,7 +11,7 @@ public struct RateLimitEdges: OptionSet, Hashable, Sendable {
     /// The edges with these bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Act at the beginning, at once.
+    /// Act at the start, at once.
     public static let leading = RateLimitEdges(rawValue: 1)
 
     /// Act at the end, with the last input.

@@ -1,10 +1,9 @@
-/// What becomes of a call that a limiter still holds back when the last reference to the limiter goes, or when its loop
-/// ends.
+/// What happens to a limiter's pending calls when the limiter is deallocated or its loop ends.
 public enum RateLimitRelease: Hashable, Sendable {
-    /// It is forgotten, as by `cancel()`. What lodash and HWThrottle do.
+    /// They are dropped, as by `cancel()`. The behavior of lodash and HWThrottle.
     case discard
 
-    /// The limiter acts on it at that moment, as by `flush()`: what was to be saved is saved. What a loop refuses since
-    /// its `LoopThread` is being stopped it acts on as the loop ends, on its thread: nothing is lost on the way.
+    /// The limiter acts on them at that moment, as by `flush()`. If the loop refuses the action, since its `LoopThread`
+    /// is stopping, the limiter acts when the loop ends, on its thread: no call is lost.
     case flush
 }

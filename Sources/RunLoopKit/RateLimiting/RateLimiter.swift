@@ -1,6 +1,6 @@
-/// Limits how often something is done: what `Throttle` and `Debounce` have in common.
+/// Limits how often something is done: the common base of ``Throttle`` and ``Debounce``.
 ///
-/// Make one of these two; use this class where either will do. `KeyedRateLimiter` is the same for many keys.
+/// Make one of these two; use this class where either will do. ``KeyedRateLimiter`` is the same for many keys.
 ///
 /// ```swift
 /// final class Field {
@@ -11,16 +11,16 @@
 /// let field = Field(onChange: Debounce(interval: .milliseconds(300)) { search($0) })
 /// ```
 ///
-/// **Threads.** Everything may be called from any thread. The action runs on its loop's thread: at once when the call
-/// is made there, in one of the limiter's modes or while the loop does not run; otherwise it is handed over, in order.
-/// The action is `@Sendable`: if its loop is `Loop.main`, it may touch the main actor's state inside
+/// **Threads.** Everything may be called from any thread. The action runs on its loop's thread: at once if the call is
+/// made there, while the loop runs in one of the limiter's modes or not at all; otherwise it is handed over, in order.
+/// The action is `@Sendable`: if its loop is `Loop.main`, it may access the main actor's state inside
 /// `MainActor.assumeIsolated { … }`.
 ///
-/// **Lifetime.** The loop does not keep the limiter alive; keep a reference. `whenReleased` says what happens to a
-/// pending call when it goes. The same happens when the loop ends: a `LoopThread` that is stopped runs what it has
-/// accepted, and then discards or acts on what is pending.
+/// **Lifetime.** The loop does not retain the limiter; keep a reference. `whenReleased` says what happens to a pending
+/// call when the limiter is deallocated. The same happens when the loop ends: a `LoopThread` that is stopped runs the
+/// blocks that it has accepted, and then discards or acts on pending calls.
 public class RateLimiter<Input: Sendable>: @unchecked Sendable {
-    // It holds the core only, which the loop may keep alive for longer.
+    // The loop may retain the core for longer than this object lives.
     private let core: SingleLimiter<Input>
 
     init(_ core: SingleLimiter<Input>) {
@@ -32,44 +32,44 @@ public class RateLimiter<Input: Sendable>: @unchecked Sendable {
 
     /// Calls the limiter. From any thread.
     ///
-    /// What the call leads to is decided now, also when the action itself has to be handed over to another thread.
-    /// Inside a burst a call touches no timer, allocates nothing unless it has to keep all inputs, and makes no system
-    /// call.
+    /// Whether to act is decided now, also if the action is handed over to another thread. Inside a burst a call
+    /// touches no timer, allocates nothing unless it has to keep all inputs, and makes no system call.
     ///
-    /// - Returns: Whether the call was taken. False after `invalidate()`, when the loop has ended, and when this call
-    ///   was to make an action that a stopping loop refused (and `whenReleased` is `discard`).
+    /// - Returns: Whether the limiter accepted the call. False after ``invalidate()``, after the end of the loop, and
+    ///   if a stopping loop refused this call's action and `whenReleased` is `discard`.
     @discardableResult
     public final func callAsFunction(_ input: Input) -> Bool { core.call(input) }
 
-    /// Acts now on what is pending, if anything is; the timer stops. From any thread: the action runs where and as it
-    /// always does.
+    /// Acts now on the pending call, if there is one, and stops the timer. From any thread: the action runs where it
+    /// always does. lodash: `flush`.
     ///
-    /// - Returns: Whether there was something pending, and the loop took it. lodash: `flush`.
+    /// - Returns: Whether a call was pending and the loop accepted the action.
     @discardableResult
     public final func flush() -> Bool { core.flush() }
 
-    /// Forgets what is pending, and the past: the next call is a first call. From any thread. An action that is on its
-    /// way to the loop's thread already still runs. lodash: `cancel`.
+    /// Drops the pending call and forgets the past: the next call is a first call. From any thread. An action that was
+    /// handed over to the loop's thread already still runs. lodash: `cancel`.
     public final func cancel() { core.cancel() }
 
-    /// Whether a call waits to be acted on. False once it was cancelled, flushed or acted on, and always without a
-    /// trailing edge. From any thread. lodash: `pending`, which also counts a timer that will do nothing.
+    /// Whether a call is pending. False after it was cancelled, flushed or acted on, and always without a trailing
+    /// edge. From any thread. lodash: `pending`, which also counts a timer that does nothing.
     public final var isPending: Bool { core.isPending }
 
-    /// Whether a call waits with such an input. Asked with the lock held.
+    /// Whether a call with such an input is pending. `isSuch` is called with the lock held.
     final func isPending(where isSuch: (Input) -> Bool) -> Bool { core.isPending(where: isSuch) }
 
-    /// The time in which a throttle acts at most once; how long there must be no call for a debounce's burst to be
-    /// over. May be set from any thread, and counts from the next event on: a timer that runs already is not moved.
-    /// Negative values become zero. lodash: `wait`.
+    /// The time in which a throttle acts at most once; the time without a call that ends a debounce's burst.
+    ///
+    /// May be set from any thread. A new value takes effect with the next event: a running timer is not moved. Negative
+    /// values become zero. lodash: `wait`.
     public final var interval: Duration {
         get { core.interval }
         set { core.interval = newValue }
     }
 
-    /// Ends the limiter for good: what is pending and what waits on the loop is dropped, and the action released with
-    /// what it captured, so that an owner whose action captures it can go. Later calls do nothing. From any thread; an
-    /// action that runs at this moment goes on. HWThrottle: `invalidate`.
+    /// Ends the limiter for good: drops the pending call and the actions that wait on the loop, and releases the action
+    /// with its captures, so that an owner that it captures can be deallocated. Later calls do nothing. From any
+    /// thread; an action that runs at this moment continues. HWThrottle: `invalidate`.
     public final func invalidate() { core.invalidate() }
 }
 

@@ -47,11 +47,12 @@ extension ThrottleEngine {
     /// type of that name, or a fault was found when the method was declared.
     public var waitingRules: [Snapshot.Rule] { lock.withLock { waiting.map(\.rule) } }
 
-    /// The faults of waiting rules whose methods are declared and whose types exist: what `apply(_:on:)` could not know.
+    /// The faults of waiting rules whose methods are declared and whose types exist: what `apply(_:on:)` could not
+    /// know.
     ///
     /// Such a type came later than the snapshot, with a library that was loaded meanwhile. None of its method's waiting
-    /// rules takes effect then, and a line on standard error reports it when the method is declared. They take effect as
-    /// soon as the fault no longer exists, for instance when a conflicting rule is discarded.
+    /// rules takes effect then, and a line on standard error reports it when the method is declared. They take effect
+    /// as soon as the fault no longer exists, for instance when a conflicting rule is discarded.
     public var waitingRuleFaults: [Snapshot.Fault] {
         lock.withLock { faultsOfWaiting().values.sorted { $0.index ?? 0 < $1.index ?? 0 } }
     }

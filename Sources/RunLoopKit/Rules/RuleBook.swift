@@ -2,9 +2,9 @@ import Synchronization
 
 /// The rules of one method.
 ///
-/// Objects' rules are found by address, types' rules by a linear search: there are few. The lock guards the rules, their
-/// settings and their states. It is never held when an object is released whose `deinit` may call back: such objects are
-/// collected in `Remains`.
+/// Objects' rules are found by address, types' rules by a linear search: there are few. The lock guards the rules,
+/// their settings and their states. It is never held when an object is released whose `deinit` may call back: such
+/// objects are collected in `Remains`.
 ///
 /// **Lock order.** The engine's, this one, a limiter's, a loop's.
 ///

@@ -20,8 +20,8 @@ extension ThrottleEngine {
         /// In version 1 a rule's method is saved under the key "message".
         public static let currentVersion = 1
 
-        /// The longest interval of a rule in a snapshot: a hundred years of 365 days. A longer one is saved as this, and
-        /// a negative one, which limits nothing, as zero.
+        /// The longest interval of a rule in a snapshot: a hundred years of 365 days. A longer one is saved as this,
+        /// and a negative one, which limits nothing, as zero.
         public static let longestInterval = Duration.nanoseconds(Rule.intervals.upperBound)
 
         /// A persistent rule.

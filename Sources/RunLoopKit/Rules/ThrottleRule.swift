@@ -4,8 +4,8 @@
 /// class has what all rules have in common; ``MethodRule``, which these return, also knows the types of the method's
 /// target and input.
 ///
-/// Settings may be changed at any time from any thread, also while the rule is applied. The next call sees them; they do
-/// not move a call that is delayed already. But if the interval, the mode or the loop has changed, the next call
+/// Settings may be changed at any time from any thread, also while the rule is applied. The next call sees them; they
+/// do not move a call that is delayed already. But if the interval, the mode or the loop has changed, the next call
 /// replaces the delayed one and starts a new window. (A rule that merges runs the delayed calls instead: see
 /// ``MethodRule/merging``.)
 ///
@@ -13,8 +13,8 @@
 public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     /// Which of the calls in a window runs, and when.
     public enum Mode: String, CaseIterable, Codable, Sendable {
-        /// The first call runs, at once and on the caller's thread; calls that follow it within the interval are ignored.
-        /// A leading throttle. MessageThrottle: `MTPerformModeFirstly`.
+        /// The first call runs, at once and on the caller's thread; calls that follow it within the interval are
+        /// ignored. A leading throttle. MessageThrottle: `MTPerformModeFirstly`.
         case firstly
 
         /// The window starts with the first call. At its end the last call runs, on the rule's loop, or all of them

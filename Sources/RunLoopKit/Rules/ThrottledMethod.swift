@@ -33,10 +33,10 @@ import Synchronization
 /// objects of subclasses are targets too, and a rule may be for a subclass. To override a limited method, let the body
 /// call a method that subclasses override.
 ///
-/// **Threads.** Everything may be called from any thread. The body runs on the caller's thread if no rule holds the call
-/// back, and on the thread of the rule's loop otherwise. So `MainActor.assumeIsolated { … }` is correct inside it only
-/// if all callers are on the main actor and the rule's loop is `Loop.main`. MessageThrottle: the pair of a class and a
-/// selector, which Swift does not have.
+/// **Threads.** Everything may be called from any thread. The body runs on the caller's thread if no rule holds the
+/// call back, and on the thread of the rule's loop otherwise. So `MainActor.assumeIsolated { … }` is correct inside it
+/// only if all callers are on the main actor and the rule's loop is `Loop.main`. MessageThrottle: the pair of a class
+/// and a selector, which Swift does not have.
 public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecked Sendable {
     @usableFromInline let book: RuleBook
     @usableFromInline let body: @Sendable (_ target: Target, _ input: Input) -> Void
@@ -65,8 +65,8 @@ public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecke
     /// Without a rule the body runs before this returns. ``ThrottleRule/Mode`` describes what rules do.
     @inlinable
     public func callAsFunction(_ target: Target, _ input: Input) {
-        // Relaxed: it guards nothing. A thread that has applied a rule sees its own store, and so does every thread that
-        // synchronizes with it later; the rules themselves are read with the lock held.
+        // Relaxed: it guards nothing. A thread that has applied a rule sees its own store, and so does every thread
+        // that synchronizes with it later; the rules themselves are read with the lock held.
         if book.hasRules.load(ordering: .relaxed) {
             callByRules(target, input)
         } else {
