@@ -9,7 +9,8 @@ import Testing
 @Suite(.timeBound) struct RulesDemoTests {
     // MARK: The story
 
-    @Test func theStoryIsToldInOrderAndBothRunsArePlayed() throws {
+    @Test("The story is told in order, and both runs are played")
+    func storyInOrder() throws {
         let demo = try Demo.run("rules")
         #expect(demo.status == 0 && demo.errors == "")
         let told = [
@@ -24,7 +25,8 @@ import Testing
         #expect(!demo.output.contains("\u{1B}"), "no colour where there is no terminal")
     }
 
-    @Test func whatPeopleNeedToKnowIsSaidBeforeItMatters() throws {
+    @Test("The story explains what it needs before it uses it")
+    func explainsFirst() throws {
         let text = try Demo.run("rules").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         for (word, use) in [("Draft, a subclass of Document", "draft.save"), ("'last' begins a window", ": last,")] {
             let said = try #require(text.range(of: word), "\(word)")
@@ -33,15 +35,17 @@ import Testing
         }
     }
 
-    @Test func linesForPeopleFitTheWidth() throws {
+    @Test("Text lines fit the width")
+    func linesFitWidth() throws {
         let lines = try Demo.run("rules").lines
-        // A path is not broken.
+        // A path is not wrapped.
         #expect(lines.allSatisfy { $0.count <= 80 || $0.contains("/") })
         let refused = try #require(lines.firstIndex { $0.contains(" refused ") })
         #expect(lines[refused + 1].hasPrefix(String(repeating: " ", count: 20)), "goes on below its beginning")
     }
 
-    @Test func whatRunsWhen() throws {
+    @Test("The calls of the story run at the expected times")
+    func storyTimes() throws {
         let demo = try Demo.run("rules", "--format", "json")
         #expect(demo.status == 0 && demo.errors == "")
         let objects = try #require(demo.objects)
@@ -66,7 +70,8 @@ import Testing
 
     // MARK: The file
 
-    @Test func theFirstRunSavesTheRuleAndLaterRunsFindIt() throws {
+    @Test("The first run saves the rule and later runs find it")
+    func savesAndFindsRule() throws {
         try withFile { path in
             let first = try Demo.run("rules", "--file", path, "--format", "json")
             #expect(first.status == 0 && first.chapters.contains("keep") && !first.chapters.contains("again"))
@@ -77,17 +82,19 @@ import Testing
                 #expect(later.status == 0 && later.chapters == ["again"])
             }
             #expect(try String(contentsOfFile: path, encoding: .utf8) == saved)
-            // Written in one step: nothing else is left in the folder.
+            // Written atomically: no other file remains in the folder.
             let folder = URL(filePath: path).deletingLastPathComponent().path
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 1)
         }
     }
 
-    @Test(arguments: [
-        "", "{", "no rules\nat all", "[]", #"{"version":7,"rules":[]}"#, #"{"version":1}"#,
-        #"{"version":1,"rules":[{"message":"save"}]}"#, "\u{0}\u{1}\u{2}",
-    ])
-    func aFileWithSomethingElseIsOneLineAndExitCode65AndLeftAlone(_ content: String) throws {
+    @Test(
+        "A file with other contents is reported in one line with exit code 65 and left alone",
+        arguments: [
+            "", "{", "no rules\nat all", "[]", #"{"version":7,"rules":[]}"#, #"{"version":1}"#,
+            #"{"version":1,"rules":[{"message":"save"}]}"#, "\u{0}\u{1}\u{2}",
+        ])
+    func otherContents(_ content: String) throws {
         try withFile { path in
             try content.write(toFile: path, atomically: false, encoding: .utf8)
             let demo = try Demo.run("rules", "--file", path)
@@ -99,11 +106,13 @@ import Testing
         }
     }
 
-    /// Written where it belongs, an empty file would be there, which the next run could not use.
-    @Test(.disabled(if: isUnderThreadSanitizer, "ThreadSanitizer itself does not start without files"))
-    func aWriteThatDoesNotSucceedLeavesNothing() throws {
+    /// A program that wrote in place would leave an empty file, which the next run could not use.
+    @Test(
+        "A failed write leaves no file",
+        .disabled(if: isUnderThreadSanitizer, "ThreadSanitizer itself does not start without files"))
+    func failedWrite() throws {
         try withFile { path in
-            // No file may become larger than nothing.
+            // No file may grow.
             let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\" 2>&1"
             let demo = try Program.run(
                 "/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path, "rules", "--file", path])
@@ -113,7 +122,8 @@ import Testing
         }
     }
 
-    @Test func replacingAFileLeavesTheOldOneWhole() throws {
+    @Test("Replacing a file never leaves half of one")
+    func fileReplacement() throws {
         try withFile { path in
             let manager = FileManager.default
             try "old".write(toFile: path, atomically: false, encoding: .utf8)
@@ -121,21 +131,21 @@ import Testing
             let old = try #require(FileHandle(forReadingAtPath: path))
             let number = try manager.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
             try replaceFile(path, with: Array("new".utf8))
-            // Who had it open reads on in the old one: another file has got the name.
+            // A descriptor that was open before still reads the old file: a new file has its name.
             #expect(try old.readToEnd() == Data("old".utf8))
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "new")
             let attributes = try manager.attributesOfItem(atPath: path)
             #expect(attributes[.systemFileNumber] as? Int != number)
             #expect(attributes[.posixPermissions] as? Int == 0o600)
 
-            // A link stays one.
+            // A symbolic link stays one.
             let link = path + ".link"
             try manager.createSymbolicLink(atPath: link, withDestinationPath: path)
             try replaceFile(link, with: Array("newer".utf8))
             #expect(try manager.destinationOfSymbolicLink(atPath: link) == path)
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "newer")
 
-            // A name for which there is no room beside it.
+            // A name so long that no temporary file fits beside it.
             let folder = URL(filePath: path).deletingLastPathComponent().path
             let long = folder + "/" + String(repeating: "x", count: 255)
             try "old".write(toFile: long, atomically: false, encoding: .utf8)
@@ -145,7 +155,8 @@ import Testing
         }
     }
 
-    @Test func aFileThatCannotBeReadOrWrittenIsOneLine() throws {
+    @Test("A file that cannot be read or written is reported in one line")
+    func inaccessibleFile() throws {
         try withFile { path in
             let folder = URL(filePath: path).deletingLastPathComponent().path
             for (path, status) in [(folder, 66), (folder + "/missing/rules.json", 1)] as [(String, Int32)] {
@@ -156,8 +167,9 @@ import Testing
         }
     }
 
-    /// A named pipe that nothing is written to, and what never ends.
-    @Test func whatIsNoRegularFileOrTooLargeIsRefusedAtOnce() throws {
+    /// A named pipe without a writer, and a file that never ends.
+    @Test("A file that is not regular or too large is refused")
+    func irregularFile() throws {
         try withFile { path in
             #expect(mkfifo(path, 0o600) == 0)
             for file in [path, "/dev/zero", "/dev/null"] {
@@ -173,11 +185,12 @@ import Testing
         }
     }
 
-    @Test func aFileWithoutPermissionIsLeftAlone() throws {
+    @Test("A file without permission is left alone")
+    func fileWithoutPermission() throws {
         try withFile { path in
             try "{}".write(toFile: path, atomically: false, encoding: .utf8)
             chmod(path, 0)
-            // To root everything is permitted.
+            // Root may read every file.
             guard access(path, R_OK) != 0 else { return }
             let demo = try Demo.run("rules", "--file", path)
             #expect(demo.status == 66 && demo.output == "" && demo.errors.contains("Permission denied"))
@@ -186,26 +199,30 @@ import Testing
 
     // MARK: Manners
 
-    @Test(arguments: [["--file"], ["--file", ""], ["--file="], ["--format", "xml"], ["more"], ["--fast"]])
-    func badUsageIsOneLineAndExitCode64(_ arguments: [String]) throws {
+    @Test(
+        "Bad usage is reported in one line with exit code 64",
+        arguments: [["--file"], ["--file", ""], ["--file="], ["--format", "xml"], ["more"], ["--fast"]])
+    func badUsage(_ arguments: [String]) throws {
         let demo = try Demo.run(["rules"] + arguments)
         #expect(demo.status == 64 && demo.output == "" && demo.errors.split(separator: "\n").count == 1)
     }
 
-    @Test func theHelpSaysWhatThereIs() throws {
+    @Test("The help describes the command")
+    func help() throws {
         let demo = try Demo.run("rules", "--help")
         #expect(demo.status == 0 && demo.errors == "")
         for word in ["--file", "--format", "65", "chapter"] { #expect(demo.output.contains(word), "\(word)") }
     }
 
-    @Test func aClosedPipeIsNoCrash() throws {
+    @Test("A closed pipe does not crash the program")
+    func closedPipe() throws {
         let demo = try Demo.runReadingOneLine(["rules"])
         #expect(demo.status == 0 && demo.errors == "")
     }
 
     // MARK: Helpers
 
-    /// Gives `body` a path in a folder of its own, with nothing there.
+    /// Calls `body` with a path in a new folder, at which there is no file.
     private func withFile(_ body: (_ path: String) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

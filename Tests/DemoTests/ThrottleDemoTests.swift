@@ -11,7 +11,8 @@ import Testing
 
     // MARK: For people
 
-    @Test func theTimelineHasALineForEachLane() throws {
+    @Test("The timeline has a line for each lane")
+    func lineForEachLane() throws {
         let demo = try Demo.run("throttle")
         #expect(demo.status == 0 && demo.errors == "")
         let lines = demo.lines
@@ -22,7 +23,8 @@ import Testing
         #expect(!demo.output.contains("\u{1B}"), "no colour where there is no terminal")
     }
 
-    @Test func theCountsBesideTheLanesAreThoseOfTheActions() throws {
+    @Test("The counts beside the lanes are those of the actions")
+    func laneCounts() throws {
         let lines = try Demo.run("throttle", "--seed", "5").lines
         let events = try Events("--seed", "5")
         for lane in Self.lanes {
@@ -31,8 +33,9 @@ import Testing
         }
     }
 
-    /// A minute in 80 columns: many actions share one. What is drawn adds up to the count beside it.
-    @Test func aDigitIsHowManyActionsShareAColumn() throws {
+    /// A minute in 80 columns: many actions share one. The marks add up to the count beside them.
+    @Test("A digit counts the actions that share a column")
+    func digitCountsActions() throws {
         let lines = try Demo.run("throttle", "--seconds", "60").lines
         let lane = "throttle leading"
         let words = try #require(lines.first { $0.hasPrefix(lane + " ") }).dropFirst(lane.count).split(separator: " ")
@@ -44,7 +47,8 @@ import Testing
 
     // MARK: For programs
 
-    @Test func theSameSeedGivesTheSame() throws {
+    @Test("The same seed gives the same output")
+    func sameSeed() throws {
         for format in ["text", "json"] {
             let first = try Demo.run("throttle", "--seed", "7", "--format", format)
             #expect(first.output == (try Demo.run("throttle", "--seed", "7", "--format", format)).output)
@@ -52,8 +56,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [("1", 100, "100ms"), ("2", 50, "50ms"), ("3", 250, "0.25s"), ("4", 1, "1000us")])
-    func whatTheLanesDoIsWhatTheyPromise(_ seed: String, _ milliseconds: Int, _ typed: String) throws {
+    @Test(
+        "The lanes behave as they promise",
+        arguments: [("1", 100, "100ms"), ("2", 50, "50ms"), ("3", 250, "0.25s"), ("4", 1, "1000us")])
+    func lanesBehave(_ seed: String, _ milliseconds: Int, _ typed: String) throws {
         let events = try Events("--seed", seed, "--interval", typed, "--seconds", "4")
         let interval = milliseconds * 1_000_000
         #expect(events.calls.map(\.value) == Array(1...events.calls.count))
@@ -80,7 +86,8 @@ import Testing
         }
     }
 
-    @Test func linesAreInTheOrderOfTime() throws {
+    @Test("Lines are in the order of time")
+    func linesInOrder() throws {
         let objects = try #require(try Demo.run("throttle", "--format", "json").objects)
         let times = objects.compactMap { $0["t"] as? Int }
         #expect(times.count == objects.count && times == times.sorted() && times.last! <= 3_000_000_000)
@@ -88,8 +95,8 @@ import Testing
 
     // MARK: The picture
 
-    @Test(arguments: ["1", "3", "10", "20"])
-    func thePictureIsValidAndStandsAlone(_ seconds: String) throws {
+    @Test("The picture is valid and self-contained", arguments: ["1", "3", "10", "20"])
+    func validPicture(_ seconds: String) throws {
         let demo = try Demo.run("throttle", "--seconds", seconds, "--svg", "-")
         #expect(demo.status == 0 && demo.errors == "" && demo.output.hasPrefix("<?xml"))
         let elements = try XMLElements(demo.output)
@@ -103,10 +110,11 @@ import Testing
         #expect(elements.classes["band"] == actions - events.calls.count + 2)
     }
 
-    @Test func thePictureIsWrittenBesideTheTimeline() throws {
+    @Test("The picture is written in addition to the timeline")
+    func pictureAndTimeline() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).svg")
         defer { try? FileManager.default.removeItem(at: file) }
-        // A longer one before it leaves nothing behind.
+        // A longer file at the path is replaced as a whole.
         try String(repeating: "x", count: 1_000_000).write(to: file, atomically: true, encoding: .utf8)
         let demo = try Demo.run("throttle", "--svg", file.path)
         #expect(demo.status == 0 && demo.output.contains("debounce leading") && demo.output.contains(file.path))
@@ -116,14 +124,15 @@ import Testing
         #expect(json.objects?.isEmpty == false)
     }
 
-    /// The one that the documents show: `RunLoopDemo throttle --svg docs/throttle.svg`.
-    @Test func thePictureInTheDocumentsIsUpToDate() throws {
+    /// The picture that the documents show: `RunLoopDemo throttle --svg docs/throttle.svg`.
+    @Test("The picture in the documents is up to date")
+    func documentedPicture() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/throttle.svg")
         #expect(try String(contentsOf: file, encoding: .utf8) == (try Demo.run("throttle", "--svg", "-")).output)
     }
 
-    @Test(arguments: ["/nowhere/x.svg", "/", "/dev/full"])
-    func aPictureThatCannotBeWrittenIsOneLineAndAFailure(_ file: String) throws {
+    @Test("A picture that cannot be written is reported in one line", arguments: ["/nowhere/x.svg", "/", "/dev/full"])
+    func unwritablePicture(_ file: String) throws {
         let demo = try Demo.run("throttle", "--svg", file)
         #expect(demo.status == 1 && demo.output == "")
         #expect(demo.errors.split(separator: "\n").count == 1 && demo.errors.contains(file))
@@ -131,16 +140,18 @@ import Testing
 
     // MARK: Manners
 
-    @Test(arguments: [
-        (
-            "--interval",
-            ["0ms", "0s", "-5ms", "5", "ms", "", "1.5", "1h", "1e3ms", "nan", "99999999999999999999s", "2 s"]
-        ),
-        ("--interval", ["3601s", "0.1us", "1..5s", "1.s", ".5s", "0x10ms", "１00ms"]),
-        ("--seconds", ["0", "-1", "61", "many", "", "1e1", "9999999999999999999999", "0.01"]),
-        ("--seed", ["-1", "x", "1.5", "99999999999999999999"]),
-    ])
-    func senselessValuesAreOneLineAndExitCode64(_ option: String, _ values: [String]) throws {
+    @Test(
+        "Invalid values are reported in one line with exit code 64",
+        arguments: [
+            (
+                "--interval",
+                ["0ms", "0s", "-5ms", "5", "ms", "", "1.5", "1h", "1e3ms", "nan", "99999999999999999999s", "2 s"]
+            ),
+            ("--interval", ["3601s", "0.1us", "1..5s", "1.s", ".5s", "0x10ms", "１00ms"]),
+            ("--seconds", ["0", "-1", "61", "many", "", "1e1", "9999999999999999999999", "0.01"]),
+            ("--seed", ["-1", "x", "1.5", "99999999999999999999"]),
+        ])
+    func invalidValues(_ option: String, _ values: [String]) throws {
         for value in values {
             let demo = try Demo.run("throttle", option, value)
             #expect(demo.status == 64 && demo.output == "", "\(value)")
@@ -149,18 +160,21 @@ import Testing
         }
     }
 
-    @Test(arguments: ["250us", "100ms", "2s", "1.5s", "1us", "3600s", "0.5ms"])
-    func timesAreUnderstood(_ interval: String) throws {
+    @Test("Times are read with their units", arguments: ["250us", "100ms", "2s", "1.5s", "1us", "3600s", "0.5ms"])
+    func timesWithUnits(_ interval: String) throws {
         #expect(try Demo.run("throttle", "--interval", interval, "--seconds", "0.5").status == 0)
     }
 
-    @Test(arguments: [["--interval"], ["--svg"], ["--format", "xml"], ["more"], ["--svg", "-", "--format", "json"]])
-    func otherBadUsageIsToo(_ arguments: [String]) throws {
+    @Test(
+        "Other bad usage is reported in one line too",
+        arguments: [["--interval"], ["--svg"], ["--format", "xml"], ["more"], ["--svg", "-", "--format", "json"]])
+    func otherBadUsage(_ arguments: [String]) throws {
         let demo = try Demo.run(["throttle"] + arguments)
         #expect(demo.status == 64 && demo.output == "" && demo.errors.split(separator: "\n").count == 1)
     }
 
-    @Test func aClosedPipeIsNoCrash() throws {
+    @Test("A closed pipe does not crash the program")
+    func closedPipe() throws {
         for options in [[], ["--seconds", "60", "--format", "json"], ["--svg", "-"]] {
             let demo = try Demo.runReadingOneLine(["throttle"] + options)
             #expect(demo.status == 0 && demo.errors == "")

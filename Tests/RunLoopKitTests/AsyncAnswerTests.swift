@@ -17,8 +17,8 @@ import Testing
         }
     }
 
-    @Test("Any number of tasks may wait before and after the answer")
-    func manyWaiters() async throws {
+    @Test("Any number of tasks may wait, before and after the answer")
+    func manyWaits() async throws {
         let scene = try Scene()
         let answer = scene.limiter.call(1)
         let early = (0..<3).map { _ in Task.immediate { try await answer.value } }
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test("Cancelling one wait ends no other")
-    func cancellingOneWait() async throws {
+    func cancelOneWait() async throws {
         let scene = try Scene()
         let answer = scene.limiter.call(1)
         let tasks = (0..<3).map { _ in Task.immediate { try await answer.value } }
@@ -52,8 +52,8 @@ import Testing
         #expect(scene.limiter.isPending)
     }
 
-    @Test("An answer that is there is returned to a cancelled task too")
-    func answerThatIsThere() async throws {
+    @Test("A cancelled task gets an answer that is there already")
+    func answerForCancelledTask() async throws {
         let scene = try Scene()
         let answer = scene.limiter.call(1)
         scene.clock.advance(by: .seconds(1))
@@ -66,7 +66,7 @@ import Testing
         #expect(try await late.value == 10)
     }
 
-    @Test("An answer retains nothing")
+    @Test("An answer keeps nothing alive")
     func answerRetainsNothing() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let answer: AsyncLimiter<Int, Int>.Answer
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test("An answer that no task waits for is dropped")
-    func unawaitedAnswer() async throws {
+    func unusedAnswer() async throws {
         final class Result: Sendable {}
         struct Failure: Error { let result: Result }
         weak var remains: Result?
@@ -111,9 +111,9 @@ import Testing
 
     // MARK: Cycles
 
-    /// The call does not wait: waiting for its answer does.
+    /// A call itself does not wait for anything.
     @Test("An action may call its own limiter without waiting")
-    func actionCallsItsLimiter() async throws {
+    func actionCallsOwnLimiter() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let (limiter, next) = (Box<AsyncLimiter<Int, Int>>(), Box<AsyncLimiter<Int, Int>.Answer>())
         limiter.value = .throttle(interval: .zero, on: thread.loop) { input in
@@ -128,10 +128,10 @@ import Testing
         limiter.value = nil
     }
 
-    /// A wait that would close a cycle returns nil; other waits return the answer. For the action's own call, for one
-    /// that is queued behind it when the wait begins, and for one that is queued only afterwards.
+    /// A wait that would close a ring gets nil; others get the answer. Of the action's own call, of one that is queued
+    /// behind it when the wait begins, and of one that is queued only afterwards.
     @Test("An action cannot wait for itself", arguments: ["own", "queued before", "queued after"])
-    func actionWaitsForItself(_ kind: String) async throws {
+    func actionCannotAwaitItself(_ kind: String) async throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let (limiter, answer) = (Box<AsyncLimiter<Int, Int>>(), Box<AsyncLimiter<Int, Int>.Answer>())
@@ -162,7 +162,7 @@ import Testing
     // MARK: Cancelled before the call
 
     @Test("A cancelled task hands nothing over")
-    func cancelledTaskHandsOver() async throws {
+    func cancelledTaskHandsNothingOver() async throws {
         let (worker, pool, count) = (try LoopThread(), try LoopThreadPool(count: 1), Count())
         let task = Task {
             while !Task.isCancelled { await Task.yield() }

@@ -10,9 +10,9 @@ extension AsyncLimiter {
     }
 }
 
-/// Limiters whose action is asynchronous: who gets which answer. In virtual time; nobody waits on a pool thread.
+/// Limiters whose action is asynchronous: which caller gets which answer. In virtual time; no pool thread blocks.
 @Suite(.timeBound) struct AsyncLimiterTests {
-    /// An action whose runs end when the test says so.
+    /// An action whose runs end when the test lets them.
     private final class Work: Sendable {
         let begun = Log<Int>()
         let cancelled = Log<Int>()
@@ -60,7 +60,7 @@ extension AsyncLimiter {
             }
         }
 
-        /// A burst of one call, to its end.
+        /// Makes a burst of one call, and lets it end.
         func burst(_ input: Int) {
             call(input)
             clock.advance(by: .seconds(1))
@@ -71,7 +71,8 @@ extension AsyncLimiter {
         while !condition() { await Task.yield() }
     }
 
-    @Test func allCallsOfABurstGetTheResultOfItsAction() async throws {
+    @Test("All calls of a burst get the result of its action")
+    func burstSharesResult() async throws {
         let scene = try Scene(.queueLatest)
         for input in 1...3 { scene.call(input) }
         scene.clock.advance(by: .seconds(1))
@@ -80,7 +81,8 @@ extension AsyncLimiter {
         #expect(scene.answers.entries == [[1, 30], [2, 30], [3, 30]] && scene.work.begun.entries == [3])
     }
 
-    @Test func whileOneRunsOthersAreSkipped() async throws {
+    @Test("With skipWhileRunning actions are skipped while one runs")
+    func skipWhileRunning() async throws {
         let scene = try Scene(.skipWhileRunning)
         scene.burst(1)
         scene.burst(2)
@@ -90,7 +92,8 @@ extension AsyncLimiter {
         #expect(scene.work.begun.entries == [1])
     }
 
-    @Test func whileOneRunsTheLatestIsQueued() async throws {
+    @Test("With queueLatest the latest action waits while one runs")
+    func queueLatest() async throws {
         let scene = try Scene(.queueLatest)
         for input in 1...3 { scene.burst(input) }
         await eventually { scene.answers.entries == [[2, -1]] }
@@ -100,7 +103,8 @@ extension AsyncLimiter {
         #expect(scene.answers.entries == [[2, -1], [1, 10], [3, 30]] && scene.work.begun.entries == [1, 3])
     }
 
-    @Test func whileOneRunsANewOneCancelsIt() async throws {
+    @Test("With cancelPrevious a new action cancels the running one")
+    func cancelPrevious() async throws {
         let scene = try Scene(.cancelPrevious)
         scene.burst(1)
         await eventually { scene.work.begun.entries == [1] }
@@ -110,7 +114,8 @@ extension AsyncLimiter {
         await eventually { scene.answers.entries == [[1, -1], [2, 20]] }
     }
 
-    @Test func callersAreAnsweredBeforeTheirActionIsCancelled() async throws {
+    @Test("Callers are answered before their action is cancelled")
+    func answeredBeforeCancellation() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let (answers, atCancel, work) = (Log<Int?>(), Log<[Int?]>(), Work())
         let limiter = AsyncLimiter<Int, Int>.throttle(
@@ -129,7 +134,8 @@ extension AsyncLimiter {
         work.finish(2)
     }
 
-    @Test func anActionThatDoesNotHeedItsCancellationRunsOnBesideTheNewOne() async throws {
+    @Test("An action that ignores its cancellation runs on beside the new one")
+    func actionIgnoresCancellation() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let (begun, cancelled, answers) = (Log<Int>(), Log<Int>(), Log<[Int?]>())
         let gates = (0..<4).map { _ in Count() }
@@ -151,7 +157,7 @@ extension AsyncLimiter {
         call(2)
         await eventually { begun.entries == [1, 2] && answers.entries == [[1, nil]] }
         gates[1].up()
-        // The first one's end is not the second one's: that is still there to be cancelled.
+        // The end of the first run is not taken for the second one's, which can still be cancelled.
         await eventually { gates[0].value == 1 }
         for _ in 0..<100 { await Task.yield() }
         call(3)
@@ -160,7 +166,8 @@ extension AsyncLimiter {
         await eventually { answers.entries == [[1, nil], [2, nil], [3, 30]] }
     }
 
-    @Test func flushBeginsAtOnce() async throws {
+    @Test("flush starts the action at once")
+    func flushStartsAction() async throws {
         let scene = try Scene(.queueLatest)
         scene.call(1)
         #expect(scene.limiter.isPending && scene.limiter.flush() && !scene.limiter.flush())
@@ -168,7 +175,8 @@ extension AsyncLimiter {
         await eventually { scene.answers.entries == [[1, 10]] }
     }
 
-    @Test func cancelAnswersWhatIsPendingOrQueued() async throws {
+    @Test("cancel answers pending and queued calls")
+    func cancelAnswers() async throws {
         let scene = try Scene(.queueLatest)
         scene.burst(1)
         scene.burst(2)
@@ -180,7 +188,8 @@ extension AsyncLimiter {
         #expect(scene.answers.entries.last == [1, 10])
     }
 
-    @Test func invalidateAnswersEverybody() async throws {
+    @Test("invalidate answers all callers")
+    func invalidateAnswers() async throws {
         let scene = try Scene(.queueLatest)
         scene.burst(1)
         await eventually { scene.work.begun.entries == [1] }
@@ -193,7 +202,8 @@ extension AsyncLimiter {
         #expect(scene.answers.entries.sorted { $0[0] < $1[0] } == [[1, -2], [2, -1], [3, -1], [4, -1]])
     }
 
-    @Test func theEndOfTheLoopAnswersOrActs() async throws {
+    @Test("The end of the loop answers or acts")
+    func loopEndAnswers() async throws {
         for (release, expected) in [(RateLimitRelease.discard, [[1, -1], [2, -1]]), (.flush, [[1, 10], [2, -1]])] {
             let scene = try Scene(.queueLatest, whenReleased: release)
             scene.work.finish(1)
@@ -206,7 +216,8 @@ extension AsyncLimiter {
         }
     }
 
-    @Test func droppingTheLimiterAnswersWhatIsPending() async throws {
+    @Test("Dropping the limiter answers pending calls")
+    func dropAnswers() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let answers = Log<Int?>()
         do {
@@ -217,7 +228,8 @@ extension AsyncLimiter {
         #expect(answers.entries == [nil])
     }
 
-    @Test func whatALeadingThrottleLimitsAwayIsAnsweredNil() async throws {
+    @Test("A call that a leading throttle limits away is answered nil")
+    func limitedCallIsAnsweredNil() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let limiter = AsyncLimiter.throttle(interval: .seconds(1), on: thread.loop) { (input: Int) in input * 10 }
         #expect(try await limiter.run(1) == 10)
@@ -228,7 +240,8 @@ extension AsyncLimiter {
         #expect(try await limiter.run(3) == 30)
     }
 
-    @Test func errorsReachTheCaller() async throws {
+    @Test("Errors reach the caller")
+    func errorsReachCaller() async throws {
         struct Failure: Error, Equatable {}
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let limiter = AsyncLimiter.throttle(interval: .zero, on: thread.loop) { (_: Int) throws -> Int in
@@ -237,7 +250,8 @@ extension AsyncLimiter {
         await #expect(throws: Failure()) { try await limiter.run(1) }
     }
 
-    @Test func cancellingTheWaitingTaskEndsItsWaitOnly() async throws {
+    @Test("Cancelling the waiting task ends its wait only")
+    func cancelWaitingTask() async throws {
         let scene = try Scene(.queueLatest)
         scene.call(1)
         let waiting = Task { try await scene.limiter.run(2) }
@@ -250,7 +264,8 @@ extension AsyncLimiter {
         await eventually { scene.answers.entries == [[1, 20]] }
     }
 
-    @Test func anActionThatWaitsForItsOwnLimiterIsAnswered() async throws {
+    @Test("An action that waits for its own limiter is answered")
+    func actionAwaitsOwnLimiter() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         for overlap in [RateLimitOverlap.queueLatest, .skipWhileRunning] {
             let log = Log<[Int?]>()
@@ -260,7 +275,7 @@ extension AsyncLimiter {
                 return input * 10
             }
             #expect(try await box.value!.run(1) == 10)
-            // What was queued begins afterwards all the same.
+            // The queued action still starts afterwards.
             if overlap == .queueLatest {
                 await eventually { log.entries.count == 2 }
                 #expect(log.entries == [[1, nil], [2, nil]])
@@ -271,7 +286,8 @@ extension AsyncLimiter {
         }
     }
 
-    @Test func actionsThatWaitForEachOthersLimitersAreAnswered() async throws {
+    @Test("Actions that wait for each other's limiters are answered")
+    func mutualWaits() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let answers = Log<Int?>()
         let (first, second) = (Box<AsyncLimiter<Int, Int>>(), Box<AsyncLimiter<Int, Int>>())
@@ -289,8 +305,8 @@ extension AsyncLimiter {
     }
 
     /// All of them run before the first one calls the next one's limiter, and the last one the first one's.
-    @Test(arguments: [1, 2, 3, 10])
-    func runningActionsThatWaitForEachOtherInARingAreAnswered(_ count: Int) async throws {
+    @Test("Running actions that wait for each other in a ring are answered", arguments: [1, 2, 3, 10])
+    func ringOfWaits(_ count: Int) async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let (begun, answers) = (Count(), Log<Int?>())
         let limiters = Box<[AsyncLimiter<Int, Int>]>()
@@ -308,13 +324,14 @@ extension AsyncLimiter {
             for limiter in limiters.value! { group.addTask { try await limiter.run(1) } }
             for try await answer in group { #expect(answer == 10) }
         }
-        // Whose call comes last closes the ring.
+        // The action whose call comes last closes the ring.
         #expect(answers.entries.count == count && answers.entries.filter { $0 == nil }.count == 1)
         #expect(answers.entries.allSatisfy { $0 == nil || $0 == 20 })
         limiters.value = nil
     }
 
-    @Test func anActionMayWaitInAnotherLimitersQueue() async throws {
+    @Test("An action may wait in another limiter's queue")
+    func actionWaitsInOtherQueue() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let (work, answers) = (Work(), Log<Int?>())
         let busy = AsyncLimiter<Int, Int>.throttle(interval: .zero, on: thread.loop) { try await work.run($0) }
@@ -328,8 +345,9 @@ extension AsyncLimiter {
         #expect(answers.entries == [10])
     }
 
-    /// Who has been answered does not wait any more, and closes no ring.
-    @Test func aWaitThatWasCancelledIsInNobodysWay() async throws {
+    /// An answered action does not wait any more, and closes no ring.
+    @Test("A cancelled wait closes no ring")
+    func cancelledWait() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let (cancelled, called, answers) = (Gate(), Gate(), Log<Int?>())
         let (first, second) = (Box<AsyncLimiter<Int, Int>>(), Box<AsyncLimiter<Int, Int>>())
@@ -365,7 +383,8 @@ extension AsyncLimiter {
         (first.value, second.value) = (nil, nil)
     }
 
-    @Test func aTaskThatOutlivesItsActionIsAnsweredLikeAnyOther() async throws {
+    @Test("A task that outlives its action is answered like any other")
+    func taskOutlivesAction() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let answers = Log<Int?>()
         let go = Count()
@@ -385,7 +404,8 @@ extension AsyncLimiter {
         box.value = nil
     }
 
-    @Test func anActionThatThrowsLetsTheQueuedOneBegin() async throws {
+    @Test("An action that throws lets the queued one start")
+    func throwingAction() async throws {
         struct Failure: Error {}
         let thread = try LoopThread(clock: VirtualClock())
         let (go, answers) = (Count(), Log<Int>())
@@ -400,7 +420,8 @@ extension AsyncLimiter {
         await eventually { answers.entries == [-2, 20] }
     }
 
-    @Test func aFlushWhileOneRunsGoesByTheOverlap() async throws {
+    @Test("A flush while an action runs follows the overlap")
+    func flushFollowsOverlap() async throws {
         let scene = try Scene(.skipWhileRunning)
         scene.burst(1)
         await eventually { scene.work.begun.entries == [1] }
@@ -411,7 +432,8 @@ extension AsyncLimiter {
         await eventually { scene.answers.entries == [[2, -1], [1, 10]] }
     }
 
-    @Test func droppingTheLimiterLetsWhatRunsOrIsQueuedGoOn() async throws {
+    @Test("Dropping the limiter lets running and queued actions continue")
+    func dropLetsActionsContinue() async throws {
         let thread = try LoopThread(clock: VirtualClock())
         let (work, answers) = (Work(), Log<Int?>())
         do {
@@ -423,7 +445,8 @@ extension AsyncLimiter {
         await eventually { answers.entries == [10, 20] }
     }
 
-    @Test func everyWaitingCallerIsAnsweredWhateverIsDoneMeanwhile() async throws {
+    @Test("Every waiting caller is answered, whatever happens meanwhile")
+    func everyCallerIsAnswered() async throws {
         for overlap in [RateLimitOverlap.skipWhileRunning, .queueLatest, .cancelPrevious] {
             let thread = try LoopThread(clock: VirtualClock())
             let limiter = AsyncLimiter.debounce(

@@ -2,7 +2,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// What HWThrottle and HWDebounce do: two modes each, a task without input.
+/// The behavior of HWThrottle and HWDebounce: two modes each, a task without input.
 @Suite(.timeBound) struct HWThrottleTests {
     private typealias Scene = RateLimitScene
 
@@ -19,48 +19,54 @@ import Testing
 
     // MARK: The four modes
 
-    @Test func throttleLeadingRunsTheFirstAndIgnoresTheRestOfTheInterval() {
+    @Test("A leading throttle runs the first call and ignores the rest of the interval")
+    func leadingThrottle() {
         let ran = tasks(callsAt: [0, 30, 99, 100, 150, 260]) {
             Throttle(interval: .milliseconds(100), edges: .leading, on: $0, action: $1)
         }
         #expect(ran == [0, 100, 260])
     }
 
-    @Test func throttleTrailingRunsAnIntervalAfterTheFirstCallOfAWindow() {
+    @Test("A trailing throttle runs an interval after the first call of a window")
+    func trailingThrottle() {
         let ran = tasks(callsAt: [0, 30, 99, 500, 520]) {
             Throttle(interval: .milliseconds(100), edges: .trailing, on: $0, action: $1)
         }
         #expect(ran == [100, 600])
     }
 
-    @Test func throttleTrailingRunsAnIntervalAfterTheLastActionIfThatIsLater() {
+    @Test("A trailing throttle runs an interval after the last action if that is later")
+    func trailingThrottleAfterAction() {
         let scene = Scene()
         let limiter = Throttle<Void>(interval: .milliseconds(100), edges: .trailing, on: scene.loop) {
             scene.write(0)
         }
         scene.at(0) { limiter() }
-        // An action before its time: an interval from there, not from the calls that follow.
+        // After an early action the interval counts from there, not from the calls that follow.
         scene.at(50) { limiter.flush() }
         scene.at(60) { limiter() }
         scene.run()
         #expect(scene.log.entries.map(\.time) == [50, 160])
     }
 
-    @Test func throttleTrailingRunsOnceInEachIntervalWhileCallsKeepComing() {
+    @Test("A trailing throttle runs once in each interval while calls keep coming")
+    func trailingThrottleRepeats() {
         let ran = tasks(callsAt: Array(stride(from: 0, through: 450, by: 10))) {
             Throttle(interval: .milliseconds(100), edges: .trailing, on: $0, action: $1)
         }
         #expect(ran == [100, 200, 300, 400, 500])
     }
 
-    @Test func debounceTrailingRunsAnIntervalAfterTheLastCall() {
+    @Test("A trailing debounce runs an interval after the last call")
+    func trailingDebounce() {
         let ran = tasks(callsAt: [0, 60, 120, 500]) {
             Debounce(interval: .milliseconds(100), edges: .trailing, on: $0, action: $1)
         }
         #expect(ran == [220, 600])
     }
 
-    @Test func debounceLeadingRunsTheFirstCallOfABurst() {
+    @Test("A leading debounce runs the first call of a burst")
+    func leadingDebounceRunsFirst() {
         let ran = tasks(callsAt: [0, 60, 120, 219, 320, 500]) {
             Debounce(interval: .milliseconds(100), edges: .leading, on: $0, action: $1)
         }
@@ -70,7 +76,8 @@ import Testing
     // MARK: Otherwise on purpose, as docs/differences.md says
 
     /// There a call has to come later than that.
-    @Test func aCallExactlyAtTheEndOfTheIntervalActs() {
+    @Test("A call exactly at the end of the interval acts")
+    func callAtEndOfInterval() {
         let limiters: [(Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void>] = [
             { Throttle(interval: .milliseconds(100), edges: .leading, on: $0, action: $1) },
             { Debounce(interval: .milliseconds(100), edges: .leading, on: $0, action: $1) },
@@ -78,7 +85,7 @@ import Testing
         for make in limiters {
             let scene = Scene()
             let limiter = make(scene.loop) { scene.write(0) }
-            // The call's timer is added after the limiter's, which goes first then.
+            // The call's timer is added after the limiter's, which therefore fires first.
             for time: Int64 in [0, 100, 200] { scene.at(time - 50) { scene.at(time) { limiter() } } }
             scene.run()
             #expect(scene.log.entries.map(\.time) == [0, 100, 200])
@@ -86,7 +93,8 @@ import Testing
     }
 
     /// There it counts from the end of the task, which a queue begins later.
-    @Test func aLeadingThrottlesIntervalCountsFromTheCall() {
+    @Test("A leading throttle's interval counts from the call")
+    func intervalCountsFromCall() {
         let scene = Scene()
         let throttle = Throttle<Void>(interval: .milliseconds(100), on: scene.loop) {
             scene.write(0)
@@ -99,8 +107,9 @@ import Testing
         #expect(scene.log.entries.map(\.time) == [0, 100])
     }
 
-    /// There two calls in a row hand over two tasks, as long as the first has not run.
-    @Test func callsThatComeBeforeTheFirstTaskHasRunDoNotRunASecondOne() throws {
+    /// There two calls in a row hand over two tasks if the first has not run yet.
+    @Test("Calls before the first action has run do not make a second one")
+    func callsBeforeFirstAction() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let (ran, isBusy, go) = (Count(), Gate(), Gate())
         let throttle = Throttle<Void>(interval: .milliseconds(100), on: thread.loop) { ran.up() }
@@ -116,7 +125,8 @@ import Testing
     }
 
     /// There it acts an interval after the last action, 200.
-    @Test func aTrailingThrottlesCallSoonAfterAnotherWaitsAWholeInterval() {
+    @Test("A trailing throttle's call soon after another waits a whole interval")
+    func trailingThrottleWaits() {
         let trailing: (Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void> = {
             Throttle(interval: .milliseconds(100), edges: .trailing, on: $0, action: $1)
         }
@@ -126,7 +136,8 @@ import Testing
     }
 
     /// There it is a tenth of a second.
-    @Test func aNegativeIntervalIsNone() {
+    @Test("A negative interval counts as zero")
+    func negativeInterval() {
         let calls: [Int64] = [0, 1, 50]
         let limiters: [(Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void>] = [
             { Throttle(interval: .seconds(-1), edges: .leading, on: $0, action: $1) },
@@ -137,7 +148,8 @@ import Testing
 
     // MARK: Defaults
 
-    @Test func aThrottleIsLeadingAndADebounceTrailingUnlessToldOtherwise() {
+    @Test("By default a throttle is leading and a debounce trailing")
+    func defaultEdges() {
         let calls: [Int64] = [0, 50, 500]
         #expect(tasks(callsAt: calls) { Throttle(interval: .milliseconds(100), on: $0, action: $1) } == [0, 500])
         #expect(tasks(callsAt: calls) { Debounce(interval: .milliseconds(100), on: $0, action: $1) } == [150, 600])
@@ -145,7 +157,8 @@ import Testing
 
     // MARK: invalidate, and who keeps whom
 
-    @Test func invalidateDropsTheBlockAndWhatIsPending() {
+    @Test("invalidate drops the action and the pending call")
+    func invalidateDrops() {
         for edges in [RateLimitEdges.leading, .trailing] {
             let scene = Scene()
             weak var captured: Count?
@@ -187,7 +200,8 @@ import Testing
         private func save() { log.add("saved") }
     }
 
-    @Test func neitherTheLoopNorTheLimiterKeepsAnOwnerThatIsCapturedWeakly() {
+    @Test("Neither loop nor limiter retains a weakly captured owner")
+    func weakOwner() {
         let scene = Scene()
         let log = Log<String>()
         do { Owner(log, capturesItself: false, on: scene.loop).change() }
@@ -196,7 +210,8 @@ import Testing
         #expect(log.entries == ["gone"])
     }
 
-    @Test func invalidateLetsGoOfAnOwnerThatTheBlockCaptures() {
+    @Test("invalidate releases an owner that the action captures")
+    func invalidateReleasesOwner() {
         let scene = Scene()
         let log = Log<String>()
         do {

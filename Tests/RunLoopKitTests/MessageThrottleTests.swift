@@ -2,10 +2,11 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// Where rules answer otherwise than MessageThrottle's, on purpose: the tests that `docs/differences.md` names.
+/// The deliberate differences between rules and MessageThrottle's: the tests that `docs/differences.md` names.
 @Suite(.timeBound) struct MessageThrottleTests {
     /// There a call has to come later than that.
-    @Test func aMessageExactlyAtTheEndOfFirstlysIntervalRuns() throws {
+    @Test("A call exactly at the end of a firstly rule's interval runs")
+    func callAtEndOfFirstlyInterval() throws {
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100, .firstly)
         stage.send(0, 99, 100, 199, 200, to: RuleDocument())
@@ -13,7 +14,8 @@ import Testing
     }
 
     /// There it joins the window that has just ended, and is lost unless another one follows.
-    @Test func aMessageExactlyAtTheEndOfLastsIntervalIsNotLost() throws {
+    @Test("A call exactly at the end of a last rule's window is not lost")
+    func callAtEndOfLastWindow() throws {
         // The loop decides which of the two at one instant is first: the call, or the window's end.
         for (isFirst, ran) in [(true, [(100, 100)]), (false, [(100, 0), (200, 100)])] as [(Bool, [(Int64, Int)])] {
             let stage = RuleScene()
@@ -27,7 +29,8 @@ import Testing
     }
 
     /// There a window counts from its first call, so the one at 195 would run at 295.
-    @Test func aWindowOfLastCountsFromTheRunBeforeUnlessAWholeIntervalHasPassedSince() throws {
+    @Test("A window of last counts from the run before, unless an interval has passed since")
+    func windowOfLast() throws {
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100, .last)
         stage.send(0, 90, 195, 500, to: RuleDocument())
@@ -40,8 +43,8 @@ import Testing
     }
 
     /// There it runs when it was due, and may be the last although a later one has run.
-    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
-    func aPendingMessageRunsAtTheMomentOfDiscarding(_ mode: ThrottleRule.Mode) throws {
+    @Test("A delayed call runs when its rule is discarded", arguments: [ThrottleRule.Mode.last, .debounce])
+    func delayedCallRunsAtDiscard(_ mode: ThrottleRule.Mode) throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, mode)
         stage.scene.at(30) { try! rule.discard() }
@@ -50,8 +53,8 @@ import Testing
     }
 
     /// There it is refused, and yet an applied rule's may become zero.
-    @Test(arguments: [Duration.zero, .seconds(-1)])
-    func aRuleWithoutAnIntervalIsAppliedAndLimitsNothing(_ interval: Duration) throws {
+    @Test("A rule without an interval is applied and limits nothing", arguments: [Duration.zero, .seconds(-1)])
+    func ruleWithoutInterval(_ interval: Duration) throws {
         let stage = RuleScene()
         let rule = try stage.saving.limit(for: RuleDocument.self, every: interval, mode: .firstly, on: stage.loop)
         #expect(rule.isApplied)
@@ -61,8 +64,9 @@ import Testing
         #expect(stage.ran == [(0, 0), (1, 1), (50, 50)])
     }
 
-    /// There it is refused; the other way round both are applied.
-    @Test func anObjectMayHaveARuleOfItsOwnWhicheverIsAppliedFirst() throws {
+    /// There it is refused; in the other order both are applied.
+    @Test("An object may have a rule of its own, whichever is applied first")
+    func objectAndClassRules() throws {
         for objectFirst in [false, true] {
             let stage = RuleScene()
             let document = RuleDocument()

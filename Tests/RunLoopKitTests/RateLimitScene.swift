@@ -1,7 +1,7 @@
 import RunLoopKit
 import Testing
 
-/// What happened when, in milliseconds.
+/// An input and the time at which it was acted on, in milliseconds.
 struct RateLimitEntry: Equatable, CustomStringConvertible {
     let time: Int64
     let input: Int
@@ -11,7 +11,7 @@ struct RateLimitEntry: Equatable, CustomStringConvertible {
     var description: String { "\(input)@\(time)" }
 }
 
-/// A loop, and calls at times.
+/// A loop in virtual time, calls at given times, and a log.
 struct RateLimitScene {
     let loop: Loop
     let clock: VirtualClock
@@ -28,6 +28,6 @@ struct RateLimitScene {
             Loop.Timer(at: Loop.Instant(nanoseconds: milliseconds * 1_000_000)) { _ in body() }, in: mode)
     }
 
-    /// Until nothing is left to do.
+    /// Runs the loop until nothing is left to do.
     func run() { #expect(loop.run(mode: .default, for: .seconds(1000)) == .finished) }
 }

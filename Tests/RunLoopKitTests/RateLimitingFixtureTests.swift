@@ -6,7 +6,8 @@ import Testing
 
 /// The rules against recorded answers: 200 random scenarios, exact to the millisecond.
 @Suite(.timeBound) struct RateLimitingFixtureTests {
-    @Test func everyScenarioGivesExactlyTheRecordedInvocations() throws {
+    @Test("Every scenario gives exactly the recorded invocations")
+    func recordedScenarios() throws {
         let scenarios = try read(Scenario.self, "ratelimit-scenarios")
         let results = try read(Result.self, "ratelimit-results")
         #expect(scenarios.count == 200 && scenarios.map(\.id) == results.map(\.id))

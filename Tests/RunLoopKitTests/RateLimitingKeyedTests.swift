@@ -5,7 +5,8 @@ import Testing
 
 /// One limiter, many keys.
 @Suite(.timeBound) struct RateLimitingKeyedTests {
-    @Test func keysHaveNothingToDoWithEachOther() {
+    @Test("Keys are independent")
+    func independentKeys() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<String>()
         let limiter = KeyedThrottle<String, Int>(
@@ -26,7 +27,8 @@ import Testing
     }
 
     /// The same calls, through a limiter for each key and through a keyed one.
-    @Test func eachKeyDoesWhatALimiterOfItsOwnDoes() {
+    @Test("Each key behaves like a limiter of its own")
+    func keyLikeLimiter() {
         for seed: UInt64 in 0..<100 {
             var random = SplitMix(seed)
             let edges = RateLimitEdges(rawValue: UInt8(1 + random.next() % 3))
@@ -62,7 +64,8 @@ import Testing
         }
     }
 
-    @Test func quietKeysAreForgotten() {
+    @Test("Quiet keys are forgotten")
+    func quietKeys() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let calls = Count()
         let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { _, _ in calls.up() }
@@ -73,7 +76,8 @@ import Testing
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
     }
 
-    @Test func aKeyIsRememberedForAsLongAsItMatters() {
+    @Test("A key is remembered as long as it matters")
+    func keyIsRemembered() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<Int>()
         let limiter = KeyedThrottle<Int, Int>(interval: .seconds(10), edges: [.leading, .trailing], on: loop) {
@@ -92,7 +96,8 @@ import Testing
         #expect(limiter.keyCount == 0)
     }
 
-    @Test func flushAllCancelAllMergeAndRelease() {
+    @Test("flushAll, cancelAll, merging and release serve all keys")
+    func allKeys() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<[Int]>()
         do {
@@ -112,7 +117,8 @@ import Testing
         #expect(log.entries.count == 3)
     }
 
-    @Test func collectingGivesEachKeyItsOwnArray() {
+    @Test("collecting delivers an array for each key")
+    func collectingArrayPerKey() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<[String]>()
         let throttle = KeyedThrottle<String, Int>.collecting(interval: .seconds(1), on: loop) { key, inputs in
@@ -136,7 +142,8 @@ import Testing
         #expect(throttle.keyCount == 0 && debounce.keyCount == 0)
     }
 
-    @Test func withoutInput() {
+    @Test("A limiter without input can be called")
+    func withoutInput() {
         let (loop, _) = Loop.inVirtualTime(.manual)
         let log = Log<String>()
         let limiter = KeyedThrottle<String, Void>(interval: .seconds(1), on: loop) { key, _ in log.add(key) }
@@ -146,7 +153,8 @@ import Testing
         #expect(log.entries == ["a", "b"])
     }
 
-    @Test func anActionMayCancelWhatIsDueWithIt() {
+    @Test("An action may cancel another key that is due")
+    func actionCancelsDueKey() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<Int>()
         let box = Box<KeyedDebounce<Int, Void>>()
@@ -160,7 +168,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func aCallFromInsideTheActionAndAZeroInterval() {
+    @Test("With a zero interval an action can call its limiter")
+    func callInActionWithZeroInterval() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let box = Box<KeyedDebounce<Int, Int>>()
@@ -176,7 +185,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func theEndOfTheLoop() {
+    @Test("The end of the loop discards or flushes")
+    func loopEnd() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop, whenReleased: .flush) { log.add($1) }

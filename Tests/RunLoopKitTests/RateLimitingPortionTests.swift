@@ -3,9 +3,9 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Many keys at once: others get their turn between portions, and a key that is cancelled is forgotten at once.
+/// Many keys at once: the loop makes passes between portions, and a cancelled key is forgotten at once.
 @Suite(.timeBound) struct RateLimitingPortionTests {
-    /// How many actions there had been when something else happened.
+    /// The number of actions before something else happened.
     private struct Turn: Hashable {
         let what: String
         let actions: Int
@@ -13,7 +13,8 @@ import Testing
 
     // MARK: Due together
 
-    @Test func othersGetTheirTurnBetweenPortionsOfKeysThatAreDueTogether() throws {
+    @Test("The loop makes passes between portions of keys that are due together")
+    func passesBetweenDueKeys() throws {
         try onThreadOfItsOwn {
             let (loop, clock) = Loop.inVirtualTime(.manual)
             let (actions, turns) = (Count(), Log<Turn>())
@@ -40,7 +41,8 @@ import Testing
         }
     }
 
-    @Test func keysThatAreDueTogetherAreServedInTheOrderOfTheirCalls() {
+    @Test("Keys that are due together are served in the order of their calls")
+    func dueKeysInOrder() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<Int>()
         let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { key, _ in log.add(key) }
@@ -49,7 +51,8 @@ import Testing
         #expect(log.entries == Array(0..<1_000))
     }
 
-    @Test func aRunNestedInAnActionServesTheOthers() {
+    @Test("A run nested in an action serves the other keys")
+    func nestedRunServesOthers() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let (actions, inside) = (Count(), Log<Int>())
         let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { _, _ in
@@ -62,9 +65,11 @@ import Testing
         #expect(inside.entries == [65] && actions.value == 1_000)
     }
 
-    /// Actions call, cancel and flush among a thousand keys that are due together: each key does what a limiter of its own
-    /// does.
-    @Test(arguments: 0..<20) func whatActionsDoToKeysThatAreDueToo(_ seed: UInt64) {
+    /// Actions call, cancel and flush among a thousand keys that are due together: each key behaves like a limiter of
+    /// its own.
+    @Test("Actions may call, flush and cancel other due keys", arguments: 0..<20) func actionsChangeDueKeys(
+        _ seed: UInt64
+    ) {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let random = Box<SplitMix>()
         random.value = SplitMix(seed)
@@ -132,7 +137,8 @@ import Testing
         return actions.value
     }
 
-    @Test func othersGetTheirTurnBetweenPortionsOfWhatIsHandedOverTogether() throws {
+    @Test("The loop makes passes between portions of actions that were handed over together")
+    func passesBetweenHandovers() throws {
         let turn = Log<Int>()
         let count = try flushed { thread, actions in
             thread.perform { turn.add(actions.value) }
@@ -143,17 +149,20 @@ import Testing
         #expect(turn.entries == [64])
     }
 
-    @Test func aStopLosesNothingThatWasHandedOver() throws {
+    @Test("A stop loses no action that was handed over")
+    func stopKeepsHandovers() throws {
         for release in [RateLimitRelease.discard, .flush] {
             #expect(try flushed(release) { thread, _ in thread.stop() } == 1_000)
         }
     }
 
-    @Test func aStopThatDiscardsDropsWhatWasHandedOver() throws {
+    @Test("A stop that discards drops actions that were handed over")
+    func discardingStop() throws {
         #expect(try flushed { thread, _ in thread.stop(discardingPending: true) } == 0)
     }
 
-    @Test func aStopThatDiscardsEndsAPortion() throws {
+    @Test("A stop that discards ends a portion")
+    func discardingStopEndsPortion() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let actions = Count()
         let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: thread.loop) { _, _ in
@@ -165,7 +174,8 @@ import Testing
         #expect(actions.value == 100)
     }
 
-    @Test func onTheLoopsThreadAFlushIsDoneWhenItReturns() {
+    @Test("On the loop's thread a flush has acted when it returns")
+    func flushOnLoopThread() {
         let (loop, _) = Loop.inVirtualTime(.manual)
         let actions = Count()
         let limiter = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop) { _, _ in actions.up() }
@@ -175,7 +185,8 @@ import Testing
 
     // MARK: Cancelled
 
-    @Test func cancelledKeysAreForgottenAtOnce() {
+    @Test("Cancelled keys are forgotten at once")
+    func cancelledKeys() {
         final class Name: Hashable, Sendable {
             let number: Int
             init(_ number: Int) { self.number = number }
@@ -205,7 +216,7 @@ import Testing
     }
 
     /// Against a list that is sorted by time and then by turn.
-    @Test(arguments: 0..<20) func theQueueBehavesLikeASortedList(_ seed: UInt64) {
+    @Test("The queue behaves like a sorted list", arguments: 0..<20) func queueLikeSortedList(_ seed: UInt64) {
         var (random, queue) = (SplitMix(seed), KeyQueue())
         let keys = (0..<200).map { _ in AnyBurst(RateLimitState(.throttle, interval: 1, edges: .leading)) }
         var list: [(time: Int64, key: AnyBurst)] = []

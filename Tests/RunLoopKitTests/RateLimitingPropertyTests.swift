@@ -3,11 +3,12 @@ import Testing
 
 @testable import RunLoopKit
 
-/// What must hold whatever the calls: checked on generated scenarios.
+/// Properties that hold for all calls, checked on generated scenarios.
 @Suite(.timeBound) struct RateLimitingPropertyTests {
     private static let seeds: Range<UInt64> = 0..<3000
 
-    @Test func aThrottleNeverActsTwiceWithinAnIntervalButForAFlush() {
+    @Test("A throttle never acts twice within an interval, except by a flush")
+    func throttleNeverActsTwice() {
         for seed in Self.seeds {
             var story = Story(seed: seed, isThrottle: true)
             story.play { $0.action }
@@ -18,14 +19,16 @@ import Testing
         }
     }
 
-    @Test func theExampleOfTheMend() {
+    @Test("The example of the throttle's fix acts at 0, 32 and 64")
+    func exampleOfFix() {
         var play = RateLimitPlay(RateLimitState(.throttle, interval: 32, edges: [.leading, .trailing]))
         for time: Int64 in [0, 1, 33] { play.call(time, at: time) }
         play.finish()
         #expect(play.actions.map(\.time) == [0, 32, 64])
     }
 
-    @Test func aFlushStopsTheTimer() {
+    @Test("A flush stops the timer")
+    func flushStopsTimer() {
         var play = RateLimitPlay(RateLimitState(.debounce(maxWait: nil), interval: 10, edges: .trailing))
         play.call(1, at: 0)
         play.flush(at: 5)
@@ -34,7 +37,8 @@ import Testing
         #expect(play.actions == [.init(time: 5, input: 1), .init(time: 18, input: 2)])
     }
 
-    @Test func aDebounceNeverActsInsideABurst() {
+    @Test("A debounce never acts inside a burst")
+    func debounceNeverActsInBurst() {
         for seed in Self.seeds {
             var story = Story(seed: seed, isThrottle: false, hasMaxWait: false)
             story.play { $0.callOrCancel }
@@ -49,7 +53,8 @@ import Testing
         }
     }
 
-    @Test func theLastInputOfEveryBurstIsDeliveredExactlyOnce() {
+    @Test("The last input of every burst is delivered exactly once")
+    func lastInputIsDelivered() {
         for seed in Self.seeds {
             var story = Story(seed: seed, isThrottle: seed % 2 == 0, edges: seed % 3 == 0 ? .trailing : nil)
             guard story.edges.contains(.trailing) else { continue }
@@ -65,7 +70,8 @@ import Testing
         }
     }
 
-    @Test func maxWaitIsNeverExceeded() {
+    @Test("maxWait is never exceeded")
+    func maxWaitHolds() {
         for seed in Self.seeds {
             var story = Story(seed: seed, isThrottle: false, hasMaxWait: true, edges: .trailing)
             story.play { _ in .call }
@@ -76,7 +82,8 @@ import Testing
         }
     }
 
-    @Test func nothingEverActsWithoutBeingCalled() {
+    @Test("No limiter acts without a call")
+    func noActionWithoutCall() {
         for seed in Self.seeds {
             var story = Story(seed: seed, isThrottle: seed % 2 == 0, hasMaxWait: seed % 3 == 0)
             story.play { $0.action }
@@ -84,7 +91,8 @@ import Testing
         }
     }
 
-    @Test func aNewIntervalCountsFromTheNextEventOn() {
+    @Test("A new interval counts from the next event on")
+    func newInterval() {
         var play = RateLimitPlay(RateLimitState(.debounce(maxWait: nil), interval: 10, edges: .trailing))
         play.call(1, at: 0)
         play.changeInterval(to: 100, at: 5)
@@ -99,7 +107,8 @@ import Testing
         #expect(play.state.interval == 0)
     }
 
-    @Test func aQuietStateDoesWhatANewOneDoes() {
+    @Test("A quiet state behaves like a new one")
+    func quietState() {
         for seed in Self.seeds {
             var story = Story(seed: seed, isThrottle: seed % 2 == 0, hasMaxWait: seed % 3 == 0)
             story.play { $0.action }
@@ -118,7 +127,8 @@ import Testing
         }
     }
 
-    @Test func aLateTimerDoesNotLoseItsBurst() {
+    @Test("A late timer does not lose its burst")
+    func lateTimer() {
         var state = RateLimitState(.throttle, interval: 10, edges: [.leading, .trailing])
         var acts = state.call(at: 0)
         #expect(acts && state.timer == 10)
@@ -134,7 +144,8 @@ import Testing
         #expect(!acts && state.timer == nil)
     }
 
-    @Test func hugeTimesSaturate() {
+    @Test("Huge times saturate")
+    func hugeTimes() {
         var state = RateLimitState(.debounce(maxWait: .max), interval: .max, edges: .trailing)
         var acts = state.call(at: 5)
         #expect(!acts && state.timer == .max)
@@ -150,7 +161,7 @@ import Testing
     }
 }
 
-/// Random events for a limiter, and what it made of them.
+/// Random events for a limiter, and its actions.
 private struct Story: CustomStringConvertible {
     enum Event { case call, flush, cancel }
 

@@ -3,11 +3,11 @@ import Testing
 
 @testable import RunLoopKit
 
-/// What actions, inputs, keys and captures may do while the limiter is at work: call it, end it, run or end its loop.
+/// Actions, inputs, keys and captures that call the limiter, end it, or run or end its loop while it is at work.
 @Suite(.timeBound) struct RateLimitingReentrancyTests {
     private typealias Scene = RateLimitScene
 
-    /// Calls somebody as it goes.
+    /// Calls a closure in its `deinit`.
     private final class Caller: Hashable, Sendable {
         let number: Int
         let goes: @Sendable () -> Void
@@ -21,7 +21,8 @@ import Testing
 
     // MARK: The action and the loop
 
-    @Test func anActionMayRunTheLoopNestedAndWhatIsDueThenIsServedThere() {
+    @Test("An action may run the loop nested, which serves what is due")
+    func actionRunsLoop() {
         let scene = Scene()
         let box = Box<Debounce<Int>>()
         box.value = Debounce(interval: .milliseconds(10), on: scene.loop) { input in
@@ -37,7 +38,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func anActionOfOneKeyMayRunTheLoopNestedAndTheOtherKeysAreServedOnce() {
+    @Test("A key's action may run the loop nested, which serves the other keys once")
+    func keyActionRunsLoop() {
         let scene = Scene()
         let limiter = KeyedDebounce<Int, Int>(interval: .milliseconds(10), on: scene.loop) { key, input in
             scene.write(input)
@@ -53,7 +55,8 @@ import Testing
         #expect(inputs.first == 100 && inputs.last == -100 && limiter.keyCount == 0)
     }
 
-    @Test func anActionMayStopItsThread() throws {
+    @Test("An action may stop its thread")
+    func actionStopsThread() throws {
         for (release, expected) in [(RateLimitRelease.discard, [1]), (.flush, [1, 2])] {
             let thread = try LoopThread(clock: VirtualClock())
             let log = Log<Int>()
@@ -71,7 +74,8 @@ import Testing
         }
     }
 
-    @Test func anActionAtTheLoopsEndMayCallItsLimiterWhichRefuses() {
+    @Test("An action at the loop's end may call its limiter, which refuses")
+    func callAtLoopEnd() {
         let (loop, _) = Loop.inVirtualTime()
         let answers = Log<Bool>()
         let box = Box<Debounce<Int>>()
@@ -85,7 +89,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func anActionMayDropInvalidateFlushAndCancelItsKeyedLimiter() {
+    @Test("An action may drop, invalidate, flush and cancel its keyed limiter")
+    func actionEndsKeyedLimiter() {
         let ways: [@Sendable (Box<KeyedDebounce<Int, Int>>) -> Void] = [
             { $0.value = nil }, { $0.value!.invalidate() }, { $0.value!.cancelAll() }, { $0.value!.flushAll() },
         ]
@@ -108,7 +113,8 @@ import Testing
 
     // MARK: What goes while the limiter is at work
 
-    @Test func whatALimiterLetsGoOfMayCallIt() {
+    @Test("Objects that a limiter releases may call it")
+    func releasedObjectsCall() {
         let goes = Count()
         for release in [RateLimitRelease.discard, .flush] {
             let (loop, _) = Loop.inVirtualTime()
@@ -136,7 +142,8 @@ import Testing
         #expect(goes.value == 20)
     }
 
-    @Test func keysThatCallTheLimiterAsTheyGo() {
+    @Test("A key's deinit may call the limiter")
+    func keyDeinitCalls() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let goes = Count()
         let box = Box<KeyedDebounce<Caller, Int>>()
@@ -164,7 +171,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func capturesThatCallTheLimiterAsTheyGoWhenItIsInvalidated() {
+    @Test("Captured objects may call the limiter in their deinit when it is invalidated")
+    func captureDeinitCalls() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Bool>()
         let (box, keyed) = (Box<Debounce<Int>>(), Box<KeyedDebounce<Int, Int>>())
@@ -186,7 +194,8 @@ import Testing
         (box.value, keyed.value) = (nil, nil)
     }
 
-    @Test func nothingOfALimiterStaysWithTheLoop() {
+    @Test("The loop retains nothing of a deallocated limiter")
+    func loopRetainsNothing() {
         let (loop, _) = Loop.inVirtualTime()
         do {
             let debounce = Debounce<Int>(interval: .seconds(1), on: loop) { _ in }
@@ -205,7 +214,8 @@ import Testing
 
     // MARK: Order
 
-    @Test func aTimerThatFiresLetsWhatWasHandedOverGoFirst() throws {
+    @Test("Actions that were handed over run before the timer's")
+    func timerKeepsOrderOfHandovers() throws {
         let clock = VirtualClock()
         let thread = try LoopThread(clock: clock)
         let log = Log<Int>()
@@ -228,7 +238,8 @@ import Testing
         #expect(log.entries == [1, 2])
     }
 
-    @Test func whatIsHandedOverMeanwhileDoesNotKeepACallerOnTheLoopsThread() throws {
+    @Test("Actions that are handed over meanwhile do not keep a caller on the loop's thread")
+    func callerReturns() throws {
         let (thread, helper) = (try LoopThread(clock: VirtualClock(.manual)), try LoopThread())
         let log = Log<Int>()
         let box = Box<Throttle<Int>>()
@@ -245,7 +256,8 @@ import Testing
         try thread.performAndWait { box.value = nil }
     }
 
-    @Test func aKeyThatCallsItselfLetsTheLoopDoOtherThings() {
+    @Test("A key whose action calls it again does not starve the loop")
+    func keyCallingItself() {
         let scene = Scene()
         let box = Box<KeyedDebounce<Int, Int>>()
         box.value = KeyedDebounce(interval: .zero, on: scene.loop) { key, input in
@@ -262,7 +274,8 @@ import Testing
 
     // MARK: Settings
 
-    @Test func throttlesMergeToo() {
+    @Test("Throttles merge")
+    func throttlesMerge() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
         let log = Log<Int>()
         let throttle = Throttle<Int>(
@@ -279,7 +292,8 @@ import Testing
         #expect(log.entries == [1, 234, -1234])
     }
 
-    @Test func theIntervalOfAThrottleAndOfKeysCanBeChangedFromTheNextEventOn() {
+    @Test("A changed interval of a throttle or of keys takes effect with the next event")
+    func changedIntervalOfKeys() {
         let scene = Scene()
         let throttle = Throttle<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
         let keyed = KeyedDebounce<Int, Int>(interval: .milliseconds(100), on: scene.loop) { scene.write(-$1) }
@@ -304,7 +318,8 @@ import Testing
         #expect(scene.log.entries.filter { $0.input < 0 } == [.init(100, -15), .init(171, -151)])
     }
 
-    @Test func aLimiterInTheCommonModesWaitsWhileTheLoopRunsInAnother() {
+    @Test("A limiter in the common modes waits while the loop runs in another mode")
+    func limiterInCommonModes() {
         let scene = Scene()
         let limiter = Throttle<Int>(interval: .milliseconds(10), on: scene.loop, action: scene.write)
         scene.at(5, in: "other") {
@@ -317,7 +332,8 @@ import Testing
         #expect(scene.log.entries == [.init(5, -1), .init(5, 1)])
     }
 
-    @Test func anInputThatIsLimitedAwayIsNotKept() {
+    @Test("An input that is limited away is not kept")
+    func limitedInputIsReleased() {
         let (loop, _) = Loop.inVirtualTime()
         let keyed = KeyedThrottle<Int, Caller>(interval: .seconds(1), on: loop) { _, _ in }
         let single = Throttle<Caller>(interval: .seconds(1), on: loop) { _ in }
@@ -329,7 +345,8 @@ import Testing
         #expect(goes.value == 6)
     }
 
-    @Test func aKeyWhoseNewBurstIsShorterIsServedInTime() {
+    @Test("A key whose new burst is shorter is served in time")
+    func shorterBurstOfKey() {
         let scene = Scene()
         let limiter = KeyedDebounce<Int, Int>(interval: .milliseconds(100), on: scene.loop) { scene.write($1) }
         limiter(1, for: 1)
@@ -340,7 +357,8 @@ import Testing
         #expect(scene.log.entries == [.init(10, 2)] && limiter.keyCount == 0)
     }
 
-    @Test func edgesThatDoNotExistAreNone() {
+    @Test("Bits that stand for no edge are dropped")
+    func unknownEdges() {
         let unknown = RateLimitEdges(rawValue: 0b1100)
         let scene = Scene()
         let throttle = Throttle<Int>(interval: .milliseconds(10), edges: unknown, on: scene.loop, action: scene.write)

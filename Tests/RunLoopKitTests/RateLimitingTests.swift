@@ -10,7 +10,8 @@ import Testing
 
     // MARK: The edges
 
-    @Test func aThrottleActsOnTheFirstCallOfAnIntervalUnlessToldOtherwise() {
+    @Test("By default a throttle acts on the first call of an interval")
+    func throttleDefault() {
         let scene = Scene()
         let limiter = Throttle<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
         for time: Int64 in [0, 10, 99, 120, 130, 400] { scene.at(time) { limiter(Int(time)) } }
@@ -18,7 +19,8 @@ import Testing
         #expect(scene.log.entries == [Entry(0, 0), Entry(120, 120), Entry(400, 400)])
     }
 
-    @Test func aThrottleWithBothEdgesAlsoDeliversTheLastInputAtTheEndOfTheInterval() {
+    @Test("A throttle with both edges also delivers the last input at the end of the interval")
+    func throttleWithBothEdges() {
         let scene = Scene()
         let limiter = Throttle<Int>(
             interval: .milliseconds(32), edges: [.leading, .trailing], on: scene.loop, action: scene.write)
@@ -27,7 +29,8 @@ import Testing
         #expect(scene.log.entries == [Entry(0, 0), Entry(32, 1), Entry(64, 33)])
     }
 
-    @Test func aDebounceActsAnIntervalAfterTheLastCallUnlessToldOtherwise() {
+    @Test("By default a debounce acts one interval after the last call")
+    func debounceDefault() {
         let scene = Scene()
         let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
         for time: Int64 in [0, 50, 149, 300] { scene.at(time) { limiter(Int(time)) } }
@@ -35,7 +38,8 @@ import Testing
         #expect(scene.log.entries == [Entry(249, 149), Entry(400, 300)])
     }
 
-    @Test func aDebounceWithALeadingEdgeActsOnTheFirstCall() {
+    @Test("A debounce with a leading edge acts on the first call")
+    func leadingDebounce() {
         let scene = Scene()
         let first = Debounce<Int>(
             interval: .milliseconds(100), edges: .leading, on: scene.loop, action: scene.write)
@@ -53,7 +57,8 @@ import Testing
         #expect(scene.log.entries == expected.map { Entry($0.0, $0.1) })
     }
 
-    @Test func maxWaitBoundsABurst() {
+    @Test("maxWait bounds a burst")
+    func maxWaitBoundsBurst() {
         let scene = Scene()
         let limiter = Debounce<Int>(
             interval: .milliseconds(100), maxWait: .milliseconds(250), on: scene.loop, action: scene.write)
@@ -62,7 +67,8 @@ import Testing
         #expect(scene.log.entries == [Entry(250, 240), Entry(500, 480)])
     }
 
-    @Test func withoutInput() {
+    @Test("A limiter without input can be called")
+    func withoutInput() {
         let scene = Scene()
         let calls = Count()
         let throttle = Throttle<Void>(interval: .seconds(1), on: scene.loop) { calls.up() }
@@ -78,7 +84,8 @@ import Testing
 
     // MARK: Flush, cancel, pending, invalidate
 
-    @Test func flushActsNowAndStopsTheTimer() {
+    @Test("flush acts now and stops the timer")
+    func flushActsNow() {
         let scene = Scene()
         let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
         #expect(!limiter.flush())
@@ -89,7 +96,8 @@ import Testing
         #expect(scene.clock.now == 0)
     }
 
-    @Test func cancelForgetsWhatIsPendingAndTheBurst() {
+    @Test("cancel drops the pending call and the burst")
+    func cancelDropsBurst() {
         let scene = Scene()
         let limiter = Throttle<Int>(
             interval: .milliseconds(100), edges: [.leading, .trailing], on: scene.loop, action: scene.write)
@@ -104,7 +112,8 @@ import Testing
         #expect(scene.log.entries == [Entry(0, 1), Entry(0, 3)])
     }
 
-    @Test func isPendingIsFalseAfterFiringAndWithoutATrailingEdge() {
+    @Test("isPending is false after firing and without a trailing edge")
+    func isPendingAfterFiring() {
         let scene = Scene()
         let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
         limiter(1)
@@ -116,7 +125,8 @@ import Testing
         #expect(!leading.isPending && !leading.flush())
     }
 
-    @Test func isPendingIsFalseInsideTheAction() {
+    @Test("isPending is false inside the action")
+    func isPendingInAction() {
         let scene = Scene()
         let pending = Log<Bool>()
         let box = Box<Debounce<Int>>()
@@ -129,7 +139,8 @@ import Testing
         box.value = nil
     }
 
-    @Test func invalidateReleasesTheActionAndRefusesCalls() {
+    @Test("invalidate releases the action and refuses calls")
+    func invalidateRefusesCalls() {
         let scene = Scene()
         weak var captured: Count?
         let limiter: Debounce<Int>
@@ -147,7 +158,8 @@ import Testing
         #expect(scene.loop.run(mode: .default, for: .seconds(1)) == .finished)
     }
 
-    @Test func invalidateInsideTheActionLetsItFinish() {
+    @Test("invalidate inside the action lets it finish")
+    func invalidateInAction() {
         let scene = Scene()
         let box = Box<Throttle<Int>>()
         box.value = Throttle(interval: .zero, on: scene.loop) { input in
@@ -158,7 +170,8 @@ import Testing
         #expect(scene.log.entries == [Entry(0, 1)])
     }
 
-    @Test func theIntervalCanBeChangedFromTheNextEventOn() {
+    @Test("A changed interval takes effect with the next event")
+    func changedInterval() {
         let scene = Scene()
         let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
         scene.at(0) { limiter(1) }
@@ -172,7 +185,8 @@ import Testing
 
     // MARK: Bad input
 
-    @Test func negativeAndZeroIntervalsLimitNothing() {
+    @Test("Negative and zero intervals limit nothing")
+    func nonpositiveIntervals() {
         let scene = Scene()
         let throttle = Throttle<Int>(interval: .seconds(-1), on: scene.loop, action: scene.write)
         let debounce = Debounce<Int>(interval: .zero, on: scene.loop, action: scene.write)
@@ -185,7 +199,8 @@ import Testing
         #expect(scene.log.entries == [Entry(0, 1), Entry(0, 2), Entry(0, 3), Entry(0, 30)])
     }
 
-    @Test func aHugeIntervalNeverEnds() {
+    @Test("A huge interval never ends")
+    func hugeInterval() {
         let scene = Scene()
         let limiter = Debounce<Int>(interval: .seconds(Int64.max), on: scene.loop, action: scene.write)
         limiter(1)
@@ -195,7 +210,8 @@ import Testing
         #expect(scene.log.entries.map(\.input) == [1])
     }
 
-    @Test func maxWaitBelowTheIntervalIsTheInterval() {
+    @Test("A maxWait below the interval counts as the interval")
+    func shortMaxWait() {
         for maxWait in [Duration.milliseconds(10), .zero, .seconds(-5)] {
             let scene = Scene()
             let limiter = Debounce<Int>(
@@ -206,7 +222,8 @@ import Testing
         }
     }
 
-    @Test func withoutEdgesItNeverActs() {
+    @Test("Without edges it never acts")
+    func withoutEdges() {
         let scene = Scene()
         let throttle = Throttle<Int>(interval: .milliseconds(10), edges: [], on: scene.loop, action: scene.write)
         let debounce = Debounce<Int>(
@@ -218,7 +235,8 @@ import Testing
         #expect(scene.log.entries == [])
     }
 
-    @Test func aLoopThatHasEndedRefuses() {
+    @Test("An ended loop refuses calls")
+    func endedLoopRefuses() {
         let scene = Scene()
         let early = Debounce<Int>(interval: .milliseconds(1), on: scene.loop, action: scene.write)
         #expect(early(1))
@@ -230,17 +248,18 @@ import Testing
 
     // MARK: Calls from inside the action
 
-    @Test func callsFromInsideTheAction() {
-        // What lodash's rules give, worked out by hand: the action calls again, up to the input 3.
+    @Test("An action may call its limiter")
+    func callsInAction() {
+        // The results of lodash's rules, derived by hand: the action calls again, up to the input 3.
         let both: RateLimitEdges = [.leading, .trailing]
         #expect(recursive(.debounce, .trailing) == [Entry(10, 0), Entry(20, 1), Entry(30, 2), Entry(40, 3)])
         #expect(recursive(.debounce, .leading) == [Entry(0, 0)])
         #expect(recursive(.debounce, both) == [Entry(0, 0), Entry(10, 1), Entry(10, 2), Entry(20, 3)])
         #expect(recursive(.throttle, .leading) == [Entry(0, 0)])
-        // Here lodash acts twice at 10, which is the second mend.
+        // Here lodash acts twice at 10, which is the second fix.
         #expect(recursive(.throttle, both) == [Entry(0, 0), Entry(10, 1), Entry(20, 2), Entry(30, 3)])
         #expect(recursive(.throttle, .trailing) == [Entry(10, 0), Entry(20, 1), Entry(30, 2), Entry(40, 3)])
-        // With a maxWait of one interval a debounce is lodash's throttle, without the mend.
+        // With a maxWait of one interval a debounce is lodash's throttle, without the fix.
         #expect(recursive(.boundedDebounce, .trailing) == [Entry(10, 0), Entry(20, 1), Entry(30, 2), Entry(40, 3)])
         #expect(recursive(.boundedDebounce, .leading) == [Entry(0, 0)])
         #expect(recursive(.boundedDebounce, both) == [Entry(0, 0), Entry(10, 1), Entry(10, 2), Entry(20, 3)])
@@ -272,7 +291,8 @@ import Testing
         return scene.log.entries
     }
 
-    @Test func aCallFromInsideTheActionOfAZeroIntervalDebounceComesLater() {
+    @Test("With a zero interval, a call inside a debounce's action is acted on later")
+    func callInActionOfZeroDebounce() {
         let scene = Scene()
         let box = Box<Debounce<Int>>()
         box.value = Debounce(interval: .zero, on: scene.loop) { input in
@@ -287,7 +307,8 @@ import Testing
 
     // MARK: Merging
 
-    @Test func mergingDeliversEverything() {
+    @Test("Merging delivers everything")
+    func mergingDeliversAll() {
         let scene = Scene()
         let sum = Debounce<Int>(
             interval: .milliseconds(10), on: scene.loop, merging: { $0 * 10 + $1 }, action: scene.write)
@@ -298,7 +319,8 @@ import Testing
         #expect(scene.log.entries == [Entry(10, 12345), Entry(20, 7)])
     }
 
-    @Test func collectingGivesAnArray() {
+    @Test("collecting delivers an array")
+    func collectingArray() {
         let scene = Scene()
         let log = Log<[Int]>()
         let throttle = Throttle<Int>.collecting(interval: .milliseconds(10), on: scene.loop) { log.add($0) }
@@ -316,7 +338,8 @@ import Testing
 
     // MARK: Modes
 
-    @Test func aLimiterInTheDefaultModeWaitsWhileTheLoopTracks() {
+    @Test("A limiter in the default mode waits while the loop tracks")
+    func limiterInDefaultMode() {
         let scene = Scene()
         scene.loop.addCommonMode(.tracking)
         let own = Debounce<Int>(
@@ -333,19 +356,21 @@ import Testing
         #expect(scene.loop.run(mode: .tracking, for: .milliseconds(100)) == .finished)
         #expect(scene.log.entries == [Entry(0, -4), Entry(10, -2)])
         scene.run()
-        // What was due long ago comes with the first pass.
+        // An action that was due long ago runs in the first pass.
         #expect(scene.log.entries.dropFirst(2).map(\.input).sorted() == [1, 3])
         #expect(scene.clock.now == Loop.Instant(nanoseconds: 10_000_000))
     }
 
-    @Test func outsideARunACallOnTheLoopsThreadActsAtOnce() {
+    @Test("Outside a run a call on the loop's thread acts at once")
+    func callOutsideRun() {
         let scene = Scene()
         let limiter = Throttle<Int>(interval: .zero, on: scene.loop, in: ["other"], action: scene.write)
         limiter(1)
         #expect(scene.log.entries == [Entry(0, 1)])
     }
 
-    @Test func theDefaultIsTheCurrentLoop() {
+    @Test("The default loop is the current one")
+    func defaultLoop() {
         let scene = Scene()
         let box = Box<Debounce<Int>>()
         scene.at(5) {
@@ -356,7 +381,8 @@ import Testing
         #expect(scene.log.entries == [Entry(10, 1)])
     }
 
-    @Test func aLimiterWithNothingToDoKeepsNoRunGoing() {
+    @Test("A limiter with nothing to do keeps no run going")
+    func idleLimiterKeepsNoRun() {
         let scene = Scene()
         let limiter = Throttle<Int>(interval: .milliseconds(10), on: scene.loop, action: scene.write)
         #expect(scene.loop.run(mode: .default, for: .seconds(1)) == .finished)
@@ -367,7 +393,8 @@ import Testing
 
     // MARK: Cost
 
-    @Test func aCallInsideABurstTouchesNoTimer() {
+    @Test("A call inside a burst touches no timer")
+    func callInBurstTouchesNoTimer() {
         let scene = Scene()
         let limiter = Debounce<Int>(interval: .milliseconds(10), on: scene.loop, action: scene.write)
         limiter(0)

@@ -3,11 +3,12 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Limiters called from other threads, and what becomes of them when they, or their loops, go.
+/// Limiters that are called from other threads, and the end of limiters and of their loops.
 @Suite(.timeBound) struct RateLimitingThreadTests {
     // MARK: Other threads
 
-    @Test func twoQuickCallsFromAnotherThreadMakeOneAction() throws {
+    @Test("Two quick calls from another thread make one action")
+    func twoQuickCalls() throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let log = Log<Int>()
@@ -21,7 +22,8 @@ import Testing
         #expect(log.entries == [1])
     }
 
-    @Test func deadlinesCountFromTheCall() throws {
+    @Test("Deadlines count from the call")
+    func deadlinesCountFromCall() throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let times = Log<Loop.Instant>()
@@ -38,7 +40,8 @@ import Testing
         #expect(times.entries == [seconds(0), seconds(2)])
     }
 
-    @Test func actionsAreHandedOverInOrderAndRunOnTheLoopsThread() throws {
+    @Test("Actions are handed over in order and run on the loop's thread")
+    func handoverKeepsOrder() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let log = Log<Int>()
         let limiter = Throttle<Int>(interval: .zero, on: thread.loop) {
@@ -50,7 +53,8 @@ import Testing
         #expect(log.entries == Array(0..<500))
     }
 
-    @Test func aCallOnTheLoopsThreadDoesNotOvertakeWhatWasHandedOver() throws {
+    @Test("A call on the loop's thread does not overtake actions that were handed over")
+    func callKeepsOrderOfHandovers() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let log = Log<Int>()
         let limiter = Throttle<Int>(interval: .zero, on: thread.loop) { log.add($0) }
@@ -68,7 +72,8 @@ import Testing
         #expect(log.entries == [1, 2, 3, -1])
     }
 
-    @Test func everyInputOfManyThreadsIsCollectedOnce() throws {
+    @Test("Every input of many threads is collected once")
+    func collectsEveryInput() throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let log = Log<[Int]>()
@@ -92,7 +97,8 @@ import Testing
         }
     }
 
-    @Test func callsFlushesCancelsAndTheEndFromManyThreads() throws {
+    @Test("Calls, flushes, cancels and the end may come from many threads")
+    func manyThreads() throws {
         let clock = VirtualClock()
         let thread = try LoopThread(clock: clock)
         for round in 0..<20 {
@@ -121,7 +127,8 @@ import Testing
 
     // MARK: Lifetime
 
-    @Test func droppingTheLastReferenceDiscardsOrFlushes() {
+    @Test("Dropping the last reference discards or flushes")
+    func dropDiscardsOrFlushes() {
         for (release, expected) in [(RateLimitRelease.discard, []), (.flush, [2])] {
             let (loop, _) = Loop.inVirtualTime()
             let log = Log<Int>()
@@ -143,7 +150,8 @@ import Testing
         }
     }
 
-    @Test func droppingTheLastReferenceOnAnotherThreadHandsThePendingCallOver() throws {
+    @Test("Dropping the last reference on another thread hands the pending call over")
+    func dropOnOtherThread() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let log = Log<Int>()
         do {
@@ -157,7 +165,8 @@ import Testing
         #expect(log.entries == [1])
     }
 
-    @Test func droppingTheLastReferenceInsideTheAction() {
+    @Test("An action may drop the last reference to its limiter")
+    func dropInAction() {
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let box = Box<Debounce<Int>>()
@@ -170,7 +179,8 @@ import Testing
         #expect(log.entries == [1])
     }
 
-    @Test func aCleanStopDiscardsOrFlushesWhatIsPendingAfterWhatWasAccepted() throws {
+    @Test("A clean stop discards or flushes pending calls after the accepted blocks")
+    func cleanStop() throws {
         for (release, expected) in [(RateLimitRelease.discard, [-1]), (.flush, [-1, 2])] {
             let thread = try LoopThread(clock: VirtualClock(.manual))
             let log = Log<Int>()
@@ -191,8 +201,9 @@ import Testing
         }
     }
 
-    @Test func aFlushingLimiterLosesNothingToAThreadThatIsBeingStopped() throws {
-        // What another thread does with a pending call once the thread takes no blocks any more.
+    @Test("A flushing limiter loses nothing to a stopping thread")
+    func flushingLimiterAndStoppingThread() throws {
+        // Another thread flushes, or drops the limiter, when the thread takes no blocks any more.
         let ways: [@Sendable (Box<Debounce<Int>>) -> Void] = [
             { $0.value = nil },
             { #expect($0.value!.flush()) },
@@ -224,7 +235,8 @@ import Testing
         }
     }
 
-    @Test func aLeadingCallToAThreadThatIsBeingStopped() throws {
+    @Test("A leading call to a stopping thread is refused or kept")
+    func leadingCallToStoppingThread() throws {
         for (release, expected) in [(RateLimitRelease.discard, []), (.flush, [1, 3, 2])] {
             let thread = try LoopThread(clock: VirtualClock(.manual))
             let log = Log<Int>()
@@ -245,7 +257,8 @@ import Testing
         }
     }
 
-    @Test func invalidatingDropsWhatAStoppingThreadIsStillToActOn() throws {
+    @Test("invalidate drops the actions that a stopping thread still has to perform")
+    func invalidateWhileStopping() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let log = Log<Int>()
         let limiter = Throttle<Int>(interval: .zero, on: thread.loop, whenReleased: .flush) { log.add($0) }
@@ -259,7 +272,8 @@ import Testing
         #expect(log.entries == [])
     }
 
-    @Test func droppingAFlushingLimiterWhileItsThreadEndsMakesExactlyOneAction() throws {
+    @Test("Dropping a flushing limiter while its thread ends makes exactly one action")
+    func dropWhileThreadEnds() throws {
         for _ in 0..<100 {
             let clock = VirtualClock(.manual)
             let (thread, other) = (try LoopThread(clock: clock), try LoopThread())
@@ -280,7 +294,8 @@ import Testing
         }
     }
 
-    @Test func theEndOfALoopReleasesTheAction() throws {
+    @Test("The end of a loop releases the action")
+    func loopEndReleasesAction() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         weak var captured: Count?
         let limiter: Throttle<Int>
@@ -295,7 +310,8 @@ import Testing
         #expect(captured == nil && !limiter(1))
     }
 
-    @Test func anInputThatCallsTheLimiterAsItGoes() {
+    @Test("An input's deinit may call the limiter")
+    func inputDeinitCalls() {
         final class Caller: Sendable {
             let goes: @Sendable () -> Void
             init(_ goes: @escaping @Sendable () -> Void) { self.goes = goes }

@@ -7,7 +7,8 @@ import Testing
 @Suite(.timeBound) struct RuleEngineTests {
     // MARK: Targets
 
-    @Test func aRuleForAnInstanceLimitsThatInstanceOnly() throws {
+    @Test("A rule for an instance limits that instance only")
+    func ruleForInstance() throws {
         let stage = RuleScene()
         let (limited, other) = (RuleDocument(), RuleDocument())
         try stage.limit(limited, 100, .firstly)
@@ -18,7 +19,8 @@ import Testing
         #expect(stage.ran == [(0, 1), (0, 10), (0, 20)])
     }
 
-    @Test func aRuleForAClassCountsAllItsInstancesTogether() throws {
+    @Test("A rule for a class counts all its instances together")
+    func ruleForClass() throws {
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100, .last)
         let documents = (1...3).map { _ in RuleDocument() }
@@ -27,7 +29,8 @@ import Testing
         #expect(stage.ran == [(100, 2)])
     }
 
-    @Test func aSubclassCountsWithItsClass() throws {
+    @Test("A subclass counts with its class")
+    func subclassCounts() throws {
         let stage = RuleScene()
         try stage.limit(RuleLetter.self, 100, .firstly)
         stage.saving(RuleLetter(), 1)
@@ -39,7 +42,8 @@ import Testing
         #expect(stage.ran == [(0, 1), (0, 3), (0, 4)])
     }
 
-    @Test func aTypeKnownAtRunTimeOnly() throws {
+    @Test("A type that is known at run time only can be a target")
+    func typeKnownAtRunTime() throws {
         let stage = RuleScene()
         let type: RuleDocument.Type = type(of: RuleExpressLetter() as RuleDocument)
         try stage.limit(type, 100, .firstly)
@@ -50,19 +54,21 @@ import Testing
         #expect(stage.ran.map(\.input) == [1, 10, 20])
     }
 
-    @Test func aRuleForATypeLimitsItsStaticMessages() throws {
+    @Test("A rule for a type limits its static methods")
+    func ruleForType() throws {
         let stage = RuleScene()
         let rule = stage.purging.rule(for: RuleDocument.self, interval: .milliseconds(100), mode: .last, on: stage.loop)
         try stage.engine.apply(rule)
         stage.purging(RuleDocument.self, 1)
         stage.purging(RuleDraft.self, 2)
-        // The class's own calls are others.
+        // The class's methods of objects are independent.
         stage.saving(RuleDocument(), 3)
         stage.scene.run()
         #expect(stage.ran == [(0, 3), (100, 2)])
     }
 
-    @Test func staticMessagesOfATypeThatIsNoClass() throws {
+    @Test("Static methods of a type that is no class can be limited")
+    func staticMethodsOfEnum() throws {
         let stage = RuleScene()
         let method = ThrottledMethod<RuleCache.Type, Int>("trim", engine: stage.engine) { _, input in
             stage.scene.write(input)
@@ -74,7 +80,8 @@ import Testing
         #expect(stage.ran == [(0, 1)] && stage.engine.rules(for: RuleCache.self).count == 1)
     }
 
-    @Test func anInstancesRuleGoesBeforeItsClasss() throws {
+    @Test("An instance's rule takes precedence over its class's")
+    func instanceRulePrecedence() throws {
         let stage = RuleScene()
         let own = RuleDocument()
         try stage.limit(RuleDocument.self, 1000, .firstly)
@@ -90,7 +97,8 @@ import Testing
         #expect(stage.ran == [(0, 2), (10, 1)])
     }
 
-    @Test func rulesForOtherMessagesHaveNothingToDoWithEachOther() throws {
+    @Test("Rules for different methods are independent")
+    func independentMethods() throws {
         let stage = RuleScene()
         let printing = ThrottledMethod<RuleDocument, Int>("print", engine: stage.engine) { _, input in
             stage.scene.write(input)
@@ -107,7 +115,8 @@ import Testing
 
     // MARK: Apply
 
-    @Test func applyingARuleThatIsAppliedIsAnError() throws {
+    @Test("Applying an applied rule is an error")
+    func applyTwice() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100)
         let text =
@@ -116,7 +125,8 @@ import Testing
         #expect(rule.isApplied && stage.engine.rules.count == 1)
     }
 
-    @Test func aMessageHasOneRuleInAClassHierarchy() throws {
+    @Test("A method has one rule in a class hierarchy")
+    func oneRulePerHierarchy() throws {
         for (standing, other) in [
             (RuleDocument.self, RuleExpressLetter.self), (RuleExpressLetter.self, RuleDocument.self),
         ]
@@ -142,20 +152,22 @@ import Testing
         }
     }
 
-    @Test func classesBesideEachOtherAndInstancesDoNotConflict() throws {
+    @Test("Sibling classes and instances do not conflict")
+    func siblingClasses() throws {
         let stage = RuleScene()
         try stage.limit(RuleDraft.self, 100)
         try stage.limit(RuleLetter.self, 100)
         let (draft, letter) = (RuleDraft(), RuleExpressLetter())
         try stage.limit(draft, 100)
         try stage.limit(letter, 100)
-        // Static calls are others too.
+        // Static methods are independent too.
         try stage.engine.apply(stage.purging.rule(for: RuleDocument.self, interval: .seconds(1), on: stage.loop))
         #expect(stage.engine.rules.count == 5)
         withExtendedLifetime((draft, letter)) {}
     }
 
-    @Test func staticMessagesHaveOneRuleInAClassHierarchyToo() throws {
+    @Test("Static methods have one rule in a class hierarchy")
+    func oneStaticRulePerHierarchy() throws {
         let stage = RuleScene()
         let letter = stage.purging.rule(
             for: RuleLetter.self as RuleDocument.Type, interval: .seconds(1), on: stage.loop)
@@ -164,7 +176,8 @@ import Testing
         #expect(throws: ThrottleRuleError.self) { try stage.engine.apply(document) }
     }
 
-    @Test func applyingForTheSameTargetAndMessageReplacesTheSettings() throws {
+    @Test("Applying a rule for the same target and method replaces the settings")
+    func replacesSettings() throws {
         let stage = RuleScene()
         let document = RuleDocument()
         for makeRule in [{ stage.rule(for: RuleDocument.self, $0, $1) }, { stage.rule(for: document, $0, $1) }]
@@ -179,13 +192,14 @@ import Testing
                 stage.engine.rules.filter { $0 === old || $0 === new }.map(ObjectIdentifier.init) == [
                     ObjectIdentifier(new)
                 ])
-            // Who still has the old one changes nothing by it.
+            // Changing the old rule has no effect.
             old.interval = .zero
             #expect(new.interval == .milliseconds(50))
         }
     }
 
-    @Test func aReplacedRulesWindowAndWhatItHoldsBackGoOver() throws {
+    @Test("A rule takes over the window and the delayed calls of the rule it replaces")
+    func replacedRuleHandsOver() throws {
         let firstly = RuleScene()
         try firstly.limit(RuleDocument.self, 100, .firstly)
         firstly.saving(RuleDocument(), 1)
@@ -202,7 +216,8 @@ import Testing
         #expect(last.ran == [(100, 1)])
     }
 
-    @Test func aReplacedRuleThatIsAppliedAgainLaterBeginsAnew() throws {
+    @Test("A replaced rule that is applied again starts a new window")
+    func replacedRuleAppliedAgain() throws {
         let stage = RuleScene()
         let first = try stage.limit(RuleDocument.self, 100, .firstly)
         stage.saving(RuleDocument(), 1)
@@ -213,7 +228,8 @@ import Testing
         #expect(stage.ran.map(\.input) == [1, 2])
     }
 
-    @Test func aRuleOfAnotherEngineIsRefused() throws {
+    @Test("A rule of another engine is refused")
+    func otherEngine() throws {
         let (stage, other) = (RuleScene(), RuleScene())
         let rule = stage.rule(for: RuleDocument.self, 100)
         for use in [other.engine.apply, other.engine.discard] {
@@ -224,7 +240,8 @@ import Testing
 
     // MARK: Discard
 
-    @Test func discardingARuleThatIsNotAppliedIsAnError() throws {
+    @Test("Discarding a rule that is not applied is an error")
+    func discardUnapplied() throws {
         let stage = RuleScene()
         let rule = stage.rule(for: RuleDocument.self, 100)
         let discard = { try stage.engine.discard(rule) }
@@ -232,27 +249,28 @@ import Testing
         try stage.engine.apply(rule)
         try discard()
         #expect { try discard() } throws: { "\($0)".contains("is not applied") }
-        // A replaced one too, and the one that replaced it stays.
+        // So is a replaced rule; the rule that replaced it stays.
         try stage.engine.apply(rule)
         let new = try stage.limit(RuleDocument.self, 10)
         #expect { try discard() } throws: { "\($0)".contains("is not applied") }
         #expect(new.isApplied)
     }
 
-    @Test func aDiscardedRuleLimitsNothingAndCanBeAppliedAgain() throws {
+    @Test("A discarded rule limits nothing and can be applied again")
+    func discardedRule() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, .firstly)
         for input in 1...2 { stage.saving(RuleDocument(), input) }
         try stage.engine.discard(rule)
         for input in 3...4 { stage.saving(RuleDocument(), input) }
         try stage.engine.apply(rule)
-        // Its window begins anew.
+        // It starts a new window.
         for input in 5...6 { stage.saving(RuleDocument(), input) }
         #expect(stage.ran.map(\.input) == [1, 3, 4, 5])
     }
 
-    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
-    func aDiscardedRulesPendingMessageStillRuns(_ mode: ThrottleRule.Mode) throws {
+    @Test("A discarded rule's delayed call still runs", arguments: [ThrottleRule.Mode.last, .debounce])
+    func discardedRuleRunsDelayedCall(_ mode: ThrottleRule.Mode) throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, mode)
         stage.scene.at(30) { try! stage.engine.discard(rule) }
@@ -260,7 +278,8 @@ import Testing
         #expect(stage.ran == [(30, 10), (40, 40)])
     }
 
-    @Test func aDiscardedRulesPendingMessageRunsOnTheRulesLoop() throws {
+    @Test("A discarded rule's delayed call runs on the rule's loop")
+    func discardedRuleRunsDelayedCallOnLoop() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let engine = ThrottleEngine()
         let log = Log<Bool>()
@@ -277,7 +296,8 @@ import Testing
 
     // MARK: Lists
 
-    @Test func theEngineListsAllRulesInTheOrderOfApplying() throws {
+    @Test("The engine lists all rules in the order in which they were applied")
+    func listsRulesInOrder() throws {
         let stage = RuleScene()
         #expect(stage.engine.rules.isEmpty)
         let document = RuleDocument()
@@ -292,7 +312,8 @@ import Testing
         #expect(areSame(stage.engine.rules, [rules[0], rules[2], rules[3]]))
     }
 
-    @Test func aRuleThatReplacesAnotherIsListedInItsPlace() throws {
+    @Test("A rule that replaces another is listed in its place")
+    func replacementKeepsPlace() throws {
         let stage = RuleScene()
         try stage.limit(RuleDraft.self, 1)
         let second = try stage.limit(RuleLetter.self, 1)
@@ -300,7 +321,8 @@ import Testing
         #expect(areSame(stage.engine.rules, [first, second]))
     }
 
-    @Test func theEngineListsAnObjectsOwnRulesAndItsClasses() throws {
+    @Test("The engine lists an object's own rules and its classes'")
+    func listsRulesOfObject() throws {
         let stage = RuleScene()
         let printing = ThrottledMethod<RuleDraft, Int>("print", engine: stage.engine) { _, _ in }
         let (draft, other) = (RuleDraft(), RuleDraft())
@@ -318,7 +340,8 @@ import Testing
         #expect(stage.engine.rules(for: Count()).isEmpty && stage.engine.rules(for: Int.self).isEmpty)
     }
 
-    @Test func aRuleSaysWhatItLimits() {
+    @Test("A rule describes what it limits")
+    func ruleDescription() {
         let stage = RuleScene()
         #expect("\(stage.rule(for: RuleDraft.self, 1500))" == #""save" of class RuleDraft: debounce, 1.5 seconds"#)
         let draft = RuleDraft()
@@ -329,7 +352,8 @@ import Testing
 
     // MARK: Methods
 
-    @Test func aMessageThatGoesTakesItsRulesAlong() throws {
+    @Test("A deallocated method takes its rules along")
+    func deallocatedMethod() throws {
         let engine = ThrottleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
@@ -349,7 +373,8 @@ import Testing
         #expect(!rule.isApplied)
     }
 
-    @Test func aMessageMadeTwiceTraps() async {
+    @Test("Declaring a method twice traps")
+    func declaringTwiceTraps() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let engine = ThrottleEngine()
             let methods = (1...2).map { _ in ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in } }

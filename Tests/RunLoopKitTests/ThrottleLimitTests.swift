@@ -3,9 +3,10 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Limiting a call in one call, and what a rule does itself.
+/// Limiting a method in one call, and a rule's own functions.
 @Suite(.timeBound) struct RuleLimitTests {
-    @Test func anObjectIsLimitedInOneCall() throws {
+    @Test("One call limits an object")
+    func limitObject() throws {
         let stage = RuleScene()
         let document = RuleDocument()
         let rule = try stage.saving.limit(for: document, every: .milliseconds(100), mode: .last, on: stage.loop)
@@ -16,7 +17,8 @@ import Testing
         #expect(stage.ran == [(100, 50), (200, 200)])
     }
 
-    @Test func aClassAndATypeAreLimitedInOneCall() throws {
+    @Test("One call limits a class or a type")
+    func limitClassOrType() throws {
         let stage = RuleScene()
         try stage.saving.limit(for: RuleDraft.self, every: .milliseconds(100), mode: .firstly, on: stage.loop)
         try stage.purging.limit(for: RuleDocument.self, every: .milliseconds(100), mode: .firstly, on: stage.loop)
@@ -27,7 +29,8 @@ import Testing
         #expect(stage.ran.map(\.input) == [1, 10])
     }
 
-    @Test func theDefaultsAreThoseOfRules() throws {
+    @Test("The defaults are those of rules")
+    func limitDefaults() throws {
         let stage = RuleScene()
         let document = RuleDocument()
         let rules = [
@@ -41,7 +44,8 @@ import Testing
         }
     }
 
-    @Test func exceptionsAndMergingInTheSameCall() throws {
+    @Test("limit takes exceptions and merging")
+    func limitWithExceptions() throws {
         let stage = RuleScene()
         let document = RuleDocument()
         try stage.saving.limit(
@@ -51,7 +55,8 @@ import Testing
         #expect(stage.ran == [(20, 20), (110, 40)])
     }
 
-    @Test func itThrowsWhatApplyingThrowsAndReplacesAsApplyingDoes() throws {
+    @Test("limit throws and replaces like apply")
+    func limitLikeApply() throws {
         let stage = RuleScene()
         let first = try stage.saving.limit(for: RuleDocument.self, every: .seconds(1), on: stage.loop)
         #expect { try stage.saving.limit(for: RuleDraft.self, every: .seconds(1)) } throws: {
@@ -64,7 +69,8 @@ import Testing
 
     // MARK: The rule itself
 
-    @Test func aRuleIsAppliedAndDiscardedByItself() throws {
+    @Test("A rule can apply and discard itself")
+    func ruleAppliesItself() throws {
         let stage = RuleScene()
         let rule = stage.rule(for: RuleDocument.self, 100, .firstly)
         #expect { try rule.discard() } throws: { "\($0)".contains("is not applied") }
@@ -80,7 +86,8 @@ import Testing
     // MARK: Persistence
 
     /// MessageThrottle's convenience call keeps the rules of classes that are `firstly` and longer than five seconds.
-    @Test func theRulesThatMessageThrottleKeepsAreKept() throws {
+    @Test("The rules that MessageThrottle keeps are persistent")
+    func keepsSameRules() throws {
         for mode in ThrottleRule.Mode.allCases {
             for (interval, isLong) in [(.seconds(5), false), (.nanoseconds(5_000_000_001), true), (.seconds(60), true)]
                 as [(Duration, Bool)]
@@ -99,7 +106,8 @@ import Testing
         }
     }
 
-    @Test func aRuleThatIsMadeByItselfIsKeptOnlyIfItIsToldSo() throws {
+    @Test("A rule made without limit is persistent only on request")
+    func persistentOnRequest() throws {
         let stage = RuleScene()
         let rule = stage.saving.rule(for: RuleDocument.self, interval: .seconds(60), mode: .firstly, on: stage.loop)
         try rule.apply()
@@ -113,8 +121,9 @@ import Testing
         #expect(try stage.engine.snapshot().rules.isEmpty)
     }
 
-    /// Nothing was asked for, so nothing may fail for it.
-    @Test func aRuleThatCouldNotBeSavedIsNotMadePersistent() throws {
+    /// Persistence was not requested, so nothing may fail for it.
+    @Test("A rule that cannot be saved is not made persistent")
+    func unsavableRule() throws {
         final class Local: Sendable {}
         let engine = ThrottleEngine()
         let method = ThrottledMethod<Local, Int>("save", engine: engine) { _, _ in }

@@ -5,7 +5,7 @@ import Testing
 
 /// Rules that merge the inputs of a burst.
 @Suite(.timeBound) struct RuleMergingTests {
-    /// A call whose inputs are lists, and what ran of it.
+    /// A method whose inputs are lists, and a log of its runs.
     private struct Desk {
         struct Trade: Equatable {
             let time: Int64
@@ -33,7 +33,7 @@ import Testing
 
         func run() { #expect(loop.run(mode: .default, for: .seconds(1000)) == .finished) }
 
-        /// Sends each time as an order, at that time.
+        /// Calls the method with each time as an order, at that time.
         func send(_ times: Int64..., to target: RuleDocument) {
             for time in times { at(time) { trading(target, [Int(time)]) } }
         }
@@ -53,8 +53,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [(ThrottleRule.Mode.last, 100), (.debounce, 170)] as [(ThrottleRule.Mode, Int64)])
-    func aBurstIsMergedInItsOrderAndNothingIsLost(_ mode: ThrottleRule.Mode, _ end: Int64) throws {
+    @Test(
+        "A rule merges a burst in the order of the calls and loses none",
+        arguments: [(ThrottleRule.Mode.last, 100), (.debounce, 170)] as [(ThrottleRule.Mode, Int64)])
+    func mergesBurstInOrder(_ mode: ThrottleRule.Mode, _ end: Int64) throws {
         let desk = Desk()
         let account = RuleDocument()
         try desk.rule(for: account, mode).apply()
@@ -63,7 +65,8 @@ import Testing
         #expect(desk.log.entries == [desk.trade(end, account, 0, 30, 50, 70), desk.trade(600, account, 500)])
     }
 
-    @Test func mergingIsNotForTheModeFirstly() throws {
+    @Test("Merging has no effect in the mode firstly")
+    func mergingInFirstly() throws {
         let desk = Desk()
         let account = RuleDocument()
         try desk.rule(for: account, .firstly).apply()
@@ -72,8 +75,9 @@ import Testing
         #expect(desk.log.entries == [desk.trade(0, account, 0), desk.trade(100, account, 100)])
     }
 
-    /// The objects of a class are limited together, but no one gets another one's inputs.
-    @Test func aClasssRuleMergesForEachTargetByItself() throws {
+    /// The objects of a class are limited together, but none gets the inputs of another.
+    @Test("A class's rule merges separately for each target")
+    func mergesForEachTarget() throws {
         let desk = Desk()
         let (one, other) = (RuleDocument(), RuleDraft())
         try desk.rule(for: RuleDocument.self, .last).apply()
@@ -84,7 +88,8 @@ import Testing
         #expect(desk.log.entries == [desk.trade(100, one, 0, 30), desk.trade(100, other, 10, 20)])
     }
 
-    @Test func aStaticMessagesInputsAreMergedForEachType() throws {
+    @Test("A static method's inputs are merged for each type")
+    func mergesStaticMethod() throws {
         let (loop, _) = Loop.inVirtualTime()
         let engine = ThrottleEngine()
         let log = Log<String>()
@@ -99,7 +104,8 @@ import Testing
         #expect(log.entries == ["RuleDocument [1, 3]", "RuleDraft [2]"])
     }
 
-    @Test func whatIsHeldBackKeepsItsTargets() throws {
+    @Test("Merged calls retain their targets")
+    func mergedCallsRetainTargets() throws {
         let desk = Desk()
         try desk.rule(for: RuleDocument.self, .last).apply()
         weak var gone: RuleDocument?
@@ -114,8 +120,8 @@ import Testing
         #expect(gone == nil && desk.log.entries.map(\.orders) == [[1], [2]])
     }
 
-    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
-    func aMessageSentByATargetsDeinitRunsAtOnce(_ mode: ThrottleRule.Mode) throws {
+    @Test("A call from the target's deinit runs at once", arguments: [ThrottleRule.Mode.last, .debounce])
+    func deinitCallRunsAtOnce(_ mode: ThrottleRule.Mode) throws {
         final class Account: Sendable {
             let goes: @Sendable (Account) -> Void
             init(_ goes: @escaping @Sendable (Account) -> Void) { self.goes = goes }
@@ -136,7 +142,8 @@ import Testing
 
     // MARK: Nothing is lost
 
-    @Test func discardingAndTheLoopsEndRunWhatIsMerged() throws {
+    @Test("Discarding and the loop's end run the merged calls")
+    func discardRunsMerged() throws {
         for ends in [false, true] {
             let desk = Desk()
             let account = RuleDocument()
@@ -150,8 +157,9 @@ import Testing
         }
     }
 
-    /// Without merging a call takes the place of what was held back under other settings.
-    @Test func changedSettingsLoseNothing() throws {
+    /// Without merging a call replaces the one that was delayed under other settings.
+    @Test("Changed settings lose no merged call")
+    func changedSettings() throws {
         let changes: [@Sendable (MethodRule<RuleDocument, [Int]>) -> Void] = [
             { $0.interval = .milliseconds(10) }, { $0.interval = .zero }, { $0.mode = .debounce },
             { $0.mode = .firstly }, { $0.merging = nil }, { $0.merging = { $1 + $0 } },
@@ -169,7 +177,8 @@ import Testing
         }
     }
 
-    @Test func aRuleThatIsReplacedLosesNothing() throws {
+    @Test("A replaced rule loses nothing")
+    func replacedRuleLosesNothing() throws {
         let desk = Desk()
         let account = RuleDocument()
         try desk.rule(for: account, .last).apply()
@@ -179,7 +188,8 @@ import Testing
         #expect(desk.log.entries == [desk.trade(30, account, 0, 20), desk.trade(130, account, 30)])
     }
 
-    @Test func anExceptionRunsAtOnceAndLeavesTheBurstAlone() throws {
+    @Test("An exception runs at once and leaves the burst alone")
+    func exceptionInBurst() throws {
         let desk = Desk()
         let account = RuleDocument()
         let rule = desk.rule(for: account, .last)
@@ -190,7 +200,8 @@ import Testing
         #expect(desk.log.entries == [desk.trade(20, account, 20), desk.trade(100, account, 0, 30)])
     }
 
-    @Test func mergingCanBeReadAndSet() throws {
+    @Test("merging can be read and set")
+    func mergingProperty() throws {
         let desk = Desk()
         let rule = desk.trading.rule(for: RuleDocument.self, interval: .milliseconds(100), mode: .last, on: desk.loop)
         #expect(rule.merging == nil)
@@ -203,7 +214,8 @@ import Testing
         #expect(desk.log.entries == [desk.trade(100, account, 0, 50)])
     }
 
-    @Test func whatTheClosureCapturedIsReleasedWithoutALock() throws {
+    @Test("The closure's captures are released without a lock")
+    func mergingReleasesUnlocked() throws {
         final class Caller: Sendable {
             let goes: @Sendable () -> Void
             init(_ goes: @escaping @Sendable () -> Void) { self.goes = goes }
@@ -227,7 +239,8 @@ import Testing
     }
 
     /// Each order arrives exactly once, whatever happens to the rule meanwhile.
-    @Test func nothingIsLostWhileOtherThreadsSendAndRulesChange() throws {
+    @Test("No merged input is lost while other threads call and rules change")
+    func concurrentMerging() throws {
         let thread = try LoopThread(clock: VirtualClock())
         let engine = ThrottleEngine()
         let log = Log<[Int]>()

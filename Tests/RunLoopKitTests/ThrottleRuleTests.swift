@@ -7,13 +7,15 @@ import Testing
 @Suite(.timeBound) struct RuleTests {
     // MARK: Modes
 
-    @Test func withoutARuleEveryMessageRunsAtOnce() {
+    @Test("Without a rule every call runs at once")
+    func withoutRule() {
         let stage = RuleScene()
         stage.send(0, 1, 2, to: RuleDocument())
         #expect(stage.ran == [(0, 0), (1, 1), (2, 2)])
     }
 
-    @Test func firstlyRunsTheFirstAndIgnoresTheRestOfTheWindow() throws {
+    @Test("firstly runs the first call and ignores the rest of the window")
+    func firstlyMode() throws {
         let stage = RuleScene()
         let document = RuleDocument()
         try stage.limit(document, 100, .firstly)
@@ -21,7 +23,8 @@ import Testing
         #expect(stage.ran == [(0, 0), (100, 100), (230, 230)])
     }
 
-    @Test func firstlyRunsOnTheCallersThread() throws {
+    @Test("firstly runs on the caller's thread")
+    func firstlyThread() throws {
         let stage = RuleScene()
         let caller = try LoopThread()
         let threads = Log<Bool>()
@@ -34,7 +37,8 @@ import Testing
         #expect(threads.entries == [true])
     }
 
-    @Test func lastRunsTheLastOneAtTheWindowsEnd() throws {
+    @Test("last runs the last call at the window's end")
+    func lastMode() throws {
         let stage = RuleScene()
         let document = RuleDocument()
         try stage.limit(document, 100, .last)
@@ -42,7 +46,8 @@ import Testing
         #expect(stage.ran == [(100, 90), (400, 300)])
     }
 
-    @Test func debounceRunsTheLastOneWhenThereHasBeenNoneForTheInterval() throws {
+    @Test("debounce runs the last call when none has come for the interval")
+    func debounceMode() throws {
         let stage = RuleScene()
         let document = RuleDocument()
         try stage.limit(document, 100, .debounce)
@@ -50,15 +55,16 @@ import Testing
         #expect(stage.ran == [(249, 149), (400, 300)])
     }
 
-    @Test func debounceIsTheDefaultModeAndTheMainLoopTheDefaultLoop() {
+    @Test("The default mode is debounce, and the default loop is the main loop")
+    func ruleDefaults() {
         let stage = RuleScene()
         let rule = stage.saving.rule(for: RuleDocument.self, interval: .seconds(1))
         #expect(rule.mode == .debounce && rule.loop === Loop.main && !rule.isPersistent && rule.alwaysRun == nil)
         #expect(rule.interval == .seconds(1) && rule.methodName == "save" && !rule.isApplied)
     }
 
-    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
-    func whatIsHeldBackRunsOnTheRulesLoop(_ mode: ThrottleRule.Mode) throws {
+    @Test("A delayed call runs on the rule's loop", arguments: [ThrottleRule.Mode.last, .debounce])
+    func delayedCallRunsOnLoop(_ mode: ThrottleRule.Mode) throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
         let engine = ThrottleEngine()
@@ -76,7 +82,8 @@ import Testing
         #expect(log.entries == [2])
     }
 
-    @Test func whatIsHeldBackKeepsItsInputAlive() throws {
+    @Test("A delayed call retains its input")
+    func delayedCallRetainsInput() throws {
         final class Paper: Sendable {}
         let engine = ThrottleEngine()
         let (loop, _) = Loop.inVirtualTime()
@@ -96,7 +103,8 @@ import Testing
         #expect(papers.value == 1 && last == nil)
     }
 
-    @Test func aMessageWithoutInput() throws {
+    @Test("A method without input can be limited")
+    func methodWithoutInput() throws {
         let engine = ThrottleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let count = Count()
@@ -107,7 +115,8 @@ import Testing
         #expect(count.value == 1)
     }
 
-    @Test func aMessageSentByItsOwnBodyGoesByTheRule() throws {
+    @Test("A call from the method's own body follows the rule")
+    func callFromOwnBody() throws {
         let stage = RuleScene()
         let box = Box<ThrottledMethod<RuleDocument, Int>>()
         box.value = ThrottledMethod("again", engine: stage.engine) { target, input in
@@ -124,8 +133,8 @@ import Testing
 
     // MARK: No limit
 
-    @Test(arguments: ThrottleRule.Mode.allCases)
-    func anIntervalOfZeroOrLessIsNoLimit(_ mode: ThrottleRule.Mode) throws {
+    @Test("An interval of zero or less is no limit", arguments: ThrottleRule.Mode.allCases)
+    func zeroInterval(_ mode: ThrottleRule.Mode) throws {
         for interval in [Duration.zero, .seconds(-5)] {
             let stage = RuleScene()
             let rule = stage.saving.rule(for: RuleDocument.self, interval: interval, mode: mode, on: stage.loop)
@@ -135,8 +144,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
-    func anIntervalSetToZeroLetsTheNextMessageRunInThePlaceOfTheOneHeldBack(_ mode: ThrottleRule.Mode) throws {
+    @Test(
+        "With the interval set to zero the next call replaces the delayed one and runs",
+        arguments: [ThrottleRule.Mode.last, .debounce])
+    func intervalSetToZero(_ mode: ThrottleRule.Mode) throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, mode)
         stage.scene.at(20) { rule.interval = .zero }
@@ -144,7 +155,8 @@ import Testing
         #expect(stage.ran == [(30, 30), (40, 40)])
     }
 
-    @Test func aHugeIntervalNeverEnds() throws {
+    @Test("A huge interval never ends")
+    func hugeInterval() throws {
         for mode in ThrottleRule.Mode.allCases {
             let stage = RuleScene()
             let rule = stage.saving.rule(
@@ -161,7 +173,8 @@ import Testing
 
     // MARK: Settings that change while the rule is applied
 
-    @Test func theNextMessageSeesAChangedInterval() throws {
+    @Test("The next call sees a changed interval")
+    func nextCallSeesInterval() throws {
         let stage = RuleScene()
         let (first, second) = (RuleDocument(), RuleDocument())
         let firstly = try stage.limit(first, 1000, .firstly)
@@ -175,7 +188,8 @@ import Testing
         #expect(stage.ran.dropFirst(2) == [RateLimitEntry(130, 120)])
     }
 
-    @Test func whatIsHeldBackIsNotMovedByAChangedInterval() throws {
+    @Test("A changed interval does not move a delayed call")
+    func intervalMovesNothing() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100)
         stage.scene.at(10) { rule.interval = .milliseconds(1) }
@@ -183,28 +197,31 @@ import Testing
         #expect(stage.ran == [(100, 0)])
     }
 
-    @Test func theNextMessageSeesAChangedMode() throws {
+    @Test("The next call sees a changed mode")
+    func nextCallSeesMode() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, .debounce)
         stage.scene.at(15) { rule.mode = .firstly }
         stage.scene.at(35) { rule.mode = .last }
         stage.scene.at(500) { rule.mode = .firstly }
         stage.send(10, 20, 30, 40, 120, 600, to: RuleDocument())
-        // 20 takes the place of 10, 30 is in its window; 40 begins a window that ends at 140.
+        // 20 replaces 10, 30 is in its window; 40 starts a window that ends at 140.
         #expect(stage.ran == [(20, 20), (140, 120), (600, 600)])
     }
 
-    @Test func aMessageThatAFirstlyRuleIgnoresDoesNotTakeThePlaceOfOneHeldBack() throws {
+    @Test("A call that a firstly rule ignores does not replace a delayed one")
+    func ignoredCallReplacesNothing() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 1000, .firstly)
         stage.scene.at(15) { rule.mode = .last }
         stage.scene.at(25) { rule.mode = .firstly }
         stage.send(10, 20, 30, 40, to: RuleDocument())
-        // Still in the window of 10, and yet 30 runs: or 20 would be lost for nothing.
+        // 30 runs although the window of 10 is not over: otherwise 20 would be lost without a replacement.
         #expect(stage.ran == [(10, 10), (30, 30)])
     }
 
-    @Test func theNextMessageSeesAChangedLoop() throws {
+    @Test("The next call sees a changed loop")
+    func nextCallSeesLoop() throws {
         let stage = RuleScene()
         let (other, clock) = Loop.inVirtualTime()
         let rule = try stage.limit(RuleDocument.self, 100)
@@ -218,7 +235,8 @@ import Testing
         #expect(stage.ran.map(\.input) == [2] && clock.now == Loop.Instant(nanoseconds: 100_000_000))
     }
 
-    @Test func aFirstlyRuleThatChangesItsLoopBeginsAnewSinceTheClockIsAnother() throws {
+    @Test("A firstly rule starts a new window when its loop, and so its clock, changes")
+    func firstlyRuleChangesLoop() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, .firstly)
         stage.saving(RuleDocument(), 1)
@@ -228,7 +246,8 @@ import Testing
         #expect(stage.ran.map(\.input) == [1, 2])
     }
 
-    @Test func theNextMessageSeesAChangedPredicate() throws {
+    @Test("The next call sees a changed predicate")
+    func nextCallSeesPredicate() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, .firstly)
         stage.scene.at(15) { rule.alwaysRun = { _, input in input == 20 } }
@@ -239,7 +258,8 @@ import Testing
 
     // MARK: The predicate
 
-    @Test func alwaysRunRunsAtOnceAndLeavesTheLimiterAlone() throws {
+    @Test("An exception runs at once and leaves the limiter alone")
+    func alwaysRunBypassesLimiter() throws {
         let stage = RuleScene()
         let debounce = try stage.limit(RuleDocument.self, 100)
         debounce.alwaysRun = { _, input in input % 2 == 1 }
@@ -250,11 +270,12 @@ import Testing
         let firstly = try other.limit(RuleDocument.self, 100, .firstly)
         firstly.alwaysRun = { _, input in input % 2 == 1 }
         other.send(1, 10, 51, 60, 110, to: RuleDocument())
-        // The call at 1 has begun no window, the one at 51 has moved none.
+        // The call at 1 has started no window, the one at 51 has moved none.
         #expect(other.ran == [(1, 1), (10, 10), (51, 51), (110, 110)])
     }
 
-    @Test func alwaysRunIsAskedAboutTargetAndInput() throws {
+    @Test("alwaysRun gets the target and the input")
+    func alwaysRunArguments() throws {
         let stage = RuleScene()
         let chosen = RuleDocument()
         let rule = stage.saving.rule(
@@ -268,7 +289,8 @@ import Testing
         #expect(stage.ran.map(\.input) == [1, 6])
     }
 
-    @Test func alwaysRunMayChangeTheRulesItself() throws {
+    @Test("alwaysRun may change the rules")
+    func alwaysRunChangesRules() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, .last)
         rule.alwaysRun = { [engine = stage.engine, weak rule] _, _ in
@@ -279,7 +301,8 @@ import Testing
         #expect(stage.ran == [(0, 1)] && !rule.isApplied)
     }
 
-    @Test func theNextMessageAsksTheRuleThatAPredicateHasPutInItsPlace() throws {
+    @Test("The next call asks the rule that a predicate has put in place")
+    func predicateReplacesRule() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, .last)
         let other = stage.rule(for: RuleDocument.self, 100, .last)
@@ -292,7 +315,8 @@ import Testing
         #expect(stage.ran == [(2, 2), (101, 1)] && other.isApplied && !rule.isApplied)
     }
 
-    @Test func aPredicateMayGiveTheObjectARuleOfItsOwn() throws {
+    @Test("A predicate may give the object a rule of its own")
+    func predicateAddsRule() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, .firstly)
         rule.alwaysRun = { [engine = stage.engine, saving = stage.saving, loop = stage.loop] document, _ in
@@ -311,14 +335,14 @@ import Testing
         try stage.engine.discard(rule)
     }
 
-    @Test(arguments: ThrottleRule.Mode.allCases)
-    func aPredicateThatAlwaysAppliesANewRuleWithItselfIsAskedOnce(_ mode: ThrottleRule.Mode) throws {
+    @Test("A predicate that always applies a new rule with itself is asked once", arguments: ThrottleRule.Mode.allCases)
+    func predicateIsAskedOnce(_ mode: ThrottleRule.Mode) throws {
         let stage = RuleScene()
         let asked = Count()
         @Sendable func applyAnother() {
             let rule = stage.rule(for: RuleDocument.self, 100, mode)
             rule.alwaysRun = { _, _ in
-                // Ends by itself, if late, where it would go on for ever.
+                // Ends at last if the predicate would be asked for ever.
                 if asked.up() < 100 { applyAnother() }
                 return false
             }
@@ -327,7 +351,7 @@ import Testing
         applyAnother()
         stage.send(0, 10, to: RuleDocument())
         #expect(asked.value == 2 && stage.engine.rules.count == 1)
-        // Each takes over the window that the one before was in.
+        // Each rule takes over the window of the one before.
         #expect(stage.ran == [mode == .firstly ? (0, 0) : mode == .last ? (100, 10) : (110, 10)])
         // Its predicate refers to its engine.
         for rule in stage.engine.rules { try stage.engine.discard(rule) }
@@ -335,8 +359,10 @@ import Testing
 
     // MARK: The loop's end
 
-    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
-    func aLoopThatEndsRunsWhatItHoldsBackAndLimitsNothingAfterwards(_ mode: ThrottleRule.Mode) throws {
+    @Test(
+        "A loop that ends runs the delayed calls, and its rules limit nothing afterwards",
+        arguments: [ThrottleRule.Mode.last, .debounce])
+    func endingLoop(_ mode: ThrottleRule.Mode) throws {
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100, mode)
         stage.saving(RuleDocument(), 1)

@@ -3,9 +3,10 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Rules applied, changed and discarded while other threads send calls.
+/// Rules that are applied, changed and discarded while other threads call.
 @Suite(.timeBound) struct RuleThreadTests {
-    @Test func rulesComeAndGoWhileOtherThreadsSendMessages() throws {
+    @Test("Rules are applied and discarded while other threads call")
+    func concurrentRules() throws {
         let thread = try LoopThread(clock: VirtualClock())
         let engine = ThrottleEngine()
         let ran = Count()
@@ -49,7 +50,8 @@ import Testing
         #expect(ran.value == before + 1 && before <= 2400 && before > 0)
     }
 
-    @Test func manyThreadsApplyForOneTargetAndOneOfThemStands() throws {
+    @Test("Of rules that many threads apply for one target, one stays")
+    func concurrentApply() throws {
         let stage = RuleScene()
         let threads = try (0..<4).map { _ in try LoopThread() }
         let refused = Count()
@@ -67,7 +69,8 @@ import Testing
         #expect(stage.engine.rules.count == 1 && refused.value == 100)
     }
 
-    @Test func aMessageIsNeverLostWhenItsRuleIsDiscardedMeanwhile() throws {
+    @Test("No call is lost when another thread discards the rule")
+    func noCallIsLostByDiscard() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let sender = try LoopThread()
         for round in 0..<200 {
@@ -87,7 +90,8 @@ import Testing
         }
     }
 
-    @Test func objectsComeAndGoOnOtherThreadsWhileTheirRulesAreListed() throws {
+    @Test("Rules are listed while other threads make and drop their objects")
+    func listWhileObjectsChange() throws {
         let stage = RuleScene()
         let threads = try (0..<3).map { _ in try LoopThread() }
         for thread in threads {

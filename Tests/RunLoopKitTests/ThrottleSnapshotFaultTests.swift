@@ -4,8 +4,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Snapshots that make no sense: refused as a whole, and the error says which rule, which field and what would be
-/// right.
+/// Invalid snapshots: refused as a whole, with an error that names the rule, the field and what would be valid.
 @Suite(.timeBound) struct RuleSnapshotFaultTests {
     typealias Fault = ThrottleEngine.Snapshot.Fault
 
@@ -14,7 +13,7 @@ import Testing
     private let letter = RuleEntry.name(of: RuleLetter.self)
     private let expressLetter = RuleEntry.name(of: RuleExpressLetter.self)
 
-    /// A good rule, for what comes after it.
+    /// A valid rule, to put before another one.
     private var good: RuleEntry { RuleEntry(target: draft) }
 
     private func refusal(_ body: () throws -> Void) throws -> Fault {
@@ -30,29 +29,34 @@ import Testing
 
     // MARK: Fields
 
-    @Test(arguments: [
-        ("\"save\"", "7", "message is 7; it must be the name of a method"),
-        ("250000000", "9223372036854775807", "intervalNanoseconds is 9223372036854775807; it must be a whole number "),
-        (
-            "250000000", "-9223372036854775808",
-            "intervalNanoseconds is -9223372036854775808; it must be a whole number "
-        ),
-        ("250000000", "-1", "intervalNanoseconds is -1; it must be a whole number from 0, "),
-        ("250000000", "3153600000000000001", "intervalNanoseconds is 3153600000000000001; it must be"),
-        ("250000000", "0.5", "intervalNanoseconds is 0.5; it must be a whole number "),
-        ("250000000", "99999999999999999999", "intervalNanoseconds is 1e+20; it must be a whole number "),
-        ("250000000", "\"1 s\"", "intervalNanoseconds is \"1 s\"; it must be a whole number "),
-        ("\"last\"", "\"lately\"", "mode is \"lately\"; it must be one of \"firstly\", \"last\", \"debounce\""),
-        ("\"last\"", "null", "mode is null; it must be one of"),
-        ("\"mode\"", "\"mood\"", "mode is missing; it must be one of"),
-        ("false", "0", "isStatic is 0; it must be true or false"),
-        (
-            "\"type\":", "\"type\":\"\",\"was\":",
-            "type is \"\"; it must be the name of a type as the compiler mangles it"
-        ),
-        ("\"target\":", "\"target\":[],\"was\":", "target is something else; it must be the name of a type"),
-    ])
-    func aFieldThatMakesNoSenseIsNamed(_ old: String, _ new: String, _ text: String) throws {
+    @Test(
+        "An invalid field is named",
+        arguments: [
+            ("\"save\"", "7", "message is 7; it must be the name of a method"),
+            (
+                "250000000", "9223372036854775807",
+                "intervalNanoseconds is 9223372036854775807; it must be a whole number "
+            ),
+            (
+                "250000000", "-9223372036854775808",
+                "intervalNanoseconds is -9223372036854775808; it must be a whole number "
+            ),
+            ("250000000", "-1", "intervalNanoseconds is -1; it must be a whole number from 0, "),
+            ("250000000", "3153600000000000001", "intervalNanoseconds is 3153600000000000001; it must be"),
+            ("250000000", "0.5", "intervalNanoseconds is 0.5; it must be a whole number "),
+            ("250000000", "99999999999999999999", "intervalNanoseconds is 1e+20; it must be a whole number "),
+            ("250000000", "\"1 s\"", "intervalNanoseconds is \"1 s\"; it must be a whole number "),
+            ("\"last\"", "\"lately\"", "mode is \"lately\"; it must be one of \"firstly\", \"last\", \"debounce\""),
+            ("\"last\"", "null", "mode is null; it must be one of"),
+            ("\"mode\"", "\"mood\"", "mode is missing; it must be one of"),
+            ("false", "0", "isStatic is 0; it must be true or false"),
+            (
+                "\"type\":", "\"type\":\"\",\"was\":",
+                "type is \"\"; it must be the name of a type as the compiler mangles it"
+            ),
+            ("\"target\":", "\"target\":[],\"was\":", "target is something else; it must be the name of a type"),
+        ])
+    func invalidField(_ old: String, _ new: String, _ text: String) throws {
         let rule = good.json.replacing(old, with: new)
         #expect(rule != good.json)
         let fault = try refusal(decoding: RuleEntry.snapshot(RuleEntry(target: letter).json, rule))
@@ -65,6 +69,7 @@ import Testing
     }
 
     @Test(
+        "Text that is no snapshot is refused",
         arguments: [
             ("[]", nil, nil, "must be an object with \"version\" and \"rules\""), ("7", nil, nil, "must be an object"),
             (#"{"rules":[]}"#, nil, "version", "is missing; it must be a whole number: 1"),
@@ -76,18 +81,19 @@ import Testing
             (#"{"version":1,"rules":[{}]}"#, 0, "message", "is missing; it must be the name of a method"),
             (#"{"version":1,"rules":[{"message":"save"}]}"#, 0, "target", "is missing; it must be the name of a type"),
         ] as [(String, Int?, String?, String)])
-    func whatIsNoSnapshotIsSaidToBeNone(_ json: String, _ index: Int?, _ field: String?, _ text: String) throws {
+    func noSnapshot(_ json: String, _ index: Int?, _ field: String?, _ text: String) throws {
         let fault = try refusal(decoding: json)
         #expect(fault.index == index && fault.field == field && fault.reason.hasPrefix(text), "\(fault)")
     }
 
-    /// What is no JSON at all its coder has to say.
-    @Test(arguments: ["", "{", "null,"])
-    func whatTheCoderCannotReadIsItsOwnError(_ json: String) {
+    /// The coder itself reports text that is no JSON.
+    @Test("Text that the coder cannot read is the coder's error", arguments: ["", "{", "null,"])
+    func coderError(_ json: String) {
         #expect(throws: DecodingError.self) { try RuleEntry.decode(json) }
     }
 
-    @Test func whatAFaultQuotesStaysShortAndOnOneLine() throws {
+    @Test("A fault quotes a snapshot in one short line")
+    func faultQuotesShortly() throws {
         let odd = "a\\u202Eb\\nc\\u001B[31m" + String(repeating: "x", count: 5000)
         let json = RuleEntry.snapshot(good.json.replacing("\"save\"", with: "\"\(odd)\"").replacing("false", with: "0"))
         let text = "\(try refusal(decoding: json))"
@@ -95,8 +101,9 @@ import Testing
         #expect(text.count < 250 && !text.unicodeScalars.contains { $0.value < 32 || $0.value == 0x202E })
     }
 
-    /// What the library saves it also reads.
-    @Test func intervalsBeyondTheRangeAreSavedAsItsEnds() throws {
+    /// The library reads every snapshot that it saves.
+    @Test("Intervals beyond the range are saved as its bounds")
+    func intervalBounds() throws {
         for (interval, saved) in [
             (.seconds(Int64.max), 3_153_600_000_000_000_000), (.seconds(-5), 0), (.nanoseconds(7), 7),
         ] as [(Duration, Int64)] {
@@ -113,7 +120,7 @@ import Testing
 
     // MARK: Types and hierarchies
 
-    /// What applying says of the rules, whether their call is declared already or not.
+    /// The faults that applying finds in the rules, with their method declared and not declared.
     private func refusals(_ entries: RuleEntry..., sourceLocation: SourceLocation = #_sourceLocation) throws -> [Fault]
     {
         let json = RuleEntry.snapshot(entries.map(\.json))
@@ -126,14 +133,15 @@ import Testing
             try refusal { try declared.engine.apply(try RuleEntry.decode(json), on: declared.loop) },
             try refusal { try undeclared.apply(try RuleEntry.decode(json)) },
         ]
-        // All of it or nothing.
+        // All rules or none.
         #expect(areSame(declared.engine.rules, [standing]), sourceLocation: sourceLocation)
         #expect(standing.interval == .milliseconds(77) && declared.engine.waitingRules.isEmpty)
         #expect(undeclared.rules.isEmpty && undeclared.waitingRules == waiting.rules, sourceLocation: sourceLocation)
         return faults
     }
 
-    @Test func aTargetThatIsNoClassIsRefused() throws {
+    @Test("A target that is no class is refused")
+    func targetIsNoClass() throws {
         for fault in try refusals(good, RuleEntry(target: "Si")) {
             #expect(
                 "\(fault)" == "rules[1] (\"save\" of Int): target is Int, which does not have this method; it must be "
@@ -155,7 +163,8 @@ import Testing
         }
     }
 
-    @Test func aDeclaringTypeThatIsNotThereAlthoughTheTargetIsIsRefused() throws {
+    @Test("A missing declaring type is refused if its target exists")
+    func missingDeclaringType() throws {
         for fault in try refusals(good, RuleEntry(type: "7Nowhere4GoneC", target: draft)) {
             #expect(fault.index == 1 && fault.field == "type")
             #expect(
@@ -163,7 +172,8 @@ import Testing
         }
     }
 
-    @Test func aStaticMessagesTypeNeedNotBeAClass() throws {
+    @Test("A static method's type need not be a class")
+    func staticMethodOfEnum() throws {
         let cache = RuleEntry.name(of: RuleCache.self)
         let engine = ThrottleEngine()
         let rule = RuleEntry(method: "trim", type: cache, isStatic: true, target: cache)
@@ -173,27 +183,29 @@ import Testing
         withExtendedLifetime(method) {}
     }
 
-    @Test func twoIdenticalRulesAreRefused() throws {
+    @Test("Two identical rules are refused")
+    func identicalRules() throws {
         for fault in try refusals(good, RuleEntry(target: expressLetter), good) {
             #expect(
                 "\(fault)"
                     == "rules[2] (\"save\" of RuleDraft): target appears twice: rules[0] is for it too; a method "
                     + "has one rule there: remove one of the two")
         }
-        // A type that is not there is the same as itself, too.
+        // A missing type is also equal to itself.
         for fault in try refusals(RuleEntry(target: "7Nowhere4GoneC"), RuleEntry(target: "7Nowhere4GoneC")) {
             #expect(fault.index == 1 && fault.reason.hasPrefix("appears twice"))
         }
     }
 
-    @Test func twoRulesOfOneHierarchyAreRefused() throws {
+    @Test("Two rules of one hierarchy are refused")
+    func rulesOfOneHierarchy() throws {
         for (first, second) in [(document, draft), (draft, document)] {
             for fault in try refusals(RuleEntry(target: first), RuleEntry(target: second)) {
                 #expect(fault.index == 1 && fault.field == "target" && fault.target == second)
                 #expect(fault.reason.hasPrefix("is one of two in a class hierarchy: rules[0] is for "))
             }
         }
-        // Over two levels, and with another one between them in the list.
+        // Over two levels, and with another rule between them in the list.
         for fault in try refusals(
             RuleEntry(target: document), RuleEntry(method: "print"), RuleEntry(target: expressLetter))
         {
@@ -201,9 +213,10 @@ import Testing
         }
     }
 
-    @Test func whatGoesTogetherIsNotRefused() throws {
+    @Test("Compatible rules are accepted")
+    func compatibleRules() throws {
         let engine = ThrottleEngine()
-        // Beside each other; another call; the static one of the same name.
+        // Sibling classes; another method; the static method of the same name.
         let rules = [
             good, RuleEntry(target: letter), RuleEntry(method: "print"), RuleEntry(isStatic: true, target: document),
         ]
@@ -211,7 +224,8 @@ import Testing
         #expect(engine.waitingRules.count == 4)
     }
 
-    @Test func aRuleInTheHierarchyOfOneThatWaitsIsRefused() throws {
+    @Test("A rule in the hierarchy of a waiting one is refused")
+    func hierarchyOfWaitingRule() throws {
         let engine = ThrottleEngine()
         let older = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json))
         try engine.apply(older)
@@ -229,7 +243,7 @@ import Testing
 
     // MARK: When the call is declared
 
-    /// Types that come with a library, after the snapshot.
+    /// Types of a library that is loaded after the snapshot.
     private final class Library: @unchecked Sendable {
         private let isLoaded = Gate()
         func load() { isLoaded.open() }
@@ -243,7 +257,8 @@ import Testing
         }
     }
 
-    @Test func rulesAreCheckedAgainWhenTheirMessageIsDeclared() throws {
+    @Test("Rules are checked again when their method is declared")
+    func checkedAtDeclaration() throws {
         let count = RuleEntry.name(of: Count.self)
         let bad: [([RuleEntry], String)] = [
             ([good, RuleEntry(target: count)], "rules[1] (\"save\" of Count): target is Count, which does not have"),
@@ -261,10 +276,10 @@ import Testing
             #expect(engine.waitingRuleFaults.isEmpty)
             library.load()
             let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
-            // Not even the good one: nothing is applied by halves.
+            // Not even the valid rule: all are applied or none.
             #expect(engine.rules.isEmpty && engine.waitingRules == snapshot.rules)
             #expect(engine.waitingRuleFaults.count == 1 && "\(engine.waitingRuleFaults)".contains(text))
-            // And the next start is not refused for it.
+            // The next start does not refuse the snapshot for it.
             #expect(try engine.snapshot().rules.isEmpty)
             engine.discardWaitingRules()
             #expect(engine.waitingRuleFaults.isEmpty)
@@ -272,7 +287,8 @@ import Testing
         }
     }
 
-    @Test func aRuleWhoseTypeComesLaterTakesEffectWhenNothingIsInItsWay() throws {
+    @Test("A rule whose type comes later takes effect when no rule conflicts")
+    func typeComesLater() throws {
         let library = Library()
         let engine = library.engine
         let loop = Loop.inVirtualTime().0
@@ -287,7 +303,8 @@ import Testing
         #expect(engine.waitingRules.isEmpty && engine.waitingRuleFaults.isEmpty)
     }
 
-    @Test func standardErrorSaysWhichRuleIsNotApplied() async {
+    @Test("Standard error names the rule that is not applied")
+    func faultOnStandardError() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let (isLoaded, document) = (Gate(), RuleEntry.name(of: RuleDocument.self))
             let engine = ThrottleEngine { isLoaded.isOpenNow ? type(withLastingName: $0) : nil }

@@ -4,11 +4,12 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Persistent rules: what is saved, and what becomes of it at the next start, which is another engine here.
+/// Persistent rules: what is saved, and what it does at the next start, which is another engine here.
 @Suite(.timeBound) struct RuleSnapshotTests {
     typealias Snapshot = ThrottleEngine.Snapshot
 
-    @Test func persistentRulesAreAppliedAgainAtTheNextStart() throws {
+    @Test("Persistent rules are applied again at the next start")
+    func persistentRules() throws {
         let first = RuleScene()
         try first.limit(RuleDraft.self, 250, .last, isPersistent: true)
         try first.limit(RuleLetter.self, 100, .firstly)  // not persistent
@@ -30,7 +31,8 @@ import Testing
         #expect(try second.engine.snapshot() == first.engine.snapshot())
     }
 
-    @Test func whatIsInTheSnapshot() throws {
+    @Test("A snapshot contains the persistent rules")
+    func snapshotContents() throws {
         let stage = RuleScene()
         #expect(try stage.engine.snapshot() == decode(#"{"version":1,"rules":[]}"#))
         let rule = try stage.limit(RuleDraft.self, 250, .last)
@@ -40,7 +42,8 @@ import Testing
         #expect(try stage.engine.snapshot().version == 1)
     }
 
-    @Test func anObjectsRuleIsNeverPersistent() throws {
+    @Test("An object's rule is never persistent")
+    func objectRuleNotPersistent() throws {
         let stage = RuleScene()
         let document = RuleDocument()
         let rule = try stage.limit(document, 100)
@@ -49,7 +52,8 @@ import Testing
         #expect(try stage.engine.snapshot().rules.isEmpty)
     }
 
-    @Test func aPersistentRuleForAPrivateTypeCannotBeSaved() throws {
+    @Test("A persistent rule for a private type cannot be saved")
+    func privateTypeCannotBeSaved() throws {
         let stage = RuleScene()
         let method = ThrottledMethod<Hidden, Int>("save", engine: stage.engine) { _, _ in }
         let rule = method.rule(for: Hidden.self, interval: .seconds(1), on: stage.loop, isPersistent: true)
@@ -63,7 +67,8 @@ import Testing
 
     // MARK: Methods that are declared later
 
-    @Test func aRuleForAMessageThatIsDeclaredLaterTakesEffectThen() throws {
+    @Test("A rule for a method that is declared later takes effect then")
+    func methodDeclaredLater() throws {
         let engine = ThrottleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let saved = try decode(snapshot(entry(target: draft)))
@@ -87,8 +92,9 @@ import Testing
         withExtendedLifetime((otherName, otherKind, otherType)) {}
     }
 
-    /// As declared in a program: the constant is made when it is used first.
-    @Test func aLazyConstantFindsItsRuleWhenItIsUsedFirst() throws {
+    /// As declared in a program: Swift makes the constant at its first use.
+    @Test("A lazy constant finds its rule at its first use")
+    func lazyConstantFindsRule() throws {
         let json = """
             {"version":1,"rules":[{"message":"ring","type":"\(name(of: RuleBell.self))","isStatic":false,\
             "target":"\(name(of: RuleBell.self))","intervalNanoseconds":3600000000000,"mode":"firstly"}]}
@@ -105,7 +111,8 @@ import Testing
         #expect(bell.rings.value == 2)
     }
 
-    @Test func aRuleForATypeThatIsNotThereWaits() throws {
+    @Test("A rule for a missing type waits")
+    func ruleForMissingTypeWaits() throws {
         let stage = RuleScene()
         let saved = try decode(snapshot(entry(target: "7Nowhere4GoneC"), entry(target: draft)))
         try stage.engine.apply(saved, on: stage.loop)
@@ -115,7 +122,8 @@ import Testing
         #expect(stage.engine.waitingRules.isEmpty && stage.engine.rules.count == 1)
     }
 
-    @Test func applyingASnapshotTwiceReplaces() throws {
+    @Test("Applying a snapshot twice replaces its rules")
+    func snapshotAppliedTwice() throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDraft.self, 1, .firstly)
         rule.alwaysRun = { _, input in input == 7 }
@@ -129,7 +137,8 @@ import Testing
 
     // MARK: What makes no sense
 
-    @Test func anUnknownVersionIsAClearErrorWhateverElseIsThere() {
+    @Test("An unknown version is an error, whatever else the snapshot contains")
+    func unknownVersion() {
         for json in [#"{"version":2,"rules":[]}"#, #"{"version":2,"rules":"in another form"}"#, #"{"version":-1}"#] {
             #expect {
                 try decode(json)
@@ -139,10 +148,11 @@ import Testing
         }
     }
 
-    @Test func aSnapshotWithARuleInForceInItsWayLeavesTheRunningRulesAlone() throws {
+    @Test("A snapshot that conflicts with a rule changes nothing")
+    func conflictingSnapshot() throws {
         let stage = RuleScene()
         let standing = try stage.limit(RuleLetter.self, 77, .firstly)
-        // Nothing before the bad rule counts.
+        // The rules before the invalid one are not applied either.
         for target in [document, name(of: RuleExpressLetter.self)] {
             let other = entry(target: draft).replacing("save", with: "print")
             #expect {
@@ -154,8 +164,9 @@ import Testing
         }
     }
 
-    /// Names are handed to the runtime, which must not be led astray by what somebody wrote into a file.
-    @Test func namesThatAreNoNamesLeadNowhere() throws {
+    /// Names are passed to the runtime, which an edited file must not mislead.
+    @Test("Invalid type names find no type")
+    func invalidTypeNames() throws {
         let stage = RuleScene()
         let standing = try stage.limit(RuleLetter.self, 77, .firstly)
         let odd = [
@@ -171,7 +182,7 @@ import Testing
             for rule in stage.engine.waitingRules { _ = "\(rule)" }
             #expect(areSame(stage.engine.rules, [standing]))
         }
-        // And mutated ones.
+        // Mutated names.
         var random = SplitMix(7)
         for _ in 0..<3000 {
             var name = Array(document.utf8)
@@ -201,7 +212,7 @@ import Testing
     private func decode(_ json: String) throws -> Snapshot { try RuleEntry.decode(json) }
 }
 
-/// Used by one test only: its call is not declared before.
+/// Used by one test only, so that its method is not declared before.
 final class RuleBell: Sendable {
     let rings = Count()
     private static let ringing = ThrottledMethod<RuleBell, Void>("ring") { bell, _ in bell.rings.up() }

@@ -3,9 +3,10 @@ import Testing
 
 @testable import RunLoopKit
 
-/// Rules and the objects they are for: who keeps whom, and what becomes of the rule when the object goes.
+/// Rules and their objects: which retains which, and what happens to a rule when its object is deallocated.
 @Suite(.timeBound) struct RuleTargetTests {
-    @Test func aRuleDoesNotRetainItsObjectAndDiscardsItselfWithIt() throws {
+    @Test("A rule does not retain its object and discards itself with it")
+    func ruleDiscardsItself() throws {
         let stage = RuleScene()
         let rule: MethodRule<RuleDocument, Int>
         weak var gone: RuleDocument?
@@ -21,14 +22,16 @@ import Testing
         #expect { try stage.engine.apply(rule) } throws: { "\($0)".contains("is deallocated") }
     }
 
-    @Test func discardingARuleWhoseObjectHasGoneIsAnError() throws {
+    @Test("Discarding a rule whose object is deallocated is an error")
+    func discardAfterDeallocation() throws {
         let stage = RuleScene()
         let rule: MethodRule<RuleDocument, Int>
         do { rule = try stage.limit(RuleDocument(), 100) }
         #expect { try stage.engine.discard(rule) } throws: { "\($0)".contains("is not applied") }
     }
 
-    @Test func anObjectAtTheAddressOfOneThatHasGoneInheritsNothing() throws {
+    @Test("An object at the address of a deallocated one inherits nothing")
+    func reusedAddress() throws {
         let stage = RuleScene()
         var met = 0
         for _ in 0..<1000 where met < 20 {
@@ -37,7 +40,7 @@ import Testing
             let rule = try stage.limit(document!, 100, .firstly)
             stage.saving(document!, 0)
             document = nil
-            // The allocator is likely to give the same place again, if not at once. The others are kept till then.
+            // The allocator is likely to reuse the address, if not at once. The other objects are kept until then.
             var kept: [RuleDocument] = []
             repeat { kept.append(RuleDocument()) } while ObjectIdentifier(kept.last!) != address && kept.count < 64
             let newcomer = kept.last!
@@ -48,17 +51,18 @@ import Testing
             stage.saving(newcomer, 2)
             #expect(stage.ran.count == before + 2 && !rule.isApplied)
             #expect(stage.engine.rules(for: newcomer).isEmpty)
-            // And it may have a rule of its own, with a window of its own.
+            // It may have a rule of its own, with a window of its own.
             try stage.limit(newcomer, 100, .firstly)
             stage.saving(newcomer, 3)
             stage.saving(newcomer, 4)
             #expect(stage.ran.count == before + 3)
         }
-        // AddressSanitizer gives no address twice for a long time.
+        // AddressSanitizer does not reuse an address for a long time.
         #expect(met > 0 || Kernel.hasSanitizer, "the address never came again")
     }
 
-    @Test func aRuleAppliedForAnObjectAtAnAddressOfOneThatHasGoneTakesNothingOver() throws {
+    @Test("A rule takes nothing over from a deallocated object at the same address")
+    func reusedAddressTakesNothingOver() throws {
         let stage = RuleScene()
         var met = 0
         for _ in 0..<1000 where met < 20 {
@@ -76,15 +80,16 @@ import Testing
             stage.saving(newcomer, 1)
             #expect(stage.ran.count == before + 1 && new.isApplied && !old.isApplied)
         }
-        // AddressSanitizer gives no address twice for a long time.
+        // AddressSanitizer does not reuse an address for a long time.
         #expect(met > 0 || Kernel.hasSanitizer, "the address never came again")
     }
 
-    @Test func rulesOfObjectsThatHaveGoneDoNotPileUp() throws {
+    @Test("Rules of deallocated objects do not accumulate")
+    func staleRulesArePurged() throws {
         let stage = RuleScene()
         weak var early: ThrottleRule?
         do { early = try stage.limit(RuleDocument(), 100) }
-        // Never listed, and kept at addresses of their own so that none is found by chance.
+        // Never listed, and at addresses that are not reused, so that no call finds them by chance.
         var kept: [RuleDocument] = []
         for _ in 0..<100 {
             kept.append(RuleDocument())
@@ -93,8 +98,9 @@ import Testing
         #expect(early == nil)
     }
 
-    /// Among many that stay, too: to look at all of them each time would take quadratic time.
-    @Test func purgingCostsEachRuleAConstantTime() throws {
+    /// Also among many that stay: looking at all of them each time would take quadratic time.
+    @Test("Purging costs a constant time for each rule")
+    func purgingCost() throws {
         for stays in [false, true] {
             let stage = RuleScene()
             let count = 3000
@@ -105,7 +111,7 @@ import Testing
                 if stays { kept.append(document) }
             }
             for _ in 0..<count { try stage.limit(RuleDocument(), 100) }
-            // The rules that stay are looked at again when as many have come: 2 looks for each in all.
+            // The rules that stay are looked at again when as many have been added: 2 looks for each in all.
             #expect(stage.saving.book.purgeLooks <= 2 * 2 * count)
             #expect(stage.engine.rules.count == kept.count)
             let looks = stage.saving.book.purgeLooks
@@ -114,7 +120,8 @@ import Testing
         }
     }
 
-    @Test func whatIsHeldBackKeepsItsTargetUntilItHasRun() throws {
+    @Test("A delayed call retains its target until it has run")
+    func delayedCallRetainsTarget() throws {
         let stage = RuleScene()
         weak var gone: RuleDocument?
         do {
@@ -128,7 +135,8 @@ import Testing
         #expect(stage.ran == [(100, 1)] && gone == nil && stage.engine.rules.isEmpty)
     }
 
-    @Test func whatAMessageTakesThePlaceOfIsLetGoOf() throws {
+    @Test("A replaced call is released")
+    func replacedCallIsReleased() throws {
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100)
         weak var gone: RuleDocument?
@@ -142,8 +150,8 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test(arguments: ThrottleRule.Mode.allCases)
-    func aMessageSentByATargetsDeinitRunsAtOnce(_ mode: ThrottleRule.Mode) throws {
+    @Test("A call from the target's deinit runs at once", arguments: ThrottleRule.Mode.allCases)
+    func deinitCallRunsAtOnce(_ mode: ThrottleRule.Mode) throws {
         for hasOwnRule in [false, true] {
             let engine = ThrottleEngine()
             let (loop, _) = Loop.inVirtualTime()
@@ -158,16 +166,17 @@ import Testing
         }
     }
 
-    /// What is held back keeps its target, and who is kept need not be asked whether it goes: but only as long as that
-    /// lasts.
-    @Test(arguments: [ThrottleRule.Mode.last, .debounce])
-    func aDeinitsMessageRunsAtOnceWhateverWasHeldBackBefore(_ mode: ThrottleRule.Mode) throws {
+    /// A delayed call retains its target, so that its deallocation need not be checked: only while it is delayed.
+    @Test(
+        "A call from a deinit runs at once, whichever call was delayed before",
+        arguments: [ThrottleRule.Mode.last, .debounce])
+    func deinitCallAfterDelayedCall(_ mode: ThrottleRule.Mode) throws {
         let stage = RuleScene()
         let engine = ThrottleEngine()
         let saving = ThrottledMethod<Diary, Int>("save", engine: engine) { _, input in stage.scene.write(input) }
         try engine.apply(saving.rule(for: Diary.self, interval: .milliseconds(100), mode: mode, on: stage.loop))
         do {
-            // Held back by the time that the other one goes.
+            // Delayed when the other one is deallocated.
             let kept = Diary { _ in }
             saving(kept, 1)
             do { _ = Diary { saving($0, 2) } }
@@ -176,7 +185,7 @@ import Testing
             #expect(stage.ran == [(0, 2), (100, 1)])
         }
         do {
-            // The last one that was held back, and nothing is now.
+            // This was the last delayed call: now there is none.
             let diary = Diary { saving($0, 4) }
             saving(diary, 3)
             stage.scene.run()
@@ -184,7 +193,8 @@ import Testing
         #expect(stage.ran == [(0, 2), (100, 1), (200, 3), (200, 4)])
     }
 
-    @Test func whatARuleCapturedIsLetGoOfWithoutALock() throws {
+    @Test("Objects that a rule captures are released without a lock")
+    func ruleReleasesUnlocked() throws {
         final class Caller: Sendable {
             let goes: @Sendable () -> Void
             init(_ goes: @escaping @Sendable () -> Void) { self.goes = goes }
