@@ -16,7 +16,9 @@ let package = Package(
         .executableTarget(
             name: "RunLoopBenchmarks", dependencies: ["RunLoopKit", "CLinux"], path: "Benchmarks/RunLoopBenchmarks"),
         .testTarget(
-            name: "RunLoopKitTests", dependencies: ["RunLoopKit", "CLinux", "TestSupport"], exclude: ["Fixtures"]),
+            // The demo reads the recorded scenarios of limiters.
+            name: "RunLoopKitTests", dependencies: ["RunLoopKit", "RunLoopDemo", "CLinux", "TestSupport"],
+            exclude: ["Fixtures"]),
         // What test targets share: a limit for tests that hang, random numbers, what an epoll set watches.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
         // Runs the demo as a program.

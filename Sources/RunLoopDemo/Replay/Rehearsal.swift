@@ -13,12 +13,29 @@ struct Rehearsal {
     private let loop: Loop
     private let invocations: LoopBound<[Invocation]>
 
-    /// What a scenario leads to.
+    /// Plays a scenario.
     static func invocations(of scenario: Scenario) -> [Invocation] {
-        scenario.edges.isEmpty ? EdgelessRehearsal.invocations(of: scenario) : Rehearsal().play(scenario)
+        scenario.edges.isEmpty ? edgelessInvocations(of: scenario) : Rehearsal().play(scenario)
     }
 
-    /// A loop and a clock of its own for every scenario, which all begin at zero.
+    /// Plays a scenario without edges by the rules alone: `Throttle` and `Debounce` promise never to act then, while
+    /// lodash, whose answers were recorded, acts in one case.
+    private static func edgelessInvocations(of scenario: Scenario) -> [Invocation] {
+        var state = scenario.state
+        return scenario.operations.compactMap { operation in
+            // Nothing is ever pending without a trailing edge, so the timer leads to no action.
+            while let due = state.timer, due <= operation.time { _ = state.timerFired(at: due) }
+            switch operation.event {
+            case .call(let argument):
+                return state.call(at: operation.time) ? Invocation(time: operation.time, argument: argument) : nil
+            case .flush: _ = state.flush(at: operation.time)
+            case .cancel: state.cancel()
+            }
+            return nil
+        }
+    }
+
+    /// Every scenario has a loop and a clock of its own, since all start at zero.
     private init() {
         loop = Loop(clock: clock)
         invocations = LoopBound([], on: loop)
@@ -51,7 +68,7 @@ struct Rehearsal {
         _ scenario: Scenario, call: (Int64) -> Void, flush: () -> Void, cancel: () -> Void, isPending: () -> Bool
     ) {
         for operation in scenario.operations {
-            // Timers that are due then fire first.
+            // First, so that timers which are due at that time fire before the operation.
             let time = Loop.Instant(nanoseconds: operation.time * 1_000_000)
             clock.advance(by: clock.now.duration(to: time))
             switch operation.event {
@@ -67,43 +84,12 @@ struct Rehearsal {
     }
 }
 
-/// Plays a scenario without edges by the rules alone: `Throttle` and `Debounce` promise never to act then, where lodash,
-/// whose answers were recorded, does in one case.
-private struct EdgelessRehearsal {
-    private var state: RateLimitState
-
-    static func invocations(of scenario: Scenario) -> [Rehearsal.Invocation] {
-        var rehearsal = EdgelessRehearsal(scenario)
-        return scenario.operations.compactMap { operation in
-            rehearsal.runTimer(until: operation.time)
-            guard rehearsal.acts(on: operation) else { return nil }
-            guard case .call(let argument) = operation.event else { return nil }
-            return Rehearsal.Invocation(time: operation.time, argument: argument)
-        }
-    }
-
-    private init(_ scenario: Scenario) {
-        let kind: RateLimitState.Kind = scenario.kind == .throttle ? .throttle : .debounce(maxWait: scenario.maxWait)
-        state = RateLimitState(kind, interval: scenario.wait, edges: scenario.edges)
-    }
-
-    private mutating func acts(on operation: Scenario.Operation) -> Bool {
-        switch operation.event {
-        case .call: return state.call(at: operation.time)
-        case .flush: return state.flush(at: operation.time)
-        case .cancel:
-            state.cancel()
-            return false
-        }
-    }
-
-    /// Nothing is ever pending without a trailing edge, so a timer leads to no action.
-    private mutating func runTimer(until time: Int64) {
-        while let due = state.timer, due <= time { _ = state.timerFired(at: due) }
-    }
-}
-
 extension Scenario {
+    /// The state of the scenario's limiter, which counts in milliseconds.
+    var state: RateLimitState {
+        RateLimitState(kind == .throttle ? .throttle : .debounce(maxWait: maxWait), interval: wait, edges: edges)
+    }
+
     var edges: RateLimitEdges {
         var edges: RateLimitEdges = []
         if leading { edges.insert(.leading) }
