@@ -9,7 +9,7 @@ enum JSONValue {
     case object([String: JSONValue])
 }
 
-/// A value in a JSON text, and the place where it is: what is wrong with it is said with its place.
+/// A value in a JSON text, with its place there, which error messages name.
 struct JSONPlace {
     let value: JSONValue
 

@@ -1,4 +1,4 @@
-/// What is wrong with a line, in one line.
+/// The reason why a line is malformed, in one line.
 struct MalformedLine: Error {
     let message: String
 

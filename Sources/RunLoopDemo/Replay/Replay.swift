@@ -1,15 +1,15 @@
 import RunLoopKit
 
-/// Reads scenarios line by line and writes what they lead to, while they come.
+/// Reads scenarios line by line and writes their results as they come.
 ///
-/// On the main loop's thread. What is written is always whole lines.
+/// Used on the main loop's thread. Writes whole lines only.
 final class Replay {
     private let writer: any ReplayWriter
     private var splitter = LineSplitter()
     private var totals = ReplayTotals()
     private var output = ""
 
-    /// What is wrong with the input; nil as long as nothing is.
+    /// Why the input is malformed; nil as long as it is not.
     private(set) var complaint: String?
 
     init(writer: any ReplayWriter) { self.writer = writer }
@@ -66,7 +66,7 @@ final class Replay {
     }
 }
 
-/// What came and what was done.
+/// The numbers of operations and of actions.
 struct ReplayTotals {
     private(set) var scenarios = 0
     private(set) var calls = 0

@@ -21,7 +21,7 @@ struct JSONReplayWriter: ReplayWriter {
     func end(_ totals: ReplayTotals) -> String { "" }
 }
 
-/// Three lines for each scenario: the policy and the counts, what came, what was done.
+/// Three lines for each scenario: the policy and the counts, the operations, the actions.
 struct TextReplayWriter: ReplayWriter {
     let width: Int
     let usesColour: Bool

@@ -23,12 +23,12 @@ struct Scenario {
     let maxWait: Int64?
     let operations: [Operation]
 
-    /// About 31 years: what a limiter adds to such a time still fits its clock, in nanoseconds.
+    /// About 31 years: a limiter can add such times on its clock, in nanoseconds, without overflow.
     static let longestTime: Int64 = 1_000_000_000_000
 
     /// Reads a line.
     ///
-    /// - Throws: `MalformedLine`, which says what is wrong.
+    /// - Throws: `MalformedLine`.
     init(_ line: [UInt8]) throws(MalformedLine) {
         let raw = JSONPlace(try JSONReader.read(line))
         id = try raw.member("id").wholeNumber()

@@ -3,7 +3,7 @@ import RunLoopKit
 
 /// A file with a snapshot of rules.
 struct RulesFile {
-    /// What is in the file makes no sense.
+    /// The contents of the file are not a valid snapshot.
     struct NoSnapshot: Error {
         /// One line.
         let message: String
@@ -30,17 +30,17 @@ struct RulesFile {
 
     func remove() { try? FileManager.default.removeItem(atPath: path) }
 
-    /// A path that nobody has.
+    /// A path at which there is no file.
     static func temporary() -> RulesFile {
         let folder = FileManager.default.temporaryDirectory
         return RulesFile(path: folder.appending(path: "RunLoopDemo-rules-\(UUID().uuidString).json").path)
     }
 
-    /// What is to be said about a file that could be read, but not used.
+    /// The error text for a file that was read but cannot be used.
     func refusal(_ error: any Error) -> String {
         let reason =
             if case DecodingError.dataCorrupted(let context) = error { notJSON(context) } else { "\(error)" }
-        // Whatever the reason quotes, it stays one line.
+        // One line, even if the reason quotes several.
         let line = reason.split(whereSeparator: \.isNewline).joined(separator: " ")
         return "\(path.debugDescription) has no rules that can be used, and is left alone: \(line)"
     }

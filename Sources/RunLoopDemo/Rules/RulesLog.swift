@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// Writes what happens in the story of the rules, with its virtual time: for people, or for programs.
+/// Writes the events of the rules' story with their virtual time, as text or as JSON.
 final class RulesLog: Sendable {
     enum Chapter: String {
         case object, `class`, conflict, predicate, keep, again
@@ -25,7 +25,7 @@ final class RulesLog: Sendable {
         try loop.prepare(.default)
     }
 
-    /// Begins a chapter, whose time starts at zero.
+    /// Starts a chapter, whose time begins at zero.
     func begin(_ name: Chapter, _ title: String, explanation: String? = nil) {
         chapter.value = (name, loop.now)
         guard !isJSON else { return }
@@ -47,12 +47,12 @@ final class RulesLog: Sendable {
         StandardOutput.write(line.text)
     }
 
-    /// What a method does stands out: the story is about when that happens.
+    /// Runs of the method stand out: the story is about their times.
     private func write(_ event: Event, _ text: String, _ time: Int64) {
         let name = event.rawValue.padded(to: 8)
         let (label, indentation) = event == .run ? (styled(name, .green), "  → ") : (styled(name, .cyan), "")
         let beginning = "\(time) ms".rightAligned(to: 9) + "  "
-        // Further lines begin below the first one's text.
+        // Further lines are aligned with the first one's text.
         let margin = beginning.count + name.count + 1 + indentation.count
         let lines = text.printable.wrapped(to: width - margin).joined(
             separator: "\n" + String(repeating: " ", count: margin))

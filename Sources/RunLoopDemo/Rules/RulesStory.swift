@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// What rules do, in four chapters.
+/// The story of the rules, in four chapters.
 struct RulesStory {
     let log: RulesLog
     private let engine = ThrottleEngine.shared
@@ -18,8 +18,8 @@ struct RulesStory {
     func tell() throws {
         log.explain(
             """
-            A class has declared its method 'save' as one that rules can limit. Its callers just call it; rules, applied \
-            from outside, decide when it runs. The time is virtual: seconds pass at once.
+            A class has declared its method 'save' as one that rules can limit. Its callers just call it; rules, \
+            applied from outside, decide when it runs. The time is virtual: seconds pass at once.
             """)
         for chapter in [limitOneObject, limitAClass, meetAConflict, makeExceptions] where !Interruption.isRequested {
             try chapter()
@@ -41,8 +41,8 @@ struct RulesStory {
         log.begin(
             .class, "2. A rule for a class counts all its objects together, but an object's own rule goes before it",
             explanation: """
-                The draft is of a class of its own, Draft, a subclass of Document: the rule is for it too. 'debounce' runs \
-                the last call once there has been none for the interval.
+                The draft is of a class of its own, Draft, a subclass of Document: the rule is for it too. 'debounce' \
+                runs the last call once there has been none for the interval.
                 """)
         let rule = Document.rule(for: Document.self, .seconds(1), .debounce, on: loop)
         try apply(rule)
@@ -58,8 +58,8 @@ struct RulesStory {
         log.begin(
             .conflict, "3. One rule for a class hierarchy: an error says which rule stands in the way",
             explanation: """
-                Document, and Draft below it, are one hierarchy. 'last' begins a window with the first call, and runs the \
-                last one at its end.
+                Document, and Draft below it, are one hierarchy. 'last' begins a window with the first call, and runs \
+                the last one at its end.
                 """)
         let forDocuments = Document.rule(for: Document.self, .seconds(1), .last, on: loop)
         let forDrafts = Document.rule(for: Draft.self, .seconds(5), .last, on: loop)

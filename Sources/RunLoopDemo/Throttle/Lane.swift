@@ -27,7 +27,7 @@ enum Lane: String, CaseIterable {
     /// How many intervals the last lane's `maxWait` is.
     static let intervalsInMaxWait = 3
 
-    /// Makes the lane's limiter, and returns what calls it, which also keeps it.
+    /// Makes the lane's limiter, and returns a function that calls and retains it.
     func makeLimiter(
         interval: Duration, on loop: Loop, action: @escaping @Sendable (Call) -> Void
     ) -> (Call) -> Void {
@@ -53,7 +53,7 @@ enum Lane: String, CaseIterable {
 
 /// An event, with which every lane's limiter is called.
 struct Call: Equatable, Sendable {
-    /// Since the beginning.
+    /// Since the start.
     let time: Duration
 
     /// The limiter's input: 1, 2, 3, …

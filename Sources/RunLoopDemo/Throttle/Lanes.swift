@@ -21,7 +21,7 @@ struct Lanes {
         }
     }
 
-    /// Since the beginning.
+    /// Since the start.
     var now: Duration { start.duration(to: loop.now) }
 
     var recorded: Timeline { timeline.value }
@@ -35,7 +35,7 @@ struct Lanes {
 
     func forget(before time: Duration) { timeline.value.forget(before: time) }
 
-    /// Calls them at certain times in virtual time, which takes none, and returns what came of it.
+    /// Calls the limiters at the given times in virtual time, and returns the timeline.
     ///
     /// - Throws: `LoopError` when the loop's descriptors cannot be had.
     static func rehearse(_ times: [Duration], interval: Duration) throws(LoopError) -> Timeline {
@@ -48,7 +48,7 @@ struct Lanes {
             clock.advance(by: time - lanes.now)
             lanes.call()
         }
-        // Whatever is pending then is due within an interval.
+        // All pending calls are due within an interval.
         clock.advance(by: interval)
         return lanes.recorded
     }

@@ -19,7 +19,7 @@ struct LiveTimeline {
         lanes = LoopBound(Lanes(interval: interval, on: .main), on: .main)
     }
 
-    /// Runs until the user has enough. Returns what is left to be shown then.
+    /// Runs until the user ends it. Returns the lines to show afterwards.
     func run() throws -> [String] {
         handleSignal(SIGHUP) { _ in Interruption.request(.hangUp) }
         let reader = try InputReader(STDIN_FILENO, on: .main, handler: handle)
@@ -55,7 +55,7 @@ struct LiveTimeline {
     private func timelineLines() -> [String] {
         let now = lanes.value.now
         lanes.value.forget(before: now - length - interval * Lane.intervalsInMaxWait)
-        // What follows a character in the last column would be drawn over it, where lines are not wrapped.
+        // Without wrapping, a character after the last column would be drawn over the one in it.
         let width = max(TimelineText.smallestWidth, StandardOutput.width - 1)
         let text = TimelineText(
             timeline: lanes.value.recorded, scale: TimeScale(start: now - length, end: now), now: now, width: width,
@@ -66,9 +66,9 @@ struct LiveTimeline {
     private func styled(_ text: String) -> String { TextStyle.isWanted ? TextStyle.bold.applied(to: text) : text }
 }
 
-/// What a terminal sent at once.
+/// The key presses in a terminal's input.
 struct KeyPresses {
-    /// How many keys, but for those that want the end.
+    /// The number of keys, except those that end the program.
     private(set) var count = 0
 
     /// Whether `q` or Ctrl-D was among them.

@@ -3,14 +3,14 @@ import Synchronization
 /// The terminal, set so that key presses come at once and are not shown, with a screen to draw on.
 ///
 /// It is given back as it was on every way out: when left, when the program exits, when a signal ends it, and while it
-/// is suspended (Ctrl-Z). What a signal handler may not do, nothing here does: no lock, no allocation.
+/// is suspended (Ctrl-Z). Nothing here takes a lock or allocates, since signal handlers call it.
 enum RawTerminal {
     /// Whether input and output are a terminal that can do this.
     static var isPossible: Bool {
         isatty(STDIN_FILENO) == 1 && StandardOutput.isTerminal && TextStyle.terminalUnderstandsEscapes
     }
 
-    /// Between `enter` and `leave`. What the handlers read below is written before the one and not after.
+    /// Set between `enter` and `leave`. The values below, which handlers read, are written before it is set.
     private static let isEntered = Atomic<Bool>(false)
     /// Never freed, so that a handler finds them at any time.
     nonisolated(unsafe) private static let original = UnsafeMutablePointer<termios>.allocate(capacity: 1)
@@ -32,7 +32,7 @@ enum RawTerminal {
             }
         }
         heedSuspension()
-        // Also after a SIGSTOP, of which nobody hears before: the shell has set the terminal its own way meanwhile.
+        // Also after a SIGSTOP, which cannot be handled: the shell has set the terminal meanwhile.
         handleSignal(SIGCONT) { _ in RawTerminal.take() }
         take()
     }
@@ -62,7 +62,7 @@ enum RawTerminal {
     }
 
     private static func giveBack() {
-        // In the background the terminal is another's, who has set it as it wants it.
+        // In the background the terminal belongs to another process, which has set it.
         let foreground = tcgetpgrp(STDIN_FILENO)
         guard foreground < 0 || foreground == getpgrp() else { return }
         send(giveBackSequence)

@@ -4,7 +4,7 @@ struct SVG {
 
     /// - Parameters:
     ///   - attributes: In the order given.
-    ///   - text: What is in it, as text.
+    ///   - text: The element's text.
     mutating func add(_ name: String, _ attributes: KeyValuePairs<String, Any>, text: String? = nil) {
         let list = attributes.map { " \($0.key)=\"\(SVG.escaped(SVG.text(of: $0.value)))\"" }.joined()
         elements.append("<\(name)\(list)" + (text.map { ">\(SVG.escaped($0))</\(name)>" } ?? "/>"))

@@ -1,8 +1,8 @@
-/// What happened: the calls, and each lane's actions.
+/// The calls, and each lane's actions.
 struct Timeline {
     /// A limiter acted on a call, at once or later.
     struct Action {
-        /// Since the beginning.
+        /// Since the start.
         let time: Duration
         let call: Call
     }
@@ -11,7 +11,7 @@ struct Timeline {
     private(set) var calls: [Call] = []
     private(set) var actions: [Lane: [Action]] = [:]
 
-    /// Also of what has been forgotten.
+    /// Including forgotten calls.
     private(set) var callCount = 0
     private(set) var actionCounts: [Lane: Int] = [:]
 
@@ -27,7 +27,7 @@ struct Timeline {
         actionCounts[lane, default: 0] += 1
     }
 
-    /// Forgets what was before `time`, but for its counts, and each lane's last action: its window may go on.
+    /// Forgets everything before `time`, except the counts and each lane's last action, whose window may continue.
     mutating func forget(before time: Duration) {
         calls.removeAll { $0.time < time }
         for lane in Lane.allCases {
@@ -49,7 +49,7 @@ struct Timeline {
     /// The times in which a lane's limiter holds calls back: after an action on the leading edge those in which it does
     /// not act again, before one on the trailing edge those in which it collects.
     ///
-    /// - Parameter now: Up to which time what is not over yet goes on.
+    /// - Parameter now: The end of windows that are not over yet.
     func windows(of lane: Lane, now: Duration) -> [ClosedRange<Duration>] {
         switch lane {
         case .everyCall: []

@@ -96,7 +96,7 @@ struct TimelinePicture {
     private mutating func drawWindows(of lane: Lane, top: Double) {
         for window in timeline.windows(of: lane, now: scale.end) where window.upperBound > scale.start {
             let left = x(max(scale.start, window.lowerBound))
-            // A window that begins where another ends is told from it by a gap.
+            // A gap separates a window from one that ends where it starts.
             let width = max(0.6, x(min(scale.end, window.upperBound)) - left - 0.8)
             let y = top + Layout.marks - Layout.band
             svg.add(
@@ -160,8 +160,10 @@ struct TimelinePicture {
         }
         label("it holds calls back", columns[2] + 8, second)
         let notes = [
-            "Throttle acts at most once in an interval, however long the calls keep coming. Debounce acts once for a burst.",
-            "Leading acts on the first call at once; trailing waits, and acts on the last. What no action gets is dropped.",
+            "Throttle acts at most once in an interval, however long the calls keep coming. "
+                + "Debounce acts once for a burst.",
+            "Leading acts on the first call at once; trailing waits, and acts on the last. "
+                + "What no action gets is dropped.",
         ]
         for (index, note) in notes.enumerated() {
             svg.add("text", ["class": "text", "x": 24.0, "y": top + 74 + 20 * Double(index)], text: note)
@@ -183,10 +185,11 @@ struct TimelinePicture {
 
     // MARK: Colours
 
-    /// Colours of Okabe and Ito, which are told apart by the colour-blind too; the marks differ in form as well.
+    /// Colours of Okabe and Ito, which are distinguishable for the colour-blind too; the marks also differ in form.
     private enum Style {
         static let sheet = """
-            text { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif; fill: #24292f }
+            text { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, \
+            sans-serif; fill: #24292f }
             .paper { fill: #ffffff }
             .title { font-size: 21px; font-weight: 600 }
             .name { font-size: 14px; font-weight: 600 }

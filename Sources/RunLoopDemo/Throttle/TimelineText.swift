@@ -19,7 +19,7 @@ struct TimelineText {
             }
     }
 
-    /// What the signs mean.
+    /// The meaning of the signs.
     static func legend(_ interval: Duration) -> [String] {
         let maxWait = (interval * Lane.intervalsInMaxWait).withUnit
         return [
