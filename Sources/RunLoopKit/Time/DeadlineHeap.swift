@@ -1,80 +1,80 @@
-/// The timers of one mode, earliest first: a 4-ary heap of plain values.
+/// Timers, earliest first: a 4-ary heap of plain values.
 ///
 /// Each timer knows its place, so adding, removing and re-timing are O(log n) without a search. Equal deadlines are
-/// first come, first served: every change of a deadline takes a new turn. Guarded by the loop's lock.
-struct TimerHeap {
-    /// A timer with the times it is sorted by, so that sifting touches the timers only to tell them their places.
-    struct Entry {
+/// first come, first served: every change of a deadline takes a new turn.
+struct DeadlineHeap<Timer: HeapMember> {
+    /// A timer with the times that it is sorted by, so that sifting writes to timers only to record their places.
+    private struct Node {
         /// When the timer may fire, in nanoseconds.
         var deadline: Int64
         /// When it has to fire: the deadline plus the tolerance.
         var latest: Int64
-        /// Who was first, among equal deadlines.
+        /// Orders equal deadlines.
         var turn: UInt64
-        let timer: Loop.Timer
+        let timer: Timer
 
-        func isBefore(_ other: Entry) -> Bool {
+        func isBefore(_ other: Node) -> Bool {
             (deadline, turn) < (other.deadline, other.turn)
         }
     }
 
     /// The deadline of a timer that is not to fire: one that has no fire time, or is firing already.
-    static let never = Int64.max
+    static var never: Int64 { .max }
 
     /// Whose places the timers keep; a timer in several modes has a place in several heaps.
     var owner: ObjectIdentifier?
 
-    private var entries: [Entry] = []
+    private var nodes: [Node] = []
 
-    /// Whether any timer was ever added with a tolerance: if not, the first entry says it all.
+    /// Whether any timer was ever added with a tolerance: if not, the first node says it all.
     private var mayHaveTolerance = false
 
-    /// The earliest `latest` of all entries, nil when unknown.
+    /// The earliest `latest` of all nodes, nil when unknown.
     private var earliestLatest: Int64?
 
-    var isEmpty: Bool { entries.isEmpty }
-    var count: Int { entries.count }
-    var all: [Loop.Timer] { entries.map(\.timer) }
+    var isEmpty: Bool { nodes.isEmpty }
+    var count: Int { nodes.count }
+    var all: [Timer] { nodes.map(\.timer) }
 
     /// The earliest deadline, or nil when no timer is to fire.
     var earliestDeadline: Int64? {
-        guard let first = entries.first, first.deadline != TimerHeap.never else { return nil }
+        guard let first = nodes.first, first.deadline != Self.never else { return nil }
         return first.deadline
     }
 
     // MARK: Changing
 
     /// Adds a timer, behind those of equal deadline unless it has taken its turn before.
-    mutating func insert(_ timer: Loop.Timer, deadline: Int64, latest: Int64, turn: UInt64? = nil) {
+    mutating func insert(_ timer: Timer, deadline: Int64, latest: Int64, turn: UInt64? = nil) {
         let turn = turn ?? Turn.next()
-        entries.append(Entry(deadline: deadline, latest: latest, turn: turn, timer: timer))
+        nodes.append(Node(deadline: deadline, latest: latest, turn: turn, timer: timer))
         noteAdded(deadline: deadline, latest: latest)
-        siftUp(from: entries.count - 1)
+        siftUp(from: nodes.count - 1)
     }
 
-    mutating func remove(_ timer: Loop.Timer) {
+    mutating func remove(_ timer: Timer) {
         guard let index = timer.places[owner] else { return }
         timer.places[owner] = nil
-        noteRemoved(entries[index].latest)
-        let last = entries.removeLast()
-        guard index < entries.count else { return }
-        entries[index] = last
+        noteRemoved(nodes[index].latest)
+        let last = nodes.removeLast()
+        guard index < nodes.count else { return }
+        nodes[index] = last
         settle(index)
     }
 
-    mutating func update(_ timer: Loop.Timer, deadline: Int64, latest: Int64) {
+    mutating func update(_ timer: Timer, deadline: Int64, latest: Int64) {
         guard let index = timer.places[owner] else { return }
-        noteRemoved(entries[index].latest)
-        entries[index].deadline = deadline
-        entries[index].latest = latest
-        entries[index].turn = Turn.next()
+        noteRemoved(nodes[index].latest)
+        nodes[index].deadline = deadline
+        nodes[index].latest = latest
+        nodes[index].turn = Turn.next()
         noteAdded(deadline: deadline, latest: latest)
         settle(index)
     }
 
     mutating func removeAll() {
-        for entry in entries { entry.timer.places[owner] = nil }
-        entries = []
+        for node in nodes { node.timer.places[owner] = nil }
+        nodes = []
         earliestLatest = nil
     }
 
@@ -89,36 +89,36 @@ struct TimerHeap {
     mutating func wakeUpTime() -> Int64? {
         guard mayHaveTolerance else { return earliestDeadline }
         if earliestLatest == nil {
-            var earliest = TimerHeap.never
-            visit(0) { entry in
-                guard entry.deadline <= earliest else { return false }
-                earliest = min(earliest, entry.latest)
+            var earliest = Self.never
+            visit(0) { node in
+                guard node.deadline <= earliest else { return false }
+                earliest = min(earliest, node.latest)
                 return true
             }
             earliestLatest = earliest
         }
-        return earliestLatest == TimerHeap.never ? nil : earliestLatest
+        return earliestLatest == Self.never ? nil : earliestLatest
     }
 
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
-    func collectDue(at now: Int64, into due: inout [Loop.Timer]) {
-        guard let first = entries.first, first.deadline <= now else { return }
-        var found: [Entry] = []
-        visit(0) { entry in
-            guard entry.deadline <= now else { return false }
-            found.append(entry)
+    func collectDue(at now: Int64, into due: inout [Timer]) {
+        guard let first = nodes.first, first.deadline <= now else { return }
+        var found: [Node] = []
+        visit(0) { node in
+            guard node.deadline <= now else { return false }
+            found.append(node)
             return true
         }
         if found.count > 1 { found.sort { $0.isBefore($1) } }
         due.append(contentsOf: found.lazy.map(\.timer))
     }
 
-    /// Visits the entry at `index` and those below it, leaving out what is below one for which `body` says false.
-    private func visit(_ index: Int, _ body: (Entry) -> Bool) {
-        guard index < entries.count, body(entries[index]) else { return }
+    /// Visits the node at `index` and those below it, leaving out what is below one for which `body` says false.
+    private func visit(_ index: Int, _ body: (Node) -> Bool) {
+        guard index < nodes.count, body(nodes[index]) else { return }
         let firstChild = 4 * index + 1
-        guard firstChild < entries.count else { return }
-        for child in firstChild..<min(firstChild + 4, entries.count) { visit(child, body) }
+        guard firstChild < nodes.count else { return }
+        for child in firstChild..<min(firstChild + 4, nodes.count) { visit(child, body) }
     }
 
     // MARK: The heap
@@ -131,7 +131,7 @@ struct TimerHeap {
     private mutating func noteRemoved(_ latest: Int64) { if latest == earliestLatest { earliestLatest = nil } }
 
     private mutating func settle(_ index: Int) {
-        if index > 0, entries[index].isBefore(entries[(index - 1) / 4]) {
+        if index > 0, nodes[index].isBefore(nodes[(index - 1) / 4]) {
             siftUp(from: index)
         } else {
             siftDown(from: index)
@@ -142,31 +142,37 @@ struct TimerHeap {
         var index = start
         while index > 0 {
             let parent = (index - 1) / 4
-            guard entries[index].isBefore(entries[parent]) else { break }
-            entries.swapAt(index, parent)
-            entries[index].timer.places[owner] = index
+            guard nodes[index].isBefore(nodes[parent]) else { break }
+            nodes.swapAt(index, parent)
+            nodes[index].timer.places[owner] = index
             index = parent
         }
-        entries[index].timer.places[owner] = index
+        nodes[index].timer.places[owner] = index
     }
 
     private mutating func siftDown(from start: Int) {
         var index = start
         while true {
             let firstChild = 4 * index + 1
-            guard firstChild < entries.count else { break }
+            guard firstChild < nodes.count else { break }
             var smallest = firstChild
-            for child in (firstChild + 1)..<max(min(firstChild + 4, entries.count), firstChild + 1)
-            where entries[child].isBefore(entries[smallest]) {
+            for child in (firstChild + 1)..<max(min(firstChild + 4, nodes.count), firstChild + 1)
+            where nodes[child].isBefore(nodes[smallest]) {
                 smallest = child
             }
-            guard entries[smallest].isBefore(entries[index]) else { break }
-            entries.swapAt(index, smallest)
-            entries[index].timer.places[owner] = index
+            guard nodes[smallest].isBefore(nodes[index]) else { break }
+            nodes.swapAt(index, smallest)
+            nodes[index].timer.places[owner] = index
             index = smallest
         }
-        entries[index].timer.places[owner] = index
+        nodes[index].timer.places[owner] = index
     }
+}
+
+/// What a `DeadlineHeap` orders.
+protocol HeapMember: AnyObject {
+    /// Changed by the heaps only.
+    var places: HeapPlaces { get set }
 }
 
 /// A timer's places in the heaps of the modes it is in: nearly always one.

@@ -34,13 +34,16 @@ public final class VirtualClock: @unchecked Sendable {
         let thread: ThreadID
         /// False for a hosted loop, which rests while its thread does what the host wants.
         let blocksThread: Bool
-        let waker: Waker
+        let waker: any Wakeable
         let deadline: Int64
         let poller: Descriptor
 
         /// Whether there is nothing to do for it.
         var isQuiet: Bool { waker.isAsleep && !System.isReadable(poller) }
     }
+
+    /// A deadline that never comes.
+    private static let never = Int64.max
 
     private let lock = Lock(.clock)
     private let changed = Condition()
@@ -51,7 +54,7 @@ public final class VirtualClock: @unchecked Sendable {
     /// How far the time may jump: manual clocks raise it step by step.
     private var limit: Int64
     private var holds = 0
-    private var attached: [(id: ObjectIdentifier, owner: () -> Loop?)] = []
+    private var attached: [(id: ObjectIdentifier, loop: () -> (any ClockedLoop)?)] = []
     /// The threads of the loops that are in a run or hosted, one entry for each; all of them must sleep before the time
     /// may jump.
     private var runs: [ThreadID] = []
@@ -65,7 +68,7 @@ public final class VirtualClock: @unchecked Sendable {
     ///   - start: The first instant; zero unless you say otherwise.
     public init(_ advance: Advance = .automatic, startingAt start: Loop.Instant = Loop.Instant(nanoseconds: 0)) {
         self.advance = advance
-        self.time = min(start.nanoseconds, TimerHeap.never - 1)
+        self.time = min(start.nanoseconds, VirtualClock.never - 1)
         self.history = TimeHistory(startingAt: time)
         self.limit = advance == .automatic ? .max : time
     }
@@ -129,9 +132,9 @@ public final class VirtualClock: @unchecked Sendable {
         let nanoseconds = max(0, duration.wholeNanoseconds)
         guard advance == .manual else { return pass(nanoseconds) }
         // Loops are looked at, and perhaps released, without the lock: one that ends comes back here.
-        let owners = lock.withLock { attached }
-        let ownLoops = owners.compactMap { $0.owner() }.filter { $0.isOnOwnThread }
-        if ownLoops.contains(where: { $0.currentMode != nil }) { return pass(nanoseconds) }
+        let loops = lock.withLock { attached }
+        let ownLoops = loops.compactMap { $0.loop() }.filter(\.isOnOwnThread)
+        if ownLoops.contains(where: \.isInRun) { return pass(nanoseconds) }
         let target = lock.withLock { time(after: nanoseconds) }
         serve(ownLoops, until: target)
         lock.withLock {
@@ -143,10 +146,9 @@ public final class VirtualClock: @unchecked Sendable {
 
     /// Runs the caller's own loops until a time on a manual clock. They take turns: none may take the time past what
     /// another one waits for.
-    private func serve(_ loops: [Loop], until target: Int64) {
+    private func serve(_ loops: [any ClockedLoop], until target: Int64) {
         var now = lock.withLock { time }
-        while let next = loops.compactMap({ $0.nextWakeUpTime(in: .default) }).filter({ $0 > now }).min(), next < target
-        {
+        while let next = loops.compactMap({ $0.nextWakeUpTime }).filter({ $0 > now }).min(), next < target {
             lock.withLock { limit = max(limit, next) }
             for loop in loops { loop.serve(until: next) }
             let reached = lock.withLock { time }
@@ -169,12 +171,12 @@ public final class VirtualClock: @unchecked Sendable {
 
     /// The end of time is never reached: what is due then never comes.
     private func time(after nanoseconds: Int64) -> Int64 {
-        min(time.addingSaturating(nanoseconds), TimerHeap.never - 1)
+        min(time.addingSaturating(nanoseconds), VirtualClock.never - 1)
     }
 
     // MARK: For loops
 
-    func attach(_ loop: Loop) {
+    func attach(_ loop: some ClockedLoop) {
         lock.withLock { attached.append((ObjectIdentifier(loop), { [weak loop] in loop })) }
     }
 
@@ -187,17 +189,8 @@ public final class VirtualClock: @unchecked Sendable {
     }
 
     /// One loop more, or less, of a thread has to sleep before the time may jump.
-    func beginRun(of loop: Loop) {
-        lock.withLock { runs.append(loop.owner) }
-        ThreadLoops.current.willRun(loop, in: self)
-    }
+    func beginRun(on thread: ThreadID) { lock.withLock { runs.append(thread) } }
 
-    func endRun(of loop: Loop) {
-        if loop.isOnOwnThread { ThreadLoops.current.hasRun(loop) }
-        endRun(on: loop.owner)
-    }
-
-    /// The same for a run whose thread has exited inside it.
     func endRun(on thread: ThreadID) {
         lock.withLock {
             if let index = runs.firstIndex(of: thread) { runs.remove(at: index) }
@@ -208,13 +201,15 @@ public final class VirtualClock: @unchecked Sendable {
     /// Records that `loop` is about to sleep until `deadline`. False when it need not: the time has jumped there.
     ///
     /// - Parameter blocksThread: Whether its thread sleeps too, or, for a hosted loop, goes on with something else.
-    func sleep(_ loop: Loop, until deadline: Int64, on poller: Descriptor, blocksThread: Bool = true) -> Bool {
+    func sleep(_ loop: some ClockedLoop, until deadline: Int64, on poller: Descriptor, blocksThread: Bool = true)
+        -> Bool
+    {
         lock.withLock {
             if deadline <= time { return false }
             let id = ObjectIdentifier(loop)
             sleepers.append(
                 Sleeper(
-                    loop: id, thread: loop.owner, blocksThread: blocksThread, waker: loop.waker, deadline: deadline,
+                    loop: id, thread: loop.owner, blocksThread: blocksThread, waker: loop.wakeable, deadline: deadline,
                     poller: poller))
             jumpIfIdle(callerIsAwake: id)
             return sleepers.contains { $0.loop == id }
@@ -222,12 +217,12 @@ public final class VirtualClock: @unchecked Sendable {
     }
 
     /// Records that `loop` does not sleep any more.
-    func awake(_ loop: Loop) {
+    func awake(_ loop: some ClockedLoop) {
         let id = ObjectIdentifier(loop)
         lock.withLock { sleepers.removeAll { $0.loop == id } }
     }
 
-    // MARK: Jumping. All with the lock held.
+    // MARK: Jumping
 
     /// Whether every running loop sleeps with nothing to do.
     private var isIdle: Bool { holds == 0 && runs.allSatisfy(isIdle) }
@@ -241,10 +236,11 @@ public final class VirtualClock: @unchecked Sendable {
     }
 
     private func jumpIfIdle(callerIsAwake caller: ObjectIdentifier? = nil) {
+        lock.assertHeld()
         // Once as a rule: who is woken is busy. But not a hosted loop whose thread sleeps elsewhere.
         while isIdle {
-            let next = sleepers.lazy.map(\.deadline).min() ?? TimerHeap.never
-            guard next <= limit, next != TimerHeap.never else {
+            let next = sleepers.lazy.map(\.deadline).min() ?? VirtualClock.never
+            guard next <= limit, next != VirtualClock.never else {
                 if advance == .manual { time = max(time, limit) }
                 return changed.broadcast()
             }
@@ -254,33 +250,10 @@ public final class VirtualClock: @unchecked Sendable {
     }
 
     private func wakeTheDue(callerIsAwake caller: ObjectIdentifier? = nil) {
+        lock.assertHeld()
         for sleeper in sleepers where sleeper.deadline <= time && sleeper.loop != caller {
             sleeper.waker.nudge()
         }
         sleepers.removeAll { $0.deadline <= time }
-    }
-}
-
-extension Loop {
-    /// Runs the default mode until a time on a manual clock, and then for as long as there is something to do without
-    /// time passing.
-    fileprivate func serve(until target: Int64) {
-        run(mode: .default, until: Instant(nanoseconds: target))
-        while hasWorkNow(in: .default) { run(mode: .default, for: .zero) }
-    }
-
-    fileprivate func nextWakeUpTime(in mode: Mode) -> Int64? {
-        lock.withLock { existingState(for: mode)?.timers.suspending.wakeUpTime() }
-    }
-
-    /// Whether a pass in `mode` would find something to do at once.
-    private func hasWorkNow(in mode: Mode) -> Bool {
-        lock.withLock {
-            guard let state = existingState(for: mode), !hasEnded else { return false }
-            return hasPostedWork(for: state)
-                || (state.timers.suspending.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds
-                || !state.ready.isEmpty || !state.portsWithMessages().isEmpty
-                || state.poller.map { System.isReadable($0.descriptor) } ?? false
-        }
     }
 }

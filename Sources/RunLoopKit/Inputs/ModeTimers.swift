@@ -1,0 +1,30 @@
+/// Timers, earliest first.
+typealias TimerHeap = DeadlineHeap<Loop.Timer>
+
+extension Loop.Timer: HeapMember {}
+
+/// The timers of one mode: a heap for each time base, since their times cannot be compared. In virtual time all are in the
+/// first.
+struct ModeTimers {
+    var suspending = TimerHeap()
+    var continuous = TimerHeap()
+
+    /// Whose places the timers keep: see `TimerHeap.owner`. A timer is in one heap of a mode.
+    var owner: ObjectIdentifier? {
+        get { suspending.owner }
+        set { (suspending.owner, continuous.owner) = (newValue, newValue) }
+    }
+
+    var isEmpty: Bool { suspending.isEmpty && continuous.isEmpty }
+    var all: [Loop.Timer] { suspending.all + continuous.all }
+
+    subscript(base: Loop.TimeBase) -> TimerHeap {
+        get { base == .suspending ? suspending : continuous }
+        _modify { if base == .suspending { yield &suspending } else { yield &continuous } }
+    }
+
+    mutating func removeAll() {
+        suspending.removeAll()
+        continuous.removeAll()
+    }
+}

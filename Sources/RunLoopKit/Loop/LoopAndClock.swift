@@ -1,0 +1,47 @@
+// What a loop and its clock know of each other.
+
+extension Waker: Wakeable {}
+
+extension Loop: ClockedLoop {
+    var isInRun: Bool { currentMode != nil }
+
+    var wakeable: any Wakeable { waker }
+
+    var nextWakeUpTime: Int64? {
+        lock.withLock { existingState(for: .default)?.timers.suspending.wakeUpTime() }
+    }
+
+    func serve(until target: Int64) {
+        run(mode: .default, until: Instant(nanoseconds: target))
+        while hasWorkNow(in: .default) { run(mode: .default, for: .zero) }
+    }
+
+    /// Whether a pass in `mode` would find something to do at once.
+    private func hasWorkNow(in mode: Mode) -> Bool {
+        lock.withLock {
+            guard let state = existingState(for: mode), !hasEnded else { return false }
+            return blocks.hasBlock(for: mode, common: commonModes) || state.source0s.contains { $0.isSignalled }
+                || (state.timers.suspending.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds
+                || !state.ready.isEmpty || !state.portsWithMessages().isEmpty
+                || state.poller.map { System.isReadable($0.descriptor) } ?? false
+        }
+    }
+}
+
+extension Loop {
+    /// Now, on the clock of a time base.
+    public func now(_ base: TimeBase) -> Instant { Instant(nanoseconds: clock.nanoseconds(base)) }
+}
+
+extension VirtualClock {
+    /// Another loop of its thread has to sleep before the time may jump.
+    func beginRun(of loop: Loop) {
+        beginRun(on: loop.owner)
+        ThreadLoops.current.willRun(loop, in: self)
+    }
+
+    func endRun(of loop: Loop) {
+        if loop.isOnOwnThread { ThreadLoops.current.hasRun(loop) }
+        endRun(on: loop.owner)
+    }
+}
