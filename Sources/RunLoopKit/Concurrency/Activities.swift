@@ -49,14 +49,14 @@ extension Loop {
 
         /// Begins an iteration: its observer is in the loop from now on. On any thread.
         public func makeAsyncIterator() -> Iterator {
-            let inbox = Inbox<Passage>(capacity: limit) { $0.missed += 1 + $1.missed }
-            let feed = Feed(inbox)
+            let buffer = SequenceBuffer<Passage>(capacity: limit) { $0.missed += 1 + $1.missed }
+            let feed = Feed(buffer)
             let observer = Loop.Observer(activities) { [unowned(unsafe) loop = self.loop] _, activity in
                 // The loop that calls is there.
                 feed.put(Passage(activity: activity, time: loop.now, missed: 0))
             }
             loop.add(observer, in: mode)
-            return Iterator(subscription: Subscription(observer, feeds: inbox))
+            return Iterator(subscription: Subscription(observer, feeds: buffer))
         }
 
         /// Takes the activities, one task at a time.

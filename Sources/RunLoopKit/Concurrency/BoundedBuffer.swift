@@ -1,5 +1,5 @@
 /// What lies between a task that brings elements and a loop that takes them: a bounded buffer.
-final class Belt<Element: Sendable>: @unchecked Sendable {
+final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
     struct Ending { let error: (any Error)? }
 
     private let limit: Int

@@ -67,11 +67,11 @@ extension Loop.FileDescriptorSource {
         _ makeSource: (@escaping Handler) throws(LoopError) -> Loop.FileDescriptorSource
     ) throws(LoopError) -> (source: Loop.FileDescriptorSource, reports: Reports) {
         // Two only if somebody else rearms the source: what it was found ready for meanwhile.
-        let inbox = Inbox<Readiness>(capacity: 1) { $0.formUnion($1) }
-        let feed = Feed(inbox)
+        let buffer = SequenceBuffer<Readiness>(capacity: 1) { $0.formUnion($1) }
+        let feed = Feed(buffer)
         let source = try makeSource { _, ready in feed.put(ready) }
         source.disarm()
-        let subscription = Subscription(adding: source, to: loop, in: mode, feeds: inbox) { [weak source] in
+        let subscription = Subscription(adding: source, to: loop, in: mode, feeds: buffer) { [weak source] in
             source?.rearm()
         }
         return (source, Reports(subscription: subscription))

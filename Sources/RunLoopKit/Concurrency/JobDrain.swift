@@ -1,4 +1,7 @@
 extension Loop {
+    /// The maximum number of jobs of Swift concurrency that a loop runs before it continues its pass.
+    public static let jobsPerDrain = 16
+
     /// Takes a job of an actor on this loop.
     func accept(_ job: UnownedJob) {
         // Nobody promises that the loop outlives this call: the job may be the last thing that keeps the actor, and
@@ -55,16 +58,16 @@ extension Loop {
     }
 
     /// The loop has ended: what is left is for the last resort.
-    func giveUpJobs(isGoing: Bool) {
+    func giveUpJobs(isDeallocating: Bool) {
         let count = jobs.orphan()
         guard count > 0 else { return }
         // A task's job can do without its loop.
-        guard !isGoing || !jobs.hasActorsJobs else {
+        guard !isDeallocating || !jobs.hasActorsJobs else {
             fatalError(
                 "RunLoopKit: a loop was deallocated with \(count) jobs of Swift concurrency waiting for it. Swift does not retain "
                     + "executors: an actor on a loop has to hold the loop, or its LoopThread.")
         }
-        LastResort.shared.serve(jobs, of: isGoing ? nil : self)
+        LastResort.shared.serve(jobs, of: isDeallocating ? nil : self)
     }
 
     // Not inlined: the optimiser knows that callers of a method keep `self` alive, and Swift's runtime does not.

@@ -37,9 +37,6 @@
 /// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs of an actor waiting traps and says
 /// so: its actor did not hold it. Those of tasks that prefer the loop go to the thread of last resort.
 extension Loop: SerialExecutor {
-    /// How many jobs of Swift concurrency a loop runs at most before it goes on with its pass.
-    public static let jobsPerDrain = 16
-
     /// Takes a job of an actor on this loop. Called by Swift, from any thread; never refused.
     public func enqueue(_ job: consuming ExecutorJob) { accept(UnownedJob(job)) }
 

@@ -29,14 +29,14 @@ extension Loop.MessagePort {
         on loop: Loop, in mode: Loop.Mode = .common, capacity: Int? = nil
     ) -> (port: Loop.MessagePort<Message>, messages: Messages) {
         // One at a time, but for what is left over at the end.
-        let inbox = Inbox<Message>(capacity: .max) { _, _ in }
-        let feed = Feed(inbox)
+        let buffer = SequenceBuffer<Message>(capacity: .max) { _, _ in }
+        let feed = Feed(buffer)
         let port = Loop.MessagePort<Message>(capacity: capacity, isOneShot: true) { feed.put($0) }
         port.disarm()
-        let subscription = Subscription(adding: port, to: loop, in: mode, feeds: inbox) { [weak port] in
+        let subscription = Subscription(adding: port, to: loop, in: mode, feeds: buffer) { [weak port] in
             port?.rearm()
         } farewell: {
-            for message in port.takeWaiting() { inbox.put(message) }
+            for message in port.takeWaiting() { buffer.put(message) }
         }
         return (port, Messages(subscription: subscription))
     }

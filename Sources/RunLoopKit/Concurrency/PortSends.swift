@@ -20,10 +20,10 @@ extension Loop.PortSource {
     public static func makeSends(
         on loop: Loop, in mode: Loop.Mode = .common
     ) throws(LoopError) -> (port: Loop.PortSource, sends: Sends) {
-        let inbox = Inbox<Int>(capacity: 1) { $0 += $1 }
-        let feed = Feed(inbox)
+        let buffer = SequenceBuffer<Int>(capacity: 1) { $0 += $1 }
+        let feed = Feed(buffer)
         let port = try Loop.PortSource { feed.put($0) }
-        return (port, Sends(subscription: Subscription(adding: port, to: loop, in: mode, feeds: inbox)))
+        return (port, Sends(subscription: Subscription(adding: port, to: loop, in: mode, feeds: buffer)))
     }
 
     /// A sequence of numbers of sends. Made by `makeSends(on:in:)`. All its iterators share the elements: one task

@@ -2,7 +2,7 @@
 /// next.
 ///
 /// When it is full the oldest element goes, and the next one is told, so that nothing is passed over in silence.
-final class Inbox<Element: Sendable>: @unchecked Sendable {
+final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
     private let lock = Lock(.leaf)
     private let capacity: Int
     private let absorb: @Sendable (_ next: inout Element, _ lost: Element) -> Void

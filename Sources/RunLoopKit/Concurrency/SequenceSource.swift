@@ -32,17 +32,17 @@ extension Loop.Source0 {
         perform: @escaping @Sendable (Elements.Element) -> Void,
         onEnd: @escaping @Sendable (_ error: (any Error)?) -> Void = { _ in }
     ) where Elements.Element: Sendable {
-        let belt = Belt<Elements.Element>(limit: limit)
-        let delivery = Delivery(belt, priority) { source in
+        let buffer = BoundedBuffer<Elements.Element>(limit: limit)
+        let delivery = Delivery(buffer, priority) { source in
             do {
                 for try await element in sequence {
-                    belt.put(element)
+                    buffer.put(element)
                     source()?.signal()
-                    guard await belt.waitForRoom() else { return }
+                    guard await buffer.waitForRoom() else { return }
                 }
-                belt.end(nil)
+                buffer.end(nil)
             } catch {
-                belt.end(error)
+                buffer.end(error)
             }
             source()?.signal()
         }
@@ -58,7 +58,7 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
     /// Set once, before anybody else has the source.
     weak var source: Loop.Source0?
 
-    private let belt: Belt<Element>
+    private let buffer: BoundedBuffer<Element>
     private let priority: TaskPriority?
     private let lock = Lock(.leaf)
 
@@ -67,17 +67,17 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
     private var task: Task<Void, Never>?
 
     init(
-        _ belt: Belt<Element>, _ priority: TaskPriority?,
+        _ buffer: BoundedBuffer<Element>, _ priority: TaskPriority?,
         _ iterate: @escaping @Sendable (@escaping @Sendable () -> Loop.Source0?) async -> Void
     ) {
-        self.belt = belt
+        self.buffer = buffer
         self.priority = priority
         self.iterate = iterate
     }
 
     deinit {
         task?.cancel()
-        belt.close()
+        buffer.close()
     }
 
     func start() {
@@ -92,11 +92,11 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
     /// Performs what waits now; a handler that invalidates the source stops it. One at a time, so that a run nested in a
     /// handler goes on with the next.
     func deliver(_ perform: (Element) -> Void, _ onEnd: ((any Error)?) -> Void) {
-        for _ in 0..<belt.count {
-            guard source?.isValid == true, let element = belt.takeFirst() else { break }
+        for _ in 0..<buffer.count {
+            guard source?.isValid == true, let element = buffer.takeFirst() else { break }
             perform(element)
         }
-        guard let source, source.isValid, let ending = belt.takeEnding() else { return }
+        guard let source, source.isValid, let ending = buffer.takeEnding() else { return }
         source.invalidate()
         onEnd(ending.error)
     }

@@ -1,6 +1,6 @@
 /// An iterator's hold on what feeds it: when it goes, the item leaves the loop.
 final class Subscription<Element: Sendable>: Sendable {
-    private let inbox: Inbox<Element>
+    private let buffer: SequenceBuffer<Element>
     private let ask: @Sendable () -> Void
 
     // Weak: when the loop lets go of the item, at its end for instance, the item's handler goes, and with it the feed.
@@ -8,8 +8,8 @@ final class Subscription<Element: Sendable>: Sendable {
     private let endHandler: Loop.EndHandler?
 
     /// A subscription to an item that the loop alone keeps.
-    init(_ item: Loop.Item, feeds inbox: Inbox<Element>) {
-        self.inbox = inbox
+    init(_ item: Loop.Item, feeds buffer: SequenceBuffer<Element>) {
+        self.buffer = buffer
         self.item = item
         ask = {}
         endHandler = nil
@@ -20,16 +20,16 @@ final class Subscription<Element: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - ask: Called when a task begins to wait for an element.
-    ///   - farewell: Called on the loop's thread when the loop ends: the last chance to put something into the inbox.
+    ///   - farewell: Called on the loop's thread when the loop ends: the last chance to put something into the buffer.
     init(
-        adding item: Loop.Item, to loop: Loop, in mode: Loop.Mode, feeds inbox: Inbox<Element>,
+        adding item: Loop.Item, to loop: Loop, in mode: Loop.Mode, feeds buffer: SequenceBuffer<Element>,
         asking ask: @escaping @Sendable () -> Void = {}, farewell: @escaping @Sendable () -> Void = {}
     ) {
-        self.inbox = inbox
+        self.buffer = buffer
         self.item = item
         self.ask = ask
-        // Released after its call, when it is refused, and when the loop goes without ending: that finishes the inbox.
-        let feed = Feed(inbox)
+        // Released after its call, when it is refused, and when the loop goes without ending: that finishes the buffer.
+        let feed = Feed(buffer)
         endHandler = loop.onEnd { withExtendedLifetime(feed) { farewell() } }
         if !loop.add(item, in: mode) { item.invalidate() }
     }
@@ -37,7 +37,7 @@ final class Subscription<Element: Sendable>: Sendable {
     deinit { leave() }
 
     nonisolated(nonsending) func next() async -> Element? {
-        let element = await inbox.next(asking: ask)
+        let element = await buffer.next(asking: ask)
         if element == nil { leave() }
         return element
     }
@@ -48,13 +48,13 @@ final class Subscription<Element: Sendable>: Sendable {
     }
 }
 
-/// What a handler holds that feeds an inbox: when the handler goes, the inbox is finished.
+/// What a handler holds that feeds an buffer: when the handler goes, the buffer is finished.
 final class Feed<Element: Sendable>: Sendable {
-    private let inbox: Inbox<Element>
+    private let buffer: SequenceBuffer<Element>
 
-    init(_ inbox: Inbox<Element>) { self.inbox = inbox }
+    init(_ buffer: SequenceBuffer<Element>) { self.buffer = buffer }
 
-    deinit { inbox.finish() }
+    deinit { buffer.finish() }
 
-    func put(_ element: Element) { inbox.put(element) }
+    func put(_ element: Element) { buffer.put(element) }
 }

@@ -45,15 +45,15 @@ extension Loop {
 
         /// Begins an iteration: its timer is in the loop from now on. On any thread.
         public func makeAsyncIterator() -> Iterator {
-            let inbox = Inbox<Tick>(capacity: 1) { $0.missed += 1 + $1.missed }
-            let feed = Feed(inbox)
+            let buffer = SequenceBuffer<Tick>(capacity: 1) { $0.missed += 1 + $1.missed }
+            let feed = Feed(buffer)
             let isSingle = interval <= .zero
             let timer = Loop.Timer(after: interval, repeating: isSingle ? nil : interval, tolerance: tolerance) {
                 firing in
                 feed.put(Tick(scheduledTime: firing.scheduledTime, missed: firing.missed))
             }
             loop.add(timer, in: mode)
-            return Iterator(subscription: Subscription(timer, feeds: inbox))
+            return Iterator(subscription: Subscription(timer, feeds: buffer))
         }
 
         /// Takes the ticks, one task at a time.

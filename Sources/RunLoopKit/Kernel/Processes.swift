@@ -16,14 +16,14 @@ extension System {
         case exited(Int32)
         case killed(_ signal: Int32, coreDumped: Bool)
         /// Not for us to know: it is no child of this process, or somebody else has waited for it.
-        case untold
+        case unknown
     }
 
     /// Looks how the process behind a pidfd has ended, without waiting. `reaping` takes its zombie away.
     static func wait(forProcess processFD: Descriptor, reaping: Bool) -> WaitResult {
         var (code, status): (Int32, Int32) = (0, 0)
         let result = clinux_wait(processFD, reaping ? 1 : 0, &code, &status)
-        guard result >= 0 else { return .untold }
+        guard result >= 0 else { return .unknown }
         guard result > 0 else { return .running }
         switch code {
         case Int32(CLD_EXITED): return .exited(status)

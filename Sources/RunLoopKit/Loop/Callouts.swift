@@ -48,7 +48,7 @@ func loopIsRunningAJob(_ job: JobQueue.Job, of loop: Loop?) {
     if let taskExecutor = job.taskExecutor {
         job.job.runSynchronously(on: taskExecutor.asUnownedTaskExecutor())
     } else {
-        // An actor's loop is alive: see giveUpJobs(isGoing:).
+        // An actor's loop is alive: see giveUpJobs(isDeallocating:).
         job.job.runSynchronously(on: loop!.asUnownedSerialExecutor())
     }
     keepFrame()

@@ -55,7 +55,7 @@ extension Loop {
         }
         waker.close()
         // Last: until now handlers of this thread may have been inside the actors that the jobs belong to.
-        giveUpJobs(isGoing: !tellingSources)
+        giveUpJobs(isDeallocating: !tellingSources)
     }
 
     /// Takes everything out of the loop and marks it ended; nil if it had ended before.
