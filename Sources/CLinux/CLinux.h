@@ -32,8 +32,8 @@ extern int pipe2(int ends[2], int flags);
 static inline int clinux_errno(void) { return errno; }
 static inline void clinux_set_errno(int number) { errno = number; }
 
-// Calls that the C library makes a cancellation point, made straight to the kernel: a thread that somebody cancels
-// (pthread_cancel) goes on in them, and ends where it holds no lock and owes nobody a write. -1 and errno on failure.
+// Calls that the C library makes a cancellation point, made straight to the kernel: a cancelled thread
+// (pthread_cancel) continues in them, and ends where it holds no lock and owes no write. -1 and errno on failure.
 static inline long clinux_read(int descriptor, void *buffer, unsigned long count) {
     return syscall(SYS_read, descriptor, buffer, count);
 }
@@ -77,14 +77,16 @@ static inline void clinux_end_uncancellable(int state) {
 #endif
 }
 
-// Whether the calling thread is in the last steps of its end. No thread-specific value of pthread's, which the C library
-// clears before it calls the destructors of others. Each file that asks has a variable of its own: only one may.
+// Whether the calling thread is in the last steps of its end. Not a thread-specific value of pthread's: the C library
+// clears those before it calls the destructors of others. Every file that calls this has a variable of its own, so only
+// one file does.
 static inline int *clinux_thread_mark(void) {
     static _Thread_local int mark;
     return &mark;
 }
 
-// A word of the calling thread: the ranks of the locks that it holds, in debug builds. One file may ask, as above.
+// A word of the calling thread: the ranks of the locks that it holds, in debug builds. Called by one file only, // as
+// above.
 static inline unsigned long *clinux_held_lock_ranks(void) {
     static _Thread_local unsigned long ranks;
     return &ranks;
@@ -93,8 +95,8 @@ static inline unsigned long *clinux_held_lock_ranks(void) {
 // The calling thread's kernel id; equal to getpid() on the initial thread only.
 static inline int clinux_thread_id(void) { return (int)syscall(SYS_gettid); }
 
-// What the kernel knows about a thread. These concern the calling thread alone, and go straight to the kernel: the C
-// libraries speak of processes here, hide it, or, like Musl with the scheduler, refuse. -1 and errno on failure.
+// What the kernel knows about a thread. These concern the calling thread alone and are made straight to the kernel: the
+// C libraries apply them to processes, hide them, or, like Musl with the scheduler, refuse. -1 and errno on failure.
 static inline int clinux_set_nice(int value) { return (int)syscall(SYS_setpriority, 0 /* PRIO_PROCESS */, 0, value); }
 
 static inline int clinux_set_scheduling(int policy, int priority) {
@@ -143,8 +145,8 @@ static inline int clinux_make_thread_key(pthread_key_t *key, void (*destructor)(
 #endif
 static inline int clinux_pidfd_open(int process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
-// Looks whether the child behind a pidfd has ended, without waiting. 1 when it has, with waitid's code and status; 0 when not yet;
-// -1 and errno on failure. (siginfo_t is a union behind macros, which Swift does not see; P_PIDFD is 3.)
+// Whether the child behind a pidfd has ended, without waiting. 1 if so, with waitid's code and status; 0 if not; -1 and
+// errno on failure. (siginfo_t is a union behind macros, which Swift does not see; P_PIDFD is 3.)
 static inline int clinux_wait(int pidfd, int reaps, int *code, int *status) {
     siginfo_t info = {0};
     long result = syscall(SYS_waitid, 3, pidfd, &info, WEXITED | WNOHANG | (reaps ? 0 : WNOWAIT), 0);
@@ -154,8 +156,8 @@ static inline int clinux_wait(int pidfd, int reaps, int *code, int *status) {
     return info.si_pid != 0;
 }
 
-// What libdispatch exports for run loops: the main queue's eventfd, and the call that runs what is queued. Weak, and tested
-// for NULL, because a program need not have libdispatch. (dlsym finds them in dynamically linked programs only.)
+// What libdispatch exports for run loops: the main queue's eventfd, and the call that runs the queued jobs. Weak, and
+// tested for NULL, because a program need not have libdispatch. (dlsym finds them in dynamically linked programs only.)
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *ignored) __attribute__((weak));
 

@@ -1,4 +1,4 @@
-/// A queue: what was appended first is taken first.
+/// A queue: elements are taken in the order in which they were appended.
 struct FirstInFirstOut<Element> {
     private var elements: [Element?] = []
     /// Where the first one is. What is before it has been taken.

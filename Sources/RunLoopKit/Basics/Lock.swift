@@ -104,9 +104,9 @@ struct Condition: ~Copyable, @unchecked Sendable {
         condition.deallocate()
     }
 
-    /// Releases the lock, waits for a broadcast, takes the lock again. May return without one: look again.
+    /// Releases the lock, waits for a broadcast, and takes the lock again. Wake-ups can be spurious.
     ///
-    /// The lock is the only one that the thread holds: it would keep others locked while it waits.
+    /// The thread holds no other lock, which would stay locked during the wait. Debug builds check that.
     borrowing func wait(with lock: borrowing Lock) { lock.released { System.wait(condition, lock.mutex) } }
 
     borrowing func broadcast() { System.broadcast(condition) }

@@ -19,11 +19,11 @@ extension Lock {
         case loop
         /// An item: its memberships, handlers and settings.
         case item
-        /// Which source receives which Unix signal. Read while a loop looks for work.
+        /// The routing of Unix signals to sources. Taken while a loop looks for work.
         case signals
         /// A virtual clock. Read while a timer of a loop changes.
         case clock
-        /// What a thread takes for a few instructions, and takes no other lock meanwhile.
+        /// A lock under which no other lock is taken.
         case leaf
     }
 }

@@ -1,9 +1,9 @@
-/// A result that is given once, from any thread, and the one task that waits for it.
+/// A result that any thread provides once, and the one task that awaits it.
 ///
-/// Every asynchronous function of the library enters its call first, in a synchronous function that returns a promise, and
-/// only then waits. Calls of one actor are so entered in the order in which it makes them. What is inside
-/// `withTaskCancellationHandler` or a continuation's closure may run only after the task has been enqueued elsewhere, where
-/// another call can overtake it.
+/// Every asynchronous function of the library first enters its call, in a synchronous function that returns a promise,
+/// and then awaits the promise. So the calls of an actor are entered in the order in which it makes them. A closure of
+/// `withTaskCancellationHandler` or of a continuation may run only after its task was enqueued again, and another call
+/// can overtake it there.
 final class Promise<Value: Sendable>: @unchecked Sendable {
     private let lock = Lock(.leaf)
 
@@ -11,7 +11,7 @@ final class Promise<Value: Sendable>: @unchecked Sendable {
     private var result: Result<Value, any Error>?
     private var waiter: CheckedContinuation<Value, any Error>?
 
-    /// Gives the result. The first one counts.
+    /// Provides the result. Later results are ignored.
     func fulfil(_ result: Result<Value, any Error>) {
         let waiting = lock.withLock { () -> CheckedContinuation<Value, any Error>? in
             guard self.result == nil else { return nil }
@@ -22,10 +22,11 @@ final class Promise<Value: Sendable>: @unchecked Sendable {
         waiting?.resume(with: result)
     }
 
-    /// Suspends until the result is there. A result that is there already is returned without suspending, to a cancelled
-    /// task too.
+    /// Suspends until there is a result. Returns a result that is already there without suspending, even to a cancelled
+    /// task.
     ///
-    /// - Parameter takeBack: Called when the task is cancelled. It may give a result; the task waits on if it gives none.
+    /// - Parameter takeBack: Called when the task is cancelled. It may provide a result; without one the task keeps
+    ///   waiting.
     nonisolated(nonsending) func value(orTakingBack takeBack: @escaping @Sendable () -> Void) async throws -> Value {
         if let result = lock.withLock({ result }) { return try result.get() }
         return try await withTaskCancellationHandler {

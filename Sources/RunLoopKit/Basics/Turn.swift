@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Who was first: numbers that only grow, for the whole process.
+/// Process-wide sequence numbers that order events.
 enum Turn {
     private static let last = Atomic<UInt64>(0)
 
-    /// A number larger than all before, and so never 0. Relaxed: only the numbers' order is wanted.
+    /// Returns a number larger than all before; never 0. Relaxed: the numbers order events and publish nothing.
     static func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }
 }

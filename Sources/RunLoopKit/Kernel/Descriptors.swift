@@ -3,20 +3,18 @@ internal import CLinux
 /// A file descriptor's number.
 typealias Descriptor = Int32
 
-// What can be done with any descriptor.
-
 extension System {
     static func close(_ descriptor: Descriptor) {
-        // EINTR too means closed on Linux: never repeat a close.
+        // On Linux EINTR means closed too: a close is never repeated.
         _ = clinux_close(descriptor)
     }
 
-    /// Another number for the same open file.
+    /// Returns another number for the same open file.
     static func duplicate(_ descriptor: Descriptor) throws(LoopError) -> Descriptor {
         try check("fcntl(\(descriptor), F_DUPFD_CLOEXEC)", clinux_duplicate(descriptor))
     }
 
-    /// Whether a descriptor is readable now. Looks without consuming anything, so it may be asked of an epoll set.
+    /// Whether a descriptor is readable now. Consumes nothing, so the descriptor may be an epoll set.
     static func isReadable(_ descriptor: Descriptor) -> Bool {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return clinux_poll(&request, 1) > 0
@@ -28,15 +26,15 @@ extension System {
         poll(&request, 1, -1)
     }
 
-    /// What of `events` a descriptor is ready for now, and whether it has hung up or failed. Consumes nothing.
+    /// Returns the part of `events` that a descriptor is ready for now, with hang-ups and errors. Consumes nothing.
     static func readiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents {
         var request = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events.rawValue), revents: 0)
-        // With no time to wait there is nothing that a signal could interrupt.
+        // A poll without a wait is never interrupted by a signal.
         let count = clinux_poll(&request, 1)
         return count > 0 ? PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))) : []
     }
 
-    /// One line on stderr, written at once.
+    /// Writes one line to stderr in one call.
     static func complain(_ line: String) {
         let bytes = Array("\(line)\n".utf8)
         _ = bytes.withUnsafeBytes { clinux_write(STDERR_FILENO, $0.baseAddress, UInt($0.count)) }

@@ -4,12 +4,12 @@ internal import CLinux
 typealias CPollEvent = epoll_event
 
 extension System {
-    /// A new epoll set.
+    /// Makes an epoll set.
     static func makeEpoll() throws(LoopError) -> Descriptor {
         try check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
     }
 
-    /// Watches a descriptor in an epoll set, or changes what one that is there is watched for.
+    /// Watches a descriptor in an epoll set, or changes the events of one that is in the set.
     static func watch(
         _ descriptor: Descriptor, for events: PollEvents, in epoll: Descriptor, token: UInt64
     ) throws(LoopError) {
@@ -18,7 +18,7 @@ extension System {
         event.data.u64 = token
         if epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 { return }
         if clinux_errno() == EEXIST, epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0 { return }
-        // Only these two errors tell of circles; their texts do not.
+        // Only these two errors indicate a cycle; their texts do not say so.
         let isCircle = clinux_errno() == ELOOP || clinux_errno() == EINVAL
         throw LoopError(
             call: "epoll_ctl(\(descriptor))",
@@ -28,17 +28,17 @@ extension System {
         )
     }
 
-    /// Takes a descriptor out of an epoll set. One that is not in the set is no error; one that has been closed is, since
-    /// it would stay in the set for as long as a duplicate of it is open.
+    /// Removes a descriptor from an epoll set. A descriptor that is not in the set is no error. A closed one is: it
+    /// stays in the set while a duplicate of it is open.
     static func remove(_ descriptor: Descriptor, from epoll: Descriptor) {
-        var event = epoll_event()  // Kernels before 2.6.9 wanted one.
+        var event = epoll_event()  // Kernels before 2.6.9 require one.
         let result = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
         assert(
             result == 0 || clinux_errno() != EBADF, "descriptor \(descriptor) was closed before it left an epoll set")
     }
 
-    /// Waits without limit, or looks once, for ready descriptors. Zero when there are none, or when a Unix signal
-    /// interrupted the wait: the caller looks again at what it waits for.
+    /// Fetches ready descriptors, and waits for them without limit if `blocking`. Returns zero if there are none or a
+    /// Unix signal interrupted the wait: the caller then checks its condition again.
     static func wait(
         epoll: Descriptor, into events: UnsafeMutableBufferPointer<CPollEvent>, blocking: Bool
     ) -> Int {
@@ -52,8 +52,7 @@ extension System {
         return 0
     }
 
-    /// Throws if a descriptor cannot be watched. There is no call that only asks, so it is put into an epoll set that is
-    /// thrown away.
+    /// Throws if a descriptor cannot be watched. No call answers that, so a temporary epoll set tries.
     static func checkCanBeWatched(_ descriptor: Descriptor) throws(LoopError) {
         let epoll = try makeEpoll()
         defer { close(epoll) }

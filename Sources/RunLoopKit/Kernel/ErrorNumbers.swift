@@ -1,7 +1,5 @@
 internal import CLinux
 
-// The numbers by which system calls say why they failed.
-
 extension System {
     /// The errno of a call that has just failed.
     static var lastError: Int32 { clinux_errno() }

@@ -2,8 +2,8 @@ internal import CLinux
 
 /// An eventfd: a kernel counter that makes a descriptor readable when something is added to it.
 ///
-/// Watched edge-triggered and, as a rule, never read: every addition is a new edge, and a read would be a system
-/// call for each wake-up.
+/// It is watched edge-triggered and, with one exception, never read: every addition is a new edge, and a read would
+/// cost a system call for each wake-up.
 struct EventFD: ~Copyable, Sendable {
     let descriptor: Descriptor
     private let process = ProcessMark.current
@@ -12,12 +12,12 @@ struct EventFD: ~Copyable, Sendable {
 
     deinit { System.close(descriptor) }
 
-    /// Adds one; nothing in a forked child. Async-signal-safe.
+    /// Adds one. Does nothing in a forked child. Async-signal-safe.
     borrowing func signal() { if process.isCurrent { System.signal(eventFD: descriptor) } }
 }
 
 extension System {
-    /// A new eventfd with the count zero; non-blocking, so that reading it never waits.
+    /// Makes an eventfd with the count zero. It is non-blocking, so a read never waits.
     static func makeEventFD() throws(LoopError) -> Descriptor {
         try check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
     }
@@ -30,7 +30,7 @@ extension System {
         clinux_set_errno(saved)
     }
 
-    /// What was added to an eventfd since it was last read; 0 when nothing was.
+    /// Reads what was added to an eventfd since the last read; 0 if nothing was.
     static func drain(eventFD: Descriptor) -> UInt64 {
         var count: UInt64 = 0
         while true {

@@ -13,10 +13,10 @@ public struct LoopError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The call that failed, such as `epoll_create1`, with its argument where that was the reason.
     public let call: String
 
-    /// The error number it failed with, such as `EMFILE`; see `errno(3)`.
+    /// The error number, such as `EMFILE`; see `errno(3)`.
     public let errno: Int32
 
-    /// What to do about it, where there is more to say than the error's text does.
+    /// What to do about it, where the error's text does not say that.
     public let advice: String?
 
     /// The call, the error's text and its symbolic name, and the advice: `epoll_create1: Too many open files (EMFILE)`,

@@ -1,7 +1,5 @@
 internal import CLinux
 
-// What `Lock` and `Condition` are made of.
-
 typealias CMutex = pthread_mutex_t
 typealias CCondition = pthread_cond_t
 

@@ -1,15 +1,16 @@
-/// An epoll set: many descriptors, each with a token that says whose it is.
+/// An epoll set: many descriptors, each with a token that identifies its owner.
 ///
-/// Tokens, not descriptor numbers, identify who became ready: a number can be closed and given to somebody else between
-/// the kernel's report and our look at it.
+/// A token, not a descriptor's number, identifies what became ready: between the kernel's report and its handling the
+/// number can be closed and reused.
 final class Poller {
-    /// The epoll set itself. It can be watched like any other descriptor: readable when something in it is ready.
+    /// The epoll set itself. It can be watched like any other descriptor, and is readable while something in it is
+    /// ready.
     let descriptor: Descriptor
 
     private let events: UnsafeMutableBufferPointer<CPollEvent>
     private let process = ProcessMark.current
 
-    /// How many ready descriptors one `wait` fetches at most.
+    /// The maximum number of ready descriptors that one `wait` fetches.
     static let capacity = 64
 
     init() throws(LoopError) {
@@ -23,15 +24,14 @@ final class Poller {
         events.deallocate()
     }
 
-    /// Watches one of the loop's own, edge-triggered for readability.
+    /// Watches one of the loop's own descriptors, edge-triggered for readability.
     func add(_ descriptor: Descriptor, token: UInt64) throws(LoopError) {
         try System.watch(descriptor, for: [.read, .edge], in: self.descriptor, token: token)
     }
 
-    /// Watches what a source asks for; what was watched before is changed. A change reports what is ready now, as a
-    /// beginning does.
+    /// Watches a source's descriptor, or changes its events. A change reports present readiness, as a new watch does.
     ///
-    /// Nothing happens in a forked child, here and in `remove`.
+    /// Does nothing in a forked child. Neither does `remove`.
     func set(_ watch: Watch, token: UInt64) throws(LoopError) {
         guard process.isCurrent else { return }
         guard let events = watch.events else { return remove(watch) }
@@ -42,9 +42,9 @@ final class Poller {
         if process.isCurrent { System.remove(watch.descriptor, from: descriptor) }
     }
 
-    /// Fetches what is ready, waiting for it when `blocking`. May return 0 although blocking: look again.
+    /// Fetches what is ready, and waits for it if `blocking`. May return 0 in either case.
     ///
-    /// Traps in a forked child: it would take what its parent waits for.
+    /// Traps in a forked child, which would consume events of its parent's.
     func wait(blocking: Bool) -> Int {
         process.requireCurrent()
         return System.wait(epoll: descriptor, into: events, blocking: blocking)
@@ -53,6 +53,6 @@ final class Poller {
     /// The token of the `index`th descriptor that the last `wait` reported, in the order in which they became ready.
     func token(at index: Int) -> UInt64 { events[index].data.u64 }
 
-    /// What it is ready for.
+    /// The events of that descriptor.
     func events(at index: Int) -> PollEvents { PollEvents(rawValue: events[index].events) }
 }

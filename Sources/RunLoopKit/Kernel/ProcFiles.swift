@@ -1,7 +1,7 @@
 internal import CLinux
 
 extension System {
-    /// The kernel's numbers of this process's threads; none where there is no `/proc`.
+    /// The kernel's numbers of this process's threads; none without `/proc`.
     static var threadNumbers: [Int32] {
         guard let folder = opendir("/proc/self/task") else { return [] }
         defer { closedir(folder) }
@@ -15,7 +15,7 @@ extension System {
         return numbers
     }
 
-    /// The first 4096 bytes of a file of `/proc`, as text; nil when it cannot be read.
+    /// The first 4096 bytes of a file of `/proc`, as text; nil if the file cannot be read.
     static func readProcFile(_ path: String) -> String? {
         let file = clinux_open_for_reading(path)
         guard file >= 0 else { return nil }

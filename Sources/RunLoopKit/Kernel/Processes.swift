@@ -1,7 +1,7 @@
 internal import CLinux
 
 extension System {
-    /// A descriptor that becomes readable when a process has ended.
+    /// Makes a descriptor that becomes readable when a process ends.
     static func makeProcessFD(_ process: Int32) throws(LoopError) -> Descriptor {
         let descriptor = clinux_pidfd_open(process)
         if descriptor >= 0 { return descriptor }
@@ -9,17 +9,17 @@ extension System {
         throw LoopError(call: "pidfd_open(\(process))", code: clinux_errno(), advice: advice)
     }
 
-    /// What waiting for a process tells.
+    /// The result of waiting for a process.
     enum WaitResult {
-        /// It has not ended, or a process that traces it has not let go of it.
+        /// It has not ended, or a tracing process has not released it.
         case running
         case exited(Int32)
         case killed(_ signal: Int32, coreDumped: Bool)
-        /// Not for us to know: it is no child of this process, or somebody else has waited for it.
+        /// Unavailable: it is no child of this process, or has been reaped.
         case unknown
     }
 
-    /// Looks how the process behind a pidfd has ended, without waiting. `reaping` takes its zombie away.
+    /// Returns how the process behind a pidfd ended, without waiting. If `reaping`, reaps it.
     static func wait(forProcess processFD: Descriptor, reaping: Bool) -> WaitResult {
         var (code, status): (Int32, Int32) = (0, 0)
         let result = clinux_wait(processFD, reaping ? 1 : 0, &code, &status)

@@ -1,10 +1,10 @@
 internal import CLinux
 
 extension System {
-    /// What a signalfd tells about a signal.
+    /// What a signalfd reports about a signal.
     typealias SignalInfo = (signal: Int32, sender: Int32, user: UInt32, code: Int32, value: Int32)
 
-    /// The set that has one signal in it; throws for numbers that are none, or that the C library keeps for itself.
+    /// The set of one signal. Throws for a number that is no signal, and for one that the C library reserves.
     private static func set(of signal: Int32, _ call: String) throws(LoopError) -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
@@ -15,7 +15,7 @@ extension System {
         return set
     }
 
-    /// A signalfd for one signal, which has to be blocked.
+    /// Makes a signalfd for one signal, which must be blocked.
     static func makeSignalFD(_ signal: Int32) throws(LoopError) -> Descriptor {
         var set = try set(of: signal, "signalfd")
         guard signal != SIGKILL, signal != SIGSTOP else {
@@ -24,7 +24,7 @@ extension System {
         return try check("signalfd(\(signal))", signalfd(-1, &set, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK)))
     }
 
-    /// The next signal of a signalfd that is pending, for the process or for the calling thread; nil when there is none.
+    /// Consumes the next pending signal, of the process or of the calling thread; nil if there is none.
     static func takeSignal(from signalFD: Descriptor) -> SignalInfo? {
         var info = signalfd_siginfo()
         let size = MemoryLayout<signalfd_siginfo>.size
@@ -36,20 +36,21 @@ extension System {
         }
     }
 
-    /// Whether each signal of that number is remembered, and not only the first: so it is from 32 on, for the kernel.
+    /// Whether the kernel queues every signal of that number, and not only the first: those from 32 on.
     static func isRealTime(_ signal: Int32) -> Bool { signal >= 32 }
 
-    /// How many signals the kernel keeps for the user of this process, `RLIMIT_SIGPENDING`; `.max` for no limit.
+    /// The number of signals that the kernel queues for the user of this process, `RLIMIT_SIGPENDING`; `.max` for no
+    /// limit.
     static var pendingSignalLimit: Int { Int(clamping: clinux_pending_signal_limit()) }
 
-    /// Blocks a signal on the calling thread. Says whether it was blocked before.
+    /// Blocks a signal on the calling thread. Returns whether it was blocked before.
     static func block(_ signal: Int32) throws(LoopError) -> Bool {
         var (set, old) = (try set(of: signal, "pthread_sigmask"), sigset_t())
         pthread_sigmask(SIG_BLOCK, &set, &old)
         return sigismember(&old, signal) == 1
     }
 
-    /// Unblocks a signal on the calling thread: if it is pending it takes its ordinary way now.
+    /// Unblocks a signal on the calling thread. A pending one is delivered at once.
     static func unblock(_ signal: Int32) {
         guard var set = try? set(of: signal, "pthread_sigmask") else { return }
         pthread_sigmask(SIG_UNBLOCK, &set, nil)

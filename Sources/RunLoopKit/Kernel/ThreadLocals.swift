@@ -2,10 +2,8 @@ internal import CLinux
 
 typealias CThreadKey = pthread_key_t
 
-// What each thread has of its own.
-
 extension System {
-    /// A thread-specific value; `destructor` runs on a thread that ends with a value set.
+    /// Makes a key for thread-specific values. `destructor` runs on a thread that ends with a value set.
     static func makeThreadKey(destructor: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) -> CThreadKey {
         var key = CThreadKey()
         let code = clinux_make_thread_key(&key, destructor)
@@ -18,15 +16,15 @@ extension System {
 
     static func set(_ value: UnsafeMutableRawPointer?, for key: CThreadKey) { pthread_setspecific(key, value) }
 
-    /// A mark of the calling thread, false at first, that outlasts its thread-specific values. Never inlined: in another
-    /// file it would be another mark.
+    /// A mark of the calling thread, initially false, that outlasts its thread-specific values. Never inlined: every
+    /// file that inlined it would have a mark of its own.
     static var isThreadMarked: Bool {
         @inline(never) get { clinux_thread_mark().pointee != 0 }
         @inline(never) set { clinux_thread_mark().pointee = newValue ? 1 : 0 }
     }
 
     #if DEBUG
-        /// A word of the calling thread, zero at first. Never inlined, as above.
+        /// A word of the calling thread, initially zero. Never inlined, for the same reason.
         static var heldLockRanks: UnsafeMutablePointer<UInt> { @inline(never) get { clinux_held_lock_ranks() } }
     #endif
 }

@@ -1,12 +1,10 @@
 internal import CLinux
 
-// What the kernel knows of the calling thread.
-
 extension System {
-    /// Names the calling thread; the kernel keeps 15 bytes.
+    /// Names the calling thread. The kernel keeps 15 bytes.
     static func nameThread(_ name: String) {
         var bytes = Array(name.utf8.prefix(15)).map(CChar.init(bitPattern:))
-        // Not in the middle of a character.
+        // A cut inside a character would leave invalid text.
         while String(validating: bytes.map(UInt8.init(bitPattern:)), as: UTF8.self) == nil { bytes.removeLast() }
         _ = pthread_setname_np(pthread_self(), bytes + [0])
     }
@@ -14,7 +12,7 @@ extension System {
     /// Sets the calling thread's nice value.
     static func setNice(_ value: Int32) -> Bool { clinux_set_nice(value) == 0 }
 
-    /// Sets the calling thread's scheduling policy; the priority is 0 for those that have none.
+    /// Sets the calling thread's scheduling policy; the priority is 0 for policies that have none.
     static func setScheduling(_ policy: SchedulingPolicy, priority: Int32) -> Bool {
         clinux_set_scheduling(policy.rawValue, priority) == 0
     }
@@ -22,7 +20,7 @@ extension System {
     /// The kernel's numbers, the same on every architecture.
     enum SchedulingPolicy: Int32 { case other = 0, fifo = 1, roundRobin = 2, batch = 3, idle = 5 }
 
-    /// Ties the calling thread to the CPUs whose bits are set. The kernel passes over those that it does not have.
+    /// Restricts the calling thread to the CPUs whose bits are set. The kernel ignores CPUs that it does not have.
     static func setAffinity(_ mask: [UInt]) -> Bool {
         clinux_set_affinity(mask, UInt(mask.count * MemoryLayout<UInt>.size)) == 0
     }

@@ -1,4 +1,4 @@
-/// What `/proc` says about a thread of this process.
+/// The status of a thread of this process, from `/proc`.
 struct ThreadStatus {
     let number: Int32
     let name: String
@@ -8,8 +8,8 @@ struct ThreadStatus {
 
     func blocks(_ signal: Int32) -> Bool { blockedSignals >> UInt64(signal - 1) & 1 == 1 }
 
-    /// All threads that the process has now; none where there is no `/proc`. Those that have ended are left out, also the
-    /// initial one, whose zombie stays as long as its process.
+    /// All threads that are alive now; none without `/proc`. An initial thread that has ended is left out too, although
+    /// its zombie stays until its process ends.
     static var all: [ThreadStatus] { System.threadNumbers.compactMap(ThreadStatus.init(number:)) }
 
     private init?(number: Int32) {

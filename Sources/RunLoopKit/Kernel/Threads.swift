@@ -6,16 +6,16 @@ extension System {
     /// Whether the caller is the process's initial thread.
     static var isInitialThread: Bool { clinux_thread_id() == getpid() }
 
-    /// Has a handler called in every child that is forked from now on, on its one thread.
+    /// Registers a handler that runs in every child forked from now on, on its only thread.
     static func afterForkInChild(_ handler: @escaping @convention(c) () -> Void) {
         let code = pthread_atfork(nil, nil, handler)
         guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "pthread_atfork", code: code))") }
     }
 
-    /// Gives up the processor for a moment.
+    /// Yields the processor.
     static func yieldThread() { sched_yield() }
 
-    /// Starts a thread that runs `body`, to be joined or detached. `stackSize` is in bytes; nil for the system's
+    /// Starts a thread that runs `body`, to be joined or detached. `stackSize` is in bytes; nil means the system's
     /// default.
     static func startThread(stackSize: Int?, _ body: @escaping @Sendable () -> Void) throws(LoopError) -> CThread {
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
@@ -38,7 +38,7 @@ extension System {
             guard let stackSize else { throw error }
             throw LoopError(
                 call: "pthread_create with a stack of \(stackSize) bytes", code: error.errno,
-                advice: "a smaller stack may be had")
+                advice: "a smaller stack may be available")
         }
     }
 
@@ -53,18 +53,18 @@ extension System {
         return started.thread
     }
 
-    /// Waits until a thread has ended. Once for each thread.
+    /// Waits until a thread has ended. Called once for each thread.
     static func join(_ thread: CThread) {
-        // A thread cancelled here would leave others that join waiting for it.
+        // A thread cancelled here would leave other joining threads waiting for it.
         let state = clinux_begin_uncancellable()
         pthread_join(thread, nil)
         clinux_end_uncancellable(state)
     }
 
-    /// Lets a thread's memory go by itself when it ends. Instead of joining it.
+    /// Releases a thread's memory when the thread ends. Called instead of `join`.
     static func detach(_ thread: CThread) { pthread_detach(thread) }
 
-    /// What a new thread runs. The closure is gone before the thread's own end begins.
+    /// What a new thread runs. The closure is released before the thread's destructors run.
     private static func runThreadBody(_ box: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
         guard let box else { return nil }
         Unmanaged<ThreadBody>.fromOpaque(box).takeRetainedValue().run()

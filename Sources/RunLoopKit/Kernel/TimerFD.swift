@@ -2,20 +2,20 @@ internal import CLinux
 
 /// A timerfd, and what it is armed for.
 ///
-/// Edge-triggered and never read: arming it again clears what has fired.
+/// It is edge-triggered and never read: arming it again clears its readiness.
 final class TimerFD {
     let descriptor: Descriptor
     private let process = ProcessMark.current
 
-    /// What the kernel holds *now*: nil when disarmed, or when it has fired.
+    /// The time that the kernel holds *now*; nil if disarmed or fired.
     private(set) var armedTime: Int64?
 
     init(_ clock: System.TimerClock) throws(LoopError) { descriptor = try System.makeTimerFD(clock) }
 
     deinit { System.close(descriptor) }
 
-    /// Makes the descriptor readable at `nanoseconds` of its clock. Says whether that took a system call:
-    /// none is made when it is armed for that time already, and none in a forked child.
+    /// Makes the descriptor readable at `nanoseconds` of its clock. Returns whether that made a system call: it makes
+    /// none if the timerfd is armed for that time already, and none in a forked child.
     func arm(at nanoseconds: Int64) -> Bool {
         guard armedTime != nanoseconds, process.isCurrent else { return false }
         System.arm(timerFD: descriptor, at: nanoseconds)
@@ -23,22 +23,22 @@ final class TimerFD {
         return true
     }
 
-    /// To be called when the descriptor became readable: the kernel holds nothing any more.
+    /// Called when the descriptor has become readable: the kernel no longer holds a time.
     func didFire() { armedTime = nil }
 }
 
 extension System {
-    /// The clocks that a timerfd can count on: CLOCK_MONOTONIC and CLOCK_BOOTTIME.
+    /// The clocks of timerfds: CLOCK_MONOTONIC and CLOCK_BOOTTIME.
     enum TimerClock { case suspending, continuous }
 
-    /// A new timerfd, disarmed.
+    /// Makes a disarmed timerfd.
     static func makeTimerFD(_ clock: TimerClock) throws(LoopError) -> Descriptor {
         let number = clock == .suspending ? CLOCK_MONOTONIC : CLOCK_BOOTTIME
         return try check("timerfd_create", timerfd_create(number, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
     }
 
-    /// Arms a timerfd for an absolute time, in nanoseconds of its clock. Times of zero or less are armed
-    /// as 1 ns, since zero disarms.
+    /// Arms a timerfd for an absolute time, in nanoseconds of its clock. A time of zero or less is armed as 1 ns, since
+    /// zero disarms.
     static func arm(timerFD: Descriptor, at nanoseconds: Int64) {
         let time = max(nanoseconds, 1)
         var setting = itimerspec()

@@ -7,7 +7,7 @@ struct DeadlineHeap<Timer: HeapMember> {
     private struct Node {
         /// When the timer may fire, in nanoseconds.
         var deadline: Int64
-        /// When it has to fire: the deadline plus the tolerance.
+        /// When the timer must fire: the deadline plus the tolerance.
         var latest: Int64
         /// Orders equal deadlines.
         var turn: UInt64
@@ -18,10 +18,10 @@ struct DeadlineHeap<Timer: HeapMember> {
         }
     }
 
-    /// The deadline of a timer that is not to fire: one that has no fire time, or is firing already.
+    /// The deadline of a timer that does not fire: it has no fire time, or is firing already.
     static var never: Int64 { .max }
 
-    /// Whose places the timers keep; a timer in several modes has a place in several heaps.
+    /// Identifies this heap among those that a timer is in.
     var owner: ObjectIdentifier?
 
     private var nodes: [Node] = []
@@ -29,14 +29,14 @@ struct DeadlineHeap<Timer: HeapMember> {
     /// Whether any timer was ever added with a tolerance: if not, the first node says it all.
     private var mayHaveTolerance = false
 
-    /// The earliest `latest` of all nodes, nil when unknown.
+    /// The earliest `latest` of all nodes; nil if unknown.
     private var earliestLatest: Int64?
 
     var isEmpty: Bool { nodes.isEmpty }
     var count: Int { nodes.count }
     var all: [Timer] { nodes.map(\.timer) }
 
-    /// The earliest deadline, or nil when no timer is to fire.
+    /// The earliest deadline; nil if no timer fires.
     var earliestDeadline: Int64? {
         guard let first = nodes.first, first.deadline != Self.never else { return nil }
         return first.deadline
@@ -44,7 +44,7 @@ struct DeadlineHeap<Timer: HeapMember> {
 
     // MARK: Changing
 
-    /// Adds a timer, behind those of equal deadline unless it has taken its turn before.
+    /// Adds a timer, after those of equal deadline unless it has an earlier turn.
     mutating func insert(_ timer: Timer, deadline: Int64, latest: Int64, turn: UInt64? = nil) {
         let turn = turn ?? Turn.next()
         nodes.append(Node(deadline: deadline, latest: latest, turn: turn, timer: timer))
@@ -80,12 +80,12 @@ struct DeadlineHeap<Timer: HeapMember> {
 
     // MARK: Asking
 
-    /// When the loop has to wake for its timers at the latest; nil when never.
+    /// The latest time at which the loop must wake for its timers; nil if there is none.
     ///
-    /// This is CF's rule of soft and hard deadlines, said shorter. CF: go through the timers by soft deadline for as
-    /// long as it is not later than the earliest hard deadline so far. A timer beyond that point has a hard deadline
-    /// later still, so the rule gives the earliest hard deadline of all; and its timer is soft-due by then, with all
-    /// others that are.
+    /// This is CF's rule of soft and hard deadlines in short form. CF visits the timers by soft deadline while that is
+    /// not later than the earliest hard deadline so far. A timer beyond that point has a later hard deadline still. So
+    /// the rule gives the earliest hard deadline of all, and at that time its timer is soft-due, as all others are that
+    /// CF would fire.
     mutating func wakeUpTime() -> Int64? {
         guard mayHaveTolerance else { return earliestDeadline }
         if earliestLatest == nil {
@@ -113,7 +113,8 @@ struct DeadlineHeap<Timer: HeapMember> {
         due.append(contentsOf: found.lazy.map(\.timer))
     }
 
-    /// Visits the node at `index` and those below it, leaving out what is below one for which `body` says false.
+    /// Visits the node at `index` and its descendants. If `body` returns false for a node, skips the node's
+    /// descendants.
     private func visit(_ index: Int, _ body: (Node) -> Bool) {
         guard index < nodes.count, body(nodes[index]) else { return }
         let firstChild = 4 * index + 1
@@ -171,7 +172,7 @@ struct DeadlineHeap<Timer: HeapMember> {
 
 /// What a `DeadlineHeap` orders.
 protocol HeapMember: AnyObject {
-    /// Changed by the heaps only.
+    /// Only heaps change it.
     var places: HeapPlaces { get set }
 }
 

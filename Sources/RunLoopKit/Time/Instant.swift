@@ -2,8 +2,8 @@ extension Loop {
     /// A point in time on a loop's clock, in nanoseconds.
     ///
     /// For ordinary loops the clock is CLOCK_MONOTONIC (what CFRunLoop and Swift's `SuspendingClock` use): it starts
-    /// near the machine's boot, does not count time in suspend, and nobody can set it. A loop made with a
-    /// `VirtualClock` counts on that clock instead. Instants of different clocks have nothing to do with each other.
+    /// near the machine's boot, stops in suspend, and cannot be set. A loop made with a `VirtualClock` uses that clock
+    /// instead. Instants of different clocks cannot be compared.
     ///
     /// Arithmetic saturates: a result beyond the range is `distantPast` or `distantFuture`, never an overflow.
     public struct Instant: InstantProtocol, Hashable, Sendable, CustomStringConvertible {
@@ -13,13 +13,13 @@ extension Loop {
         /// The instant `nanoseconds` after the clock's start.
         public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-        /// Now, on the clock of ordinary loops. See `Loop.now` for the time of a certain loop, which may be virtual.
+        /// Now, on the clock of ordinary loops. For the time of one loop, which may be virtual, see ``Loop/now``.
         public static var now: Instant { Instant(nanoseconds: System.monotonicNanoseconds()) }
 
-        /// Later than any time that will come, about 292 years after the clock's start.
+        /// Later than any time that any clock reaches, about 292 years after the clock's start.
         public static let distantFuture = Instant(nanoseconds: .max)
 
-        /// Earlier than any time that was.
+        /// Earlier than any time of any clock.
         public static let distantPast = Instant(nanoseconds: .min)
 
         /// This instant moved by `duration`, rounded up to a whole nanosecond, saturating.
@@ -27,7 +27,7 @@ extension Loop {
             Instant(nanoseconds: Int64(clamping: Int128(nanoseconds) + duration.exactNanoseconds))
         }
 
-        /// How far it is from this instant to `other`; negative if `other` is earlier.
+        /// The duration from this instant to `other`; negative if `other` is earlier.
         public func duration(to other: Instant) -> Duration {
             .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
         }
@@ -35,12 +35,12 @@ extension Loop {
         /// The same as `advanced(by:)`.
         public static func + (instant: Instant, duration: Duration) -> Instant { instant.advanced(by: duration) }
 
-        /// The instant so much earlier, saturating.
+        /// This instant moved back by `duration`, saturating.
         public static func - (instant: Instant, duration: Duration) -> Instant {
             instant.advanced(by: .zero - duration)
         }
 
-        /// How far it is from the right instant to the left one; negative if the left one is earlier.
+        /// The duration from the right instant to the left one; negative if the left one is earlier.
         public static func - (left: Instant, right: Instant) -> Duration { right.duration(to: left) }
 
         /// Whether `left` is earlier than `right`.
@@ -52,7 +52,7 @@ extension Loop {
 }
 
 extension Duration {
-    /// Nanoseconds, rounded up so that a wait is never cut short.
+    /// Nanoseconds, rounded up so that a wait is never too short.
     fileprivate var exactNanoseconds: Int128 {
         let (quotient, remainder) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return remainder > 0 ? quotient + 1 : quotient

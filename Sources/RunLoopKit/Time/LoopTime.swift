@@ -1,10 +1,9 @@
-/// Where a loop has its time from.
+/// The clock that a loop reads.
 enum LoopTime: Sendable {
     case monotonic
     case virtual(VirtualClock)
 
-    /// Now, in nanoseconds. Read anew at every call: a deadline counted from a time kept from earlier would be too
-    /// early.
+    /// Now, in nanoseconds. Every call reads the clock: a deadline counted from a cached time would be too early.
     var nanoseconds: Int64 {
         switch self {
         case .monotonic: System.monotonicNanoseconds()
@@ -18,7 +17,7 @@ enum LoopTime: Sendable {
         return nanoseconds
     }
 
-    /// The time of an earlier moment, which on the machine's clock was `settled`.
+    /// The time of an earlier moment, at which the machine's clock read `settled`.
     func nanoseconds(settled: Int64, atTurn turn: UInt64) -> Int64 {
         switch self {
         case .monotonic: settled
@@ -31,7 +30,7 @@ enum LoopTime: Sendable {
     }
 }
 
-/// One moment, on each of the clocks that timers count on.
+/// One moment on both clocks of timers.
 struct ClockTimes {
     let suspending: Int64
     let continuous: Int64

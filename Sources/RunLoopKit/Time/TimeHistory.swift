@@ -1,14 +1,14 @@
-/// When a virtual clock was moved, and where to: what the time was when a timer was made that knew of no clock yet.
+/// The moves of a virtual clock. They answer what the time was when a timer was made that was not on the clock yet.
 struct TimeHistory {
     private struct Move {
         let turn: UInt64
         let time: Int64
     }
 
-    /// Ascending by turn; the first one tells where the clock began, or what is remembered of earlier moves.
+    /// Ascending by turn. The first holds the clock's start, or stands for all earlier moves.
     private var moves: [Move]
 
-    /// How many moves are remembered at least.
+    /// The minimum number of moves that are kept.
     static let capacity = 1024
 
     init(startingAt time: Int64) { moves = [Move(turn: 0, time: time)] }
@@ -19,8 +19,7 @@ struct TimeHistory {
         moves.append(Move(turn: Turn.next(), time: time))
     }
 
-    /// The time at a turn; of one before all that is remembered, the earliest time there is, since nothing was past
-    /// then.
+    /// The time at a turn. Before all that is kept it is the earliest time there is, since no deadline was past then.
     func time(atTurn turn: UInt64) -> Int64 {
         guard turn >= moves[0].turn else { return .min }
         var (low, high) = (0, moves.count)

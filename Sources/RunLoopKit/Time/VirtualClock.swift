@@ -1,8 +1,8 @@
-/// Time that passes only when nothing else is left to do: for tests that neither sleep nor depend on the machine's
-/// speed.
+/// A clock whose time passes only when nothing else is left to do: for tests that neither sleep nor depend on the
+/// machine's speed.
 ///
-/// A loop made with a virtual clock is an ordinary loop in every way but one: instead of waiting for its next deadline
-/// it moves the clock there. Ports, signals and posts from other threads work in it.
+/// A loop made with a virtual clock is an ordinary loop with one difference: instead of waiting for its next deadline
+/// it moves the clock to it. Ports, signals and posts from other threads work in it.
 ///
 /// ```swift
 /// let clock = VirtualClock()
@@ -12,33 +12,33 @@
 /// print(clock.now)  // 3600000000000 ns
 /// ```
 ///
-/// *Automatic* time jumps whenever every loop on the clock that is in a run is idle: asleep, with nothing ready and
-/// nobody having woken it. Of several on one thread, one running in a handler of another, the innermost counts. If
-/// another thread is about to give a loop work, take a `hold()` first: while there is one, time stands still.
+/// *Automatic* time jumps whenever every loop on the clock that is in a run is idle: asleep, with nothing ready and no
+/// wake-up. Of several loops on one thread, each running in a handler of another, the innermost counts. Before another
+/// thread gives a loop work, take a ``hold()``: time does not pass while one exists.
 ///
 /// *Manual* time moves only by `advance(by:)`.
 ///
 /// Several loops can share a clock. Everything here may be called from any thread.
 public final class VirtualClock: @unchecked Sendable {
-    /// Who moves the time.
+    /// What moves the time.
     public enum Advance: Sendable {
-        /// The loops themselves, by jumping to the next deadline whenever they are idle.
+        /// The loops, which jump to the next deadline whenever they are idle.
         case automatic
-        /// Whoever calls `advance(by:)`.
+        /// Calls of ``VirtualClock/advance(by:)``.
         case manual
     }
 
-    /// How a loop on this clock sleeps.
+    /// A loop that sleeps on this clock.
     private struct Sleeper {
         let loop: ObjectIdentifier
         let thread: ThreadID
-        /// False for a hosted loop, which rests while its thread does what the host wants.
+        /// False for a hosted loop: its thread continues in the host.
         let blocksThread: Bool
         let waker: any Wakeable
         let deadline: Int64
         let poller: Descriptor
 
-        /// Whether there is nothing to do for it.
+        /// Whether it has nothing to do.
         var isQuiet: Bool { waker.isAsleep && !System.isReadable(poller) }
     }
 
@@ -51,12 +51,12 @@ public final class VirtualClock: @unchecked Sendable {
     // Guarded by `lock`.
     private var time: Int64 { didSet { history.record(time) } }
     private var history: TimeHistory
-    /// How far the time may jump: manual clocks raise it step by step.
+    /// The latest time that a jump may reach. Manual clocks raise it step by step.
     private var limit: Int64
     private var holds = 0
     private var attached: [(id: ObjectIdentifier, loop: () -> (any ClockedLoop)?)] = []
-    /// The threads of the loops that are in a run or hosted, one entry for each; all of them must sleep before the time
-    /// may jump.
+    /// The threads of the loops that are in a run or hosted, with one element for each loop. The time jumps only while
+    /// all of them sleep.
     private var runs: [ThreadID] = []
     private var sleepers: [Sleeper] = []
     private let advance: Advance
@@ -64,8 +64,8 @@ public final class VirtualClock: @unchecked Sendable {
     /// Makes a clock.
     ///
     /// - Parameters:
-    ///   - advance: Who moves the time.
-    ///   - start: The first instant; zero unless you say otherwise.
+    ///   - advance: What moves the time.
+    ///   - start: The first instant.
     public init(_ advance: Advance = .automatic, startingAt start: Loop.Instant = Loop.Instant(nanoseconds: 0)) {
         self.advance = advance
         self.time = min(start.nanoseconds, VirtualClock.never - 1)
@@ -89,7 +89,7 @@ public final class VirtualClock: @unchecked Sendable {
 
         fileprivate init(_ clock: VirtualClock) { self.clock = clock }
 
-        /// Lets the time go on. A second call does nothing.
+        /// Releases the hold. A second call does nothing.
         public func release() {
             let isFirst = lock.withLock {
                 defer { isReleased = true }
@@ -101,7 +101,7 @@ public final class VirtualClock: @unchecked Sendable {
         deinit { release() }
     }
 
-    /// Keeps the time from jumping, while the caller or another thread still has work to hand to a loop.
+    /// Keeps the time from jumping while the caller or another thread still has work to hand to a loop.
     public func hold() -> Hold {
         lock.withLock { holds += 1 }
         return Hold(self)
@@ -116,22 +116,23 @@ public final class VirtualClock: @unchecked Sendable {
 
     // MARK: Moving the time by hand
 
-    /// Lets time pass.
+    /// Moves the time forward.
     ///
-    /// On a *manual* clock the time goes from deadline to deadline, each served before the next, until `duration` has
-    /// passed and the loops on the clock are idle. Zero or less waits for idleness only.
+    /// On a *manual* clock the time moves from deadline to deadline, and each is served before the next, until
+    /// `duration` has passed and the loops on the clock are idle. Zero or less only waits until they are idle.
     ///
-    /// - Called by a thread that runs no loop of this clock: waits for the loops' threads to get there.
+    /// - Called by a thread that runs no loop of this clock: waits until the loops' threads have served their
+    ///   deadlines.
     /// - Called by the thread that owns loops of this clock, outside a run: runs them, in the default mode.
     ///
-    /// It waits for holds to be released: a caller that has one itself waits for ever.
+    /// It waits until all holds are released: a caller that has one itself waits forever.
     ///
     /// Called inside a handler, by the thread of a hosted loop (which its host serves), and on an *automatic* clock, it
-    /// serves nothing: the time moves on as if the caller had taken that long. This is how a test makes a handler slow.
+    /// serves nothing: the time passes as if the caller had taken that long. A test makes a handler slow this way.
     public func advance(by duration: Duration) {
         let nanoseconds = max(0, duration.wholeNanoseconds)
         guard advance == .manual else { return pass(nanoseconds) }
-        // Loops are looked at, and perhaps released, without the lock: one that ends comes back here.
+        Lock.assertNoneHeld()  // The last reference to a loop may be released here: it ends, and detaches itself.
         let loops = lock.withLock { attached }
         let ownLoops = loops.compactMap { $0.loop() }.filter(\.isOnOwnThread)
         if ownLoops.contains(where: \.isInRun) { return pass(nanoseconds) }
@@ -144,15 +145,15 @@ public final class VirtualClock: @unchecked Sendable {
         }
     }
 
-    /// Runs the caller's own loops until a time on a manual clock. They take turns: none may take the time past what
-    /// another one waits for.
+    /// Runs the caller's own loops until a time on a manual clock. They take turns, so that none moves the time past a
+    /// deadline of another.
     private func serve(_ loops: [any ClockedLoop], until target: Int64) {
         var now = lock.withLock { time }
         while let next = loops.compactMap({ $0.nextWakeUpTime }).filter({ $0 > now }).min(), next < target {
             lock.withLock { limit = max(limit, next) }
             for loop in loops { loop.serve(until: next) }
             let reached = lock.withLock { time }
-            // Something keeps the loops from running: an observer that stops every run, say.
+            // Something keeps the loops from running, such as an observer that stops every run.
             if reached == now { break }
             now = reached
         }
@@ -169,7 +170,7 @@ public final class VirtualClock: @unchecked Sendable {
         }
     }
 
-    /// The end of time is never reached: what is due then never comes.
+    /// The end of time is never reached: a deadline there never comes.
     private func time(after nanoseconds: Int64) -> Int64 {
         min(time.addingSaturating(nanoseconds), VirtualClock.never - 1)
     }
@@ -183,12 +184,12 @@ public final class VirtualClock: @unchecked Sendable {
     func detach(_ id: ObjectIdentifier) {
         lock.withLock {
             attached.removeAll { $0.id == id }
-            // Its thread may have been cancelled as it slept.
+            // Its thread may have been cancelled in its sleep.
             sleepers.removeAll { $0.loop == id }
         }
     }
 
-    /// One loop more, or less, of a thread has to sleep before the time may jump.
+    /// Adds or removes a loop of a thread that must sleep before the time may jump.
     func beginRun(on thread: ThreadID) { lock.withLock { runs.append(thread) } }
 
     func endRun(on thread: ThreadID) {
@@ -198,9 +199,10 @@ public final class VirtualClock: @unchecked Sendable {
         }
     }
 
-    /// Records that `loop` is about to sleep until `deadline`. False when it need not: the time has jumped there.
+    /// Records that `loop` is about to sleep until `deadline`. Returns false if the time has reached it: then the loop
+    /// must not sleep.
     ///
-    /// - Parameter blocksThread: Whether its thread sleeps too, or, for a hosted loop, goes on with something else.
+    /// - Parameter blocksThread: Whether its thread sleeps too. The thread of a hosted loop does not.
     func sleep(_ loop: some ClockedLoop, until deadline: Int64, on poller: Descriptor, blocksThread: Bool = true)
         -> Bool
     {
@@ -216,7 +218,7 @@ public final class VirtualClock: @unchecked Sendable {
         }
     }
 
-    /// Records that `loop` does not sleep any more.
+    /// Records that `loop` no longer sleeps.
     func awake(_ loop: some ClockedLoop) {
         let id = ObjectIdentifier(loop)
         lock.withLock { sleepers.removeAll { $0.loop == id } }
@@ -228,8 +230,8 @@ public final class VirtualClock: @unchecked Sendable {
     private var isIdle: Bool { holds == 0 && runs.allSatisfy(isIdle) }
 
     private func isIdle(_ thread: ThreadID) -> Bool {
-        // Where one loop sleeps in earnest no other is busy: their runs and passes are what called it. A hosted one
-        // that rests there wakes who watches its descriptor, or has to wait.
+        // If one loop blocks the thread, no other of the thread is busy: their runs and passes have called it. A hosted
+        // loop of the thread wakes the host that watches its descriptor, or must wait.
         if let sleeper = sleepers.first(where: { $0.thread == thread && $0.blocksThread }) { return sleeper.isQuiet }
         let resting = sleepers.filter { $0.thread == thread }
         return resting.count == runs.count { $0 == thread } && resting.allSatisfy(\.isQuiet)
@@ -237,7 +239,7 @@ public final class VirtualClock: @unchecked Sendable {
 
     private func jumpIfIdle(callerIsAwake caller: ObjectIdentifier? = nil) {
         lock.assertHeld()
-        // Once as a rule: who is woken is busy. But not a hosted loop whose thread sleeps elsewhere.
+        // Usually one iteration, since a woken loop is busy. A hosted loop is not if its thread sleeps elsewhere.
         while isIdle {
             let next = sleepers.lazy.map(\.deadline).min() ?? VirtualClock.never
             guard next <= limit, next != VirtualClock.never else {
