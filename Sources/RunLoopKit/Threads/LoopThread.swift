@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A thread that stays alive and works for others: it runs a loop, which a port keeps going until it is told to stop.
+/// A thread that stays alive and works for others: it runs a loop, kept alive by a port until ``stop()``.
 ///
 /// ```swift
 /// let worker = try LoopThread(name: "worker")
@@ -9,44 +9,44 @@ import Synchronization
 /// worker.stop()
 /// ```
 ///
-/// What the kernel shall do for it, such as a nice value or a realtime policy, is said by `LoopThread.Options`. For
-/// several threads that share work see `LoopThreadPool`.
+/// ``Options`` hold what the kernel does for the thread, such as a nice value or a realtime policy. For several threads
+/// that share work, see ``LoopThreadPool``.
 ///
 /// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its
 /// `LoopThread` alive. Blocks are kept until they have run, with what they capture.
 ///
 /// **A thread that exits** inside a block or a handler (`pthread_exit`) has ended as if it had been stopped with
-/// `stop(discardingPending: true)`: its loop ends, cancel handlers run, and all who wait for work of theirs get an
-/// answer. But Swift does not unwind: what the functions left that way hold is never released.
+/// `stop(discardingPending: true)`: its loop ends, cancel handlers run, and all waiting callers get an answer. But
+/// Swift does not unwind the stack: what the abandoned functions hold is never released.
 ///
 /// Everything here may be called from any thread. Cocoa: an `NSThread` whose main method runs its run loop with a port
 /// in it, and `performSelector:onThread:`.
 public final class LoopThread: Sendable {
-    /// What is thrown to a caller whose work was not run because the thread has been stopped.
+    /// The error of a caller whose work did not run because the thread was stopped.
     public struct Stopped: Error, Equatable, Sendable, CustomStringConvertible {
         /// The thread's name.
         public let thread: String
 
-        /// For tests of what callers do about it.
+        /// For tests of callers that handle it.
         public init(thread: String) { self.thread = thread }
 
-        /// Which thread, and what that means for the work.
+        /// The thread, and the consequence for the work.
         public var description: String { "the LoopThread \"\(thread)\" has been stopped: the work was not run" }
     }
 
-    /// What is thrown to a caller whose work never returned, because its thread exited inside it (`pthread_exit`) or was
-    /// cancelled there (`pthread_cancel`).
+    /// The error of a caller whose work never returned because its thread exited in it (`pthread_exit`) or was
+    /// cancelled in it (`pthread_cancel`).
     public struct Exited: Error, Equatable, Sendable, CustomStringConvertible {
         /// The thread's name.
         public let thread: String
 
-        /// For tests of what callers do about it.
+        /// For tests of callers that handle it.
         public init(thread: String) { self.thread = thread }
 
-        /// Which thread, and what that means for the work.
+        /// The thread, and the consequence for the work.
         public var description: String {
-            "the LoopThread \"\(thread)\" exited inside the work (pthread_exit, or pthread_cancel): it has begun, and there is "
-                + "no result"
+            "the LoopThread \"\(thread)\" exited inside the work (pthread_exit, or pthread_cancel): it has begun, and "
+                + "there is no result"
         }
     }
 
@@ -57,19 +57,20 @@ public final class LoopThread: Sendable {
     /// innermost run only, and the thread begins another: to end the thread, call `stop()` here.
     public let loop: Loop
 
-    /// The options that the kernel refused, in a thread that runs all the same since `Options.onRefusal` said so. Empty
-    /// when it got everything.
+    /// The options that the kernel refused, if `Options.onRefusal` lets the thread run without them. Empty if it
+    /// refused none.
     public let refusedOptions: [LoopError]
 
     private let worker: Worker
 
-    /// Starts a thread with all that can be said about one, and returns when its loop is ready to run.
+    /// Starts a thread with options, and returns when its loop is ready to run.
     ///
     /// - Parameters:
     ///   - options: The thread's name, stack, scheduling and so on.
     ///   - clock: Makes the thread's loop run in virtual time.
-    /// - Throws: `LoopError` as `init(name:stackSize:clock:)` does; with EINVAL for an option that is valid nowhere; and
-    ///   for an option that the kernel refuses, unless `options.onRefusal` is `runAnyway`. Nothing is left behind then.
+    /// - Throws: `LoopError` as `init(name:stackSize:clock:)` does; with EINVAL for an option that is valid nowhere;
+    ///   and for an option that the kernel refuses, unless `options.onRefusal` is `runAnyway`. Nothing is left behind
+    ///   then.
     public init(options: Options, clock: VirtualClock? = nil) throws(LoopError) {
         try options.validate()
         name = options.name
@@ -77,15 +78,14 @@ public final class LoopThread: Sendable {
         (loop, refusedOptions) = try worker.start(options)
     }
 
-    /// Starts a thread, and returns when its loop is ready to run. See `init(options:clock:)` for more that can be
-    /// asked of one.
+    /// Starts a thread, and returns when its loop is ready to run. For more options, see ``init(options:clock:)``.
     ///
     /// - Parameters:
     ///   - name: For debuggers and `/proc`.
-    ///   - stackSize: In bytes; nil for the system's default. Too small a size is an error.
+    ///   - stackSize: In bytes; nil means the system's default. Too small a size is an error.
     ///   - clock: Makes the thread's loop run in virtual time.
     /// - Throws: `LoopError` when the thread (`pthread_create`), its stack (`pthread_attr_setstacksize`) or its
-    ///   descriptors (`eventfd`, `timerfd_create`, `epoll_create1`) cannot be had. Nothing is left behind then.
+    ///   descriptors (`eventfd`, `timerfd_create`, `epoll_create1`) are not available. Nothing is left behind then.
     public convenience init(
         name: String = "RunLoopKit", stackSize: Int? = nil, clock: VirtualClock? = nil
     ) throws(LoopError) {
@@ -106,9 +106,9 @@ public final class LoopThread: Sendable {
     /// over.
     ///
     /// - Parameters:
-    ///   - mode: Where the block may run: in all common modes, unless you say otherwise.
+    ///   - mode: The mode in which the block may run.
     ///   - block: Called on the thread.
-    /// - Returns: Whether the block was accepted, and so will run. False once the thread has been stopped.
+    /// - Returns: Whether the block was accepted, and so will run. False once the thread was stopped.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:NO`.
     @discardableResult
@@ -116,10 +116,10 @@ public final class LoopThread: Sendable {
         loop.perform(in: mode, block)
     }
 
-    /// Hands a block to the thread to be run after a delay.
+    /// Hands a block to the thread, which runs it after a delay.
     ///
-    /// - Returns: The timer that will run it: `invalidate()` it to cancel. Nil once the thread has been stopped. A
-    ///   block whose time has not come when the thread stops does not run.
+    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil once the thread was stopped. A
+    ///   block that is not due when the thread stops does not run.
     ///
     /// Cocoa: `performSelector:withObject:afterDelay:`, and `cancelPreviousPerformRequests`.
     @discardableResult
@@ -130,10 +130,10 @@ public final class LoopThread: Sendable {
         return loop.add(timer, in: mode) ? timer : nil
     }
 
-    /// Runs a block on the thread and waits for its result. On the thread itself the block just runs.
+    /// Runs a block on the thread and waits for its result. On the thread itself the block runs at once.
     ///
     /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because
-    ///   the thread has been stopped; `Exited` when the thread exits inside the block.
+    ///   the thread was stopped; `Exited` if the thread exits in the block.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
@@ -148,10 +148,10 @@ public final class LoopThread: Sendable {
 
     /// Runs a block on the thread and suspends until it is done.
     ///
-    /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in order
-    /// with what it hands over by `perform(in:_:)`.
+    /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in
+    /// order with the blocks that it hands to ``perform(in:_:)``.
     ///
-    /// Cancelling the task before the block has begun takes it back. A task that is cancelled already hands nothing over.
+    /// Cancelling the task withdraws a block that has not begun. A cancelled task hands no block over.
     ///
     /// - Throws: What the block throws; `Stopped` and `Exited` as `performAndWait(in:_:)` does; `CancellationError`.
     @discardableResult
@@ -165,26 +165,27 @@ public final class LoopThread: Sendable {
 
     // MARK: The end
 
-    /// Ends the thread after it has run what it has accepted. From now on work is refused. Does not wait: see `join()`.
+    /// Ends the thread after it has run the work that it has accepted. From now on it refuses work. Does not wait: see
+    /// ``join()``.
     ///
-    /// What counts as accepted are blocks, in any mode; timers that are not due, and delayed blocks with them, do not
-    /// fire any more. A later call does nothing. A stop that comes before the thread has begun to run is not lost.
+    /// Accepted work is blocks in any mode. Timers that are not due no longer fire, and so delayed blocks do not run. A
+    /// later call does nothing. A stop before the thread has begun to run is not lost.
     ///
-    /// A handler that runs the loop, nested, gets `RunResult.stopped` from the run that is active, or from the next that
-    /// it begins, at once; once for each handler. A run that it begins after that serves and waits as ever, so a handler
-    /// that waits for an answer still gets it; the thread ends when it returns.
+    /// A handler that runs the loop nested gets `RunResult.stopped` at once, from its active run or from the next that
+    /// it begins, and only once. A later run of that handler serves and waits as usual, so the handler still gets an
+    /// answer that it waits for. The thread ends when the handler returns.
     public func stop() { worker.stop(discarding: false) }
 
-    /// Ends the thread after the block that is running now, if any. Blocks that have not begun are dropped: those who
-    /// wait for one get `Stopped` thrown. May follow a `stop()` that takes too long.
+    /// Ends the thread after the running block, if any. Blocks that have not begun are dropped, and callers that wait
+    /// for one get `Stopped`. May follow a ``stop()`` that takes too long.
     ///
     /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
     public func stop(discardingPending: Bool) { worker.stop(discarding: discardingPending) }
 
-    /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel has no
-    /// such thread any more. Returns at once if that is so already. Does not stop it.
+    /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel thread
+    /// no longer exists. Returns at once if that is so already. Does not stop the thread.
     ///
-    /// - Precondition: Not called on the thread itself, which would wait for ever; traps there and says so.
+    /// - Precondition: Not called on the thread itself, which would wait forever; traps there with a message.
     public func join() {
         guard !isCurrent else {
             fatalError(
@@ -195,14 +196,14 @@ public final class LoopThread: Sendable {
 }
 
 extension Reply.Errors {
-    /// What callers learn about work for a `LoopThread`, or for a pool.
+    /// The errors of callers of a `LoopThread`, or of a pool.
     static func ofThread(_ name: String) -> Self {
         Self(dropped: LoopThread.Stopped(thread: name), exited: LoopThread.Exited(thread: name))
     }
 }
 
-/// What the thread and its `LoopThread` share. The thread retains this, not the `LoopThread`, so an owner that goes
-/// takes its thread along.
+/// The state that a thread shares with its `LoopThread`. The thread retains this and not the `LoopThread`, so that
+/// dropping the owner stops the thread.
 private final class Worker: @unchecked Sendable {
     typealias Started = (loop: Loop, refusedOptions: [LoopError])
     private enum Handle { case none, running(CThread), joining, gone }
@@ -234,15 +235,15 @@ private final class Worker: @unchecked Sendable {
     private func main(_ options: LoopThread.Options) {
         let refusedOptions = options.apply()
         if let refusal = refusedOptions.first, options.onRefusal == .fail { return report(.failure(refusal)) }
-        // The thread is busy until its loop sleeps, also before its first run and between two: the time must not jump
-        // then.
+        // The thread is busy until its loop sleeps, also before the first run and between two runs: the time must not
+        // jump then.
         let loop = Loop(clock: clock, owner: ThreadLoops.current.id, informsClockBetweenRuns: true)
         ThreadLoops.current.adopt(loop)
         if case .virtual(let clock) = clock { clock.beginRun(of: loop) }
         defer { if case .virtual(let clock) = clock { clock.endRun(of: loop) } }
         do throws(LoopError) {
             try loop.prepare(.default)
-            // With a port in it the loop always has something to wait for.
+            // A port keeps the loop's runs from finishing.
             let keepAlive = try Loop.PortSource { _ in }
             loop.add(keepAlive, in: .common)
         } catch {
@@ -250,7 +251,7 @@ private final class Worker: @unchecked Sendable {
             return report(.failure(error))
         }
         report(.success((loop, refusedOptions)))
-        // A stop of the loop itself, by a handler, ends a run but not the thread.
+        // A handler that stops the loop ends a run, not the thread.
         while !loop.isClosing { loop.run() }
         loop.runAcceptedWork()
         loop.end(tellingSources: true)
@@ -268,13 +269,12 @@ private final class Worker: @unchecked Sendable {
     func stop(discarding: Bool) {
         guard process.isCurrent else { return }
         guard let loop = lock.withLock({ try? startResult?.get().loop }) else { return }
-        // Closing ends every run of the loop, and no other begins, so it is not lost when it comes before the
-        // first.
+        // Closing ends every run, and no other begins: so it is not lost if it precedes the first.
         loop.close(discardingBlocks: discarding)
     }
 
     func join() {
-        // Its parent's threads are not in a forked child.
+        // A forked child does not have its parent's threads.
         guard process.isCurrent else { return }
         let thread = lock.withLock { () -> CThread? in
             while case .joining = handle { changed.wait(with: lock) }

@@ -1,6 +1,6 @@
 /// Several `LoopThread`s that share work: each piece goes to one of them, and runs there from beginning to end.
 ///
-/// For work that blocks or computes and so must not be done on the thread that answers: reading files, calling into a C
+/// For work that blocks or computes, and so must not occupy a thread that responds: reading files, calling into a C
 /// library, compressing. The workers have loops, so timers and sources can live on them too.
 ///
 /// ```swift
@@ -18,29 +18,29 @@
 /// when the work is handed over, and it stays with that decision: pieces of one worker run one after the other, in the
 /// order in which they were handed over; those of different workers run at the same time.
 ///
-/// **A worker that is stuck**, in a piece that blocks for long or for ever, does not stop the others. What already waits
-/// behind that piece goes on waiting. `leastLoaded` gives the stuck worker nothing more while another has less to do,
-/// so in a burst still as much as the others have waiting; `roundRobin` goes on giving it its share, which waits while
-/// everything else runs. `unfinished` shows who is stuck.
+/// **A worker that is stuck**, in a piece that blocks for long or forever, does not stop the others. Pieces that wait
+/// behind that piece continue to wait. `leastLoaded` gives the stuck worker nothing while another has less to do, so in
+/// a burst as much as the others have waiting. `roundRobin` keeps giving it its share, which waits while everything
+/// else runs. ``unfinished`` shows which worker is stuck.
 ///
 /// **Lifetime.** Dropping the last reference stops the threads, as `stop()` does; neither they nor the work keep the
 /// pool alive.
 ///
-/// Everything here may be called from any thread, the pool's own included but for what says otherwise. Cocoa:
-/// `OperationQueue` with a `maxConcurrentOperationCount`, a concurrent dispatch queue; but here threads are as many as
-/// you say, and stay.
+/// Everything here may be called from any thread, the pool's own included, unless its comment says otherwise. Cocoa:
+/// `OperationQueue` with a `maxConcurrentOperationCount`, a concurrent dispatch queue; but the number of threads is
+/// fixed.
 public final class LoopThreadPool: Sendable {
-    /// Which worker a piece of work goes to that names no key.
+    /// The worker for a piece of work without a key.
     public enum Policy: Sendable, Hashable {
-        /// The one with the fewest pieces that were accepted and are not finished; among equals, the next in turn. Only
-        /// what is handed over through the pool counts.
+        /// The worker with the fewest unfinished pieces; among equals, the next in turn. Only work handed over through
+        /// the pool counts.
         case leastLoaded
 
         /// The next in turn, however busy it is.
         case roundRobin
     }
 
-    /// The name that the options gave; the threads are called `name-0`, `name-1` and so on.
+    /// The name from the options; the threads are called `name-0`, `name-1` and so on.
     public let name: String
 
     /// The workers' loops, for timers, sources and observers; in the order of the threads' numbers.
@@ -56,12 +56,12 @@ public final class LoopThreadPool: Sendable {
     ///
     /// - Parameters:
     ///   - count: How many threads. Zero or less is thrown as EINVAL.
-    ///   - policy: Which worker gets which work.
-    ///   - options: For every thread; see `LoopThread.Options`. The kernel shows the first 15 bytes of a name, so a long one
-    ///     hides the thread's number there.
-    ///   - clock: Makes the loops run in virtual time, all in the same.
-    /// - Throws: `LoopError` as `LoopThread(options:clock:)` does, if it fails for any of the threads. Those that had
-    ///   been started are gone then.
+    ///   - policy: How work is distributed.
+    ///   - options: For every thread; see `LoopThread.Options`. The kernel shows the first 15 bytes of a name, so a
+    ///     long one hides the thread's number there.
+    ///   - clock: Makes all loops run in the virtual time of this clock.
+    /// - Throws: `LoopError` as `LoopThread(options:clock:)` does, if it fails for any of the threads. Threads that
+    ///   were started have ended then.
     public init(
         count: Int, policy: Policy = .leastLoaded, options: LoopThread.Options = .init(), clock: VirtualClock? = nil
     ) throws(LoopError) {
@@ -103,8 +103,8 @@ public final class LoopThreadPool: Sendable {
 
     /// Hands a block to a worker and returns.
     ///
-    /// - Returns: Whether the block was accepted, and so will run, in the worker's common modes. False once the pool has
-    ///   been stopped.
+    /// - Returns: Whether the block was accepted, and so will run, in the worker's common modes. False once the pool
+    ///   has been stopped.
     ///
     /// Cocoa: `OperationQueue.addOperation`; `DispatchQueue.async`.
     @discardableResult
@@ -121,7 +121,7 @@ public final class LoopThreadPool: Sendable {
     ///
     /// The block is handed over before the task suspends, as by `perform(_:)`.
     ///
-    /// Cancelling the task before the block has begun takes it back. A task that is cancelled already hands nothing over.
+    /// Cancelling the task withdraws a block that has not begun. A cancelled task hands no block over.
     ///
     /// - Throws: What the block throws; `LoopThread.Stopped` with the pool's name when the block was refused, or
     ///   accepted and then discarded, because the pool has been stopped; `LoopThread.Exited` with the pool's
@@ -146,8 +146,8 @@ public final class LoopThreadPool: Sendable {
     /// The loop of the key's worker, the same for equal keys as long as the process lives: for timers and sources that
     /// belong with the key's work. Several keys share a worker.
     ///
-    /// Blocks posted to the loop itself run, but the pool does not count them: neither `drain()` nor `leastLoaded` knows
-    /// of them.
+    /// Blocks posted to the loop itself run, but the pool does not count them: neither `drain()` nor `leastLoaded`
+    /// knows of them.
     public func loop(for key: some Hashable) -> Loop { threads[worker(for: key)].loop }
 
     private func worker(for key: some Hashable) -> Int {
@@ -155,7 +155,7 @@ public final class LoopThreadPool: Sendable {
     }
 
     private func perform(_ piece: Workload.Piece, _ block: @escaping @Sendable () -> Void) -> Bool {
-        // A reply is given in every case, also when the block is refused: so the piece is finished in every case too.
+        // Every block gets a reply, a refused one too: so every piece is finished.
         let reply = Reply(block, .ofThread(name)) { [workload] (_: Result<Void, any Error>) in workload.finish(piece) }
         return threads[piece.worker].perform(reply.makeBlock())
     }
@@ -169,15 +169,15 @@ public final class LoopThreadPool: Sendable {
         return try await promise.value(orTakingBack: takeBack)
     }
 
-    /// How many pieces each worker has that were accepted and are not finished, in the order of the threads' numbers: a
-    /// look at who is stuck.
+    /// The number of unfinished pieces of each worker, in the order of the threads' numbers. Shows which worker is
+    /// stuck.
     public var unfinished: [Int] { workload.unfinished }
 
     // MARK: Waiting
 
     /// Suspends until everything that the pool has accepted so far is finished: has run, was cancelled, or was dropped
-    /// by `stop(discardingPending:)`. What is accepted after the call is not waited for. Refuses nothing and stops nothing;
-    /// may also follow a stop. A stuck worker is waited for.
+    /// by `stop(discardingPending:)`. It does not wait for work that is accepted after the call. It refuses and stops
+    /// nothing, and may follow a stop. It waits for a stuck worker.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before that.
     public nonisolated(nonsending) func drain() async throws {
@@ -188,35 +188,36 @@ public final class LoopThreadPool: Sendable {
         }
     }
 
-    /// As `drain()`, but keeps the calling thread waiting.
+    /// As ``drain()``, but blocks the calling thread.
     ///
-    /// - Precondition: Not called on one of the pool's threads, which might wait for itself for ever; traps there and
-    ///   says so.
+    /// - Precondition: Not called on one of the pool's threads, which might wait for itself forever; traps there with a
+    ///   message.
     public func drainAndWait() {
         requireForeignThread("drainAndWait()")
         let waiter = Waiter<Void>()
         _ = workload.whenFinished { waiter.fulfil(.success(())) }
-        // Never fails: nobody else knows of this drain.
+        // Never fails: no other thread can give up this drain.
         try? waiter.wait()
     }
 
     // MARK: The end
 
-    /// Ends the threads after they have run what was accepted. From now on work is refused. Does not wait: see
-    /// `join()`. A later call does nothing.
+    /// Ends the threads after they have run the accepted work. From now on the pool refuses work. Does not wait: see
+    /// ``join()``. A later call does nothing.
     public func stop() { stop(discardingPending: false) }
 
-    /// Ends each thread after the block that is running on it now, if any. Blocks that have not begun are dropped: those
-    /// who wait for one get `LoopThread.Stopped` thrown. May follow a `stop()` that takes too long.
+    /// Ends each thread after its running block, if any. Blocks that have not begun are dropped, and callers that wait
+    /// for one get `LoopThread.Stopped`. May follow a ``stop()`` that takes too long.
     ///
     /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
     public func stop(discardingPending: Bool) {
         for thread in threads { thread.stop(discardingPending: discardingPending) }
     }
 
-    /// Waits until all threads have ended, as `LoopThread.join()` does. Does not stop them. A stuck worker is waited for.
+    /// Waits until all threads have ended, as `LoopThread.join()` does. Does not stop them. It waits for a stuck
+    /// worker.
     ///
-    /// - Precondition: Not called on one of the pool's threads, which would wait for ever; traps there and says so.
+    /// - Precondition: Not called on one of the pool's threads, which would wait forever; traps there with a message.
     public func join() {
         requireForeignThread("join()")
         for thread in threads { thread.join() }
@@ -225,7 +226,7 @@ public final class LoopThreadPool: Sendable {
     private func requireForeignThread(_ call: String) {
         guard let own = threads.first(where: { $0.isCurrent }) else { return }
         fatalError(
-            "RunLoopKit: LoopThreadPool.\(call) was called on the pool's own thread \"\(own.name)\", which would wait for itself for ever. "
-                + "Call it from outside.")
+            "RunLoopKit: LoopThreadPool.\(call) was called on the pool's own thread \"\(own.name)\", which would "
+                + "wait for itself for ever. Call it from outside.")
     }
 }

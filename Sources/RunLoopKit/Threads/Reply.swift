@@ -1,19 +1,19 @@
 import Synchronization
 
-/// Work whose caller waits for an answer, and gets one in every case: the result if it runs, an error if it is
-/// cancelled before, another if it is dropped by its holder, at the latest when this object goes, and a third if the
-/// thread that runs it exits before it returns.
+/// Work whose caller waits for an answer and always gets one. That is the work's result, or an error if the work is
+/// cancelled before it begins, if its holder drops it (at the latest when this object is deallocated), or if the thread
+/// that runs it exits in it.
 final class Reply<Value>: AnsweredWork, @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable { case waiting, answered }
 
     private let state = Atomic<State>(.waiting)
-    /// Nil once it has run or never will: let go before the answer is given, since what it captures may belong to the
-    /// one who waits.
+    /// Nil once it has run or never will. Released before the answer, since what it captures may belong to the waiting
+    /// caller.
     private var work: (() throws -> Value)?
     private let errors: Errors
     private let answer: (Result<Value, any Error>) -> Void
 
-    /// The answers of work that has no result.
+    /// The answers if there is no result.
     struct Errors {
         /// It was refused, or dropped before it began.
         let dropped: any Error
@@ -39,7 +39,8 @@ final class Reply<Value>: AnsweredWork, @unchecked Sendable {
     /// The block to post. It alone keeps this object alive.
     func makeBlock() -> @Sendable () -> Void { { self.run() } }
 
-    /// Hands work over with `post`, and returns the promise of its result with what takes back work that has not begun.
+    /// Hands work over with `post`. Returns the promise of its result, and a closure that withdraws work that has not
+    /// begun.
     ///
     /// - Parameter whenAnswered: Called once, before the promise is fulfilled.
     static func enter(
@@ -51,7 +52,7 @@ final class Reply<Value>: AnsweredWork, @unchecked Sendable {
             whenAnswered()
             promise.fulfil(result)
         }
-        // Only the block retains the reply, so that a block which is dropped gives the answer.
+        // Only the block retains the reply, so that dropping the block answers.
         let takeBack: @Sendable () -> Void = { [weak reply] in reply?.cancel() }
         post(reply.makeBlock())
         return (promise, takeBack)
@@ -81,7 +82,7 @@ final class Reply<Value>: AnsweredWork, @unchecked Sendable {
         return Result(catching: work!)
     }
 
-    /// Whether the caller is the one to answer. Relaxed: the answer itself is handed over by what carries it.
+    /// Returns true to exactly one caller, which must answer. Relaxed: what carries the answer publishes it.
     private func claim() -> Bool {
         state.compareExchange(expected: .waiting, desired: .answered, ordering: .relaxed).exchanged
     }
@@ -95,7 +96,7 @@ final class Waiter<Value>: @unchecked Sendable {
 
     func fulfil(_ result: Result<Value, any Error>) {
         lock.withLock { self.result = result }
-        // Without the lock, or the waiter would wake only to wait for it.
+        // Not under the lock, for which the woken thread would wait.
         changed.broadcast()
     }
 

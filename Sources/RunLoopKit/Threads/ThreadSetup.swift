@@ -1,7 +1,7 @@
-// How a thread's options are checked and set.
+// Validates a thread's options, and sets them.
 
 extension LoopThread.Options {
-    /// Throws for a value that is valid nowhere. The kernel would pass over some of them in silence.
+    /// Throws for a value that is never valid. The kernel would silently ignore some of them.
     func validate() throws(LoopError) {
         if let stackSize, stackSize < 0 {
             throw invalid("pthread_attr_setstacksize(\(stackSize))", "a stack's size is not negative")
@@ -20,9 +20,9 @@ extension LoopThread.Options {
         }
     }
 
-    /// Sets them for the calling thread, as far as the kernel allows it, and returns what it refused.
+    /// Sets the options for the calling thread, and returns those that the kernel refused.
     func apply() -> [LoopError] {
-        // The name cannot be refused, and the stack is there already.
+        // The kernel accepts every name, and the stack exists already.
         System.nameThread(name)
         let outcomes = [
             cpus.flatMap(tie), scheduling.flatMap(schedule), nice.flatMap(beNice), timerSlack.flatMap(allowSlack),
@@ -33,14 +33,14 @@ extension LoopThread.Options {
     // MARK: One by one. Each returns its refusal.
 
     private func tie(to cpus: Set<Int>) -> LoopError? {
-        // A bit for each CPU that any kernel could have: 8192 is the most that can be configured.
+        // A bit for each CPU: a kernel is configured for 8192 at most.
         let words = 8192 / UInt.bitWidth
         var mask = [UInt](repeating: 0, count: words)
         for cpu in cpus where cpu < 8192 { mask[cpu / UInt.bitWidth] |= 1 << UInt(cpu % UInt.bitWidth) }
         let call = "sched_setaffinity(\(list(cpus)))"
         let advice = "see Cpus_allowed_list in /proc/self/status for those that can be had"
         guard System.setAffinity(mask) else { return LoopError(call: call, advice: advice) }
-        // The kernel says nothing when it has only some of them.
+        // The kernel reports no error if it has only some of them.
         let granted = System.affinity(words: words).reduce(0) { $0 + $1.nonzeroBitCount }
         return granted == cpus.count ? nil : LoopError(call: call, code: System.invalidArgument, advice: advice)
     }
@@ -58,7 +58,7 @@ extension LoopThread.Options {
     }
 
     private func allowSlack(_ slack: Duration) -> LoopError? {
-        // Zero would mean the default.
+        // Zero means the default to the kernel.
         let nanoseconds = max(slack.wholeNanoseconds, 1)
         return System.setTimerSlack(nanoseconds) ? nil : LoopError(call: "prctl(PR_SET_TIMERSLACK, \(nanoseconds))")
     }
@@ -94,7 +94,7 @@ extension LoopThread.Scheduling: CustomStringConvertible {
         }
     }
 
-    /// Zero for the policies that have none, as the kernel wants it.
+    /// Zero for the policies that have none, as the kernel requires.
     fileprivate var priority: Int {
         switch self {
         case .normal, .batch, .idle: 0

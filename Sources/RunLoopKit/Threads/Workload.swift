@@ -1,15 +1,15 @@
-/// The books of a pool: which pieces of work were accepted and are not finished, and who waits for that.
+/// The unfinished pieces of work of a pool, and the callers that wait for them.
 ///
-/// Blocks on the workers' loops retain this, not the pool, so a pool that nobody holds any more goes although work is
-/// under way.
+/// Blocks on the workers' loops retain this, not the pool, so a pool is deallocated with its last reference even while
+/// work runs.
 final class Workload: @unchecked Sendable {
-    /// A piece of work. Finished once, when it has run or never will.
+    /// A piece of work. It is finished once, when it has run or never will.
     struct Piece {
         let worker: Int
         fileprivate let number: UInt64
     }
 
-    /// Somebody who waits until all pieces are finished that were accepted before `limit`.
+    /// A caller that waits until all pieces up to number `limit` are finished.
     private struct Drain {
         let id: UInt64
         let limit: UInt64
@@ -23,7 +23,7 @@ final class Workload: @unchecked Sendable {
     // Guarded by `lock`.
     /// The unfinished pieces of each worker.
     private var loads: [Int]
-    /// Whose turn it is.
+    /// The worker whose turn it is.
     private var next = 0
     private var accepted: UInt64 = 0
     private var drains: [Drain] = []
@@ -48,7 +48,7 @@ final class Workload: @unchecked Sendable {
         lock.assertHeld()
         var chosen = next
         if policy == .leastLoaded {
-            // From the one whose turn it is, so that equals take turns.
+            // The search begins with the worker whose turn it is, so that equals take turns.
             for offset in 1..<loads.count {
                 let candidate = (next + offset) % loads.count
                 if loads[candidate] < loads[chosen] { chosen = candidate }
@@ -75,8 +75,8 @@ final class Workload: @unchecked Sendable {
 
     // MARK: Drains
 
-    /// Calls `answer` once all that was accepted so far is finished: before it returns if that is so already, on the
-    /// thread of the last one otherwise. Returns the drain's number, to be given up with.
+    /// Calls `answer` once all pieces accepted so far are finished: before it returns if they are, on the thread of the
+    /// last piece otherwise. Returns the drain's number for `giveUp(drain:)`.
     func whenFinished(_ answer: @escaping @Sendable () -> Void) -> UInt64 {
         let (id, isFinished) = lock.withLock {
             lastDrain += 1
@@ -90,7 +90,7 @@ final class Workload: @unchecked Sendable {
         return id
     }
 
-    /// Whether the drain was still waiting; its answer is not called then.
+    /// Gives up a drain. Returns whether it still waited: then its answer is not called.
     func giveUp(drain id: UInt64) -> Bool {
         let given = lock.withLock { () -> Drain? in
             drains.firstIndex { $0.id == id }.map { drains.remove(at: $0) }
