@@ -1,5 +1,5 @@
 extension Loop {
-    /// What a loop does, for tasks to iterate: an observer's calls, one after the other.
+    /// The activities of a loop, for tasks to iterate: the calls of an observer, one after the other.
     ///
     /// ```swift
     /// for await passage in worker.loop.activities([.beforeWaiting, .afterWaiting]) {
@@ -7,16 +7,16 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// Every iteration has an observer of its own, which is added when it begins and leaves the loop when it ends: by
-    /// cancellation, by leaving the `for` loop, or because the loop has ended, which ends the sequence. A task that
-    /// iterates on the observed loop itself keeps it busy: every activity is a job for it, and makes others.
+    /// Every iteration has its own observer, which is in the loop until the iteration ends: by cancellation, by leaving
+    /// the `for` loop, or by the end of the loop, which ends the sequence. A task that iterates on the observed loop
+    /// keeps that busy: every activity enqueues a job, which causes further activities.
     ///
-    /// *Buffering:* the newest `limit`. What was dropped is counted in the one that comes next.
+    /// *Buffering:* the newest `limit` activities. The next element counts the dropped ones.
     ///
     /// - Parameters:
-    ///   - activities: Which ones.
-    ///   - limit: How many wait for the task at most; less than 1 counts as 1.
-    ///   - mode: In which mode the loop has to run.
+    ///   - activities: The activities to report.
+    ///   - limit: The maximum number that wait for the task; less than 1 counts as 1.
+    ///   - mode: The mode in which the loop must run.
     public func activities(
         _ activities: Activity = .all, bufferingNewest limit: Int = 256, in mode: Mode = .common
     ) -> Activities {
@@ -27,18 +27,18 @@ extension Loop {
     public struct Activities: AsyncSequence, Sendable {
         /// One activity that the loop went through.
         public struct Passage: Sendable, Equatable {
-            /// For tests of what takes activities.
+            /// For tests of code that takes activities.
             public init(activity: Activity, time: Instant, missed: Int) {
                 self.activity = activity
                 self.time = time
                 self.missed = missed
             }
 
-            /// What the loop did.
+            /// The activity.
             public let activity: Activity
-            /// When, on the loop's clock.
+            /// Its time, on the loop's clock.
             public let time: Instant
-            /// How many were dropped between the one before and this one, because nobody took them.
+            /// The number of dropped activities between the previous element and this one.
             public fileprivate(set) var missed: Int
         }
 
@@ -47,12 +47,12 @@ extension Loop {
         fileprivate let limit: Int
         fileprivate let mode: Mode
 
-        /// Begins an iteration: its observer is in the loop from now on. On any thread.
+        /// Begins an iteration, and adds its observer to the loop. On any thread.
         public func makeAsyncIterator() -> Iterator {
             let buffer = SequenceBuffer<Passage>(capacity: limit) { $0.missed += 1 + $1.missed }
             let feed = Feed(buffer)
             let observer = Loop.Observer(activities) { [unowned(unsafe) loop = self.loop] _, activity in
-                // The loop that calls is there.
+                // The loop is alive: it is the caller.
                 feed.put(Passage(activity: activity, time: loop.now, missed: 0))
             }
             loop.add(observer, in: mode)
@@ -63,10 +63,10 @@ extension Loop {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let subscription: Subscription<Passage>
 
-            /// The next one; nil when the task is cancelled or the loop has ended.
+            /// Waits for the next activity. Nil if the task is cancelled or the loop has ended.
             public nonisolated(nonsending) mutating func next() async -> Passage? { await subscription.next() }
 
-            /// The next one, without leaving the caller's actor.
+            /// The same, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Passage? {
                 await subscription.next()
             }

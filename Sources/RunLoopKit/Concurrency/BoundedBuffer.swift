@@ -1,4 +1,4 @@
-/// What lies between a task that brings elements and a loop that takes them: a bounded buffer.
+/// A bounded buffer between a task that produces elements and a loop that takes them.
 final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
     struct Ending { let error: (any Error)? }
 
@@ -9,7 +9,7 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
     private var elements = FirstInFirstOut<Element>()
     private var ending: Ending?
     private var isClosed = false
-    /// The task, when it waits for room.
+    /// The task, while it waits for room.
     private var waiter: CheckedContinuation<Bool, Never>?
 
     init(limit: Int) { self.limit = max(1, limit) }
@@ -18,7 +18,7 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
 
     func put(_ element: Element) { lock.withLock { elements.append(element) } }
 
-    /// Returns when there is room for another element; false when nobody will take any more.
+    /// Waits until there is room for another element. Returns false if the loop takes no more.
     func waitForRoom() async -> Bool {
         await withCheckedContinuation { continuation in
             let answer = lock.withLock { () -> Bool? in
@@ -46,7 +46,7 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
         return element
     }
 
-    /// How it ended, once all elements have been taken. Once.
+    /// How the sequence ended, once all elements have been taken; nil in later calls.
     func takeEnding() -> Ending? {
         lock.withLock {
             guard elements.isEmpty else { return nil }
@@ -55,7 +55,7 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Nobody takes elements any more: the task need not bring any.
+    /// Ends the task's wait: the loop takes no more elements.
     func close() {
         let waiting = lock.withLock { () -> CheckedContinuation<Bool, Never>? in
             isClosed = true

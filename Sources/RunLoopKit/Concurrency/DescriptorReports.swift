@@ -1,5 +1,5 @@
 extension Loop.FileDescriptorSource {
-    /// Makes a source for a descriptor that stays the caller's, and the sequence of its reports, for a task to iterate.
+    /// Makes a source for a descriptor that the caller keeps, and the sequence of its reports for a task to iterate.
     ///
     /// ```swift
     /// let (_, reports) = try Loop.FileDescriptorSource.makeReports(of: socket, on: worker.loop)
@@ -10,22 +10,23 @@ extension Loop.FileDescriptorSource {
     /// }
     /// ```
     ///
-    /// **One report for each question.** The source is level-triggered and one-shot, and rearmed when the task asks for an
-    /// element. So every element tells what the descriptor was ready for after it was asked for, reading a part is enough,
-    /// and a task that is busy costs the loop nothing. A descriptor that stays ready, as one does after a hang-up, is
-    /// reported each time: end the iteration then. Each element costs two system calls and a pass of the loop.
+    /// **One report for each request.** The source is level-triggered and one-shot, and rearmed when the task requests
+    /// an element. So every element says what the descriptor was ready for after the request, a partial read is enough,
+    /// and a busy task costs the loop nothing. A descriptor that stays ready, as after a hang-up, is reported each
+    /// time: end the iteration then. Each element costs two system calls and a pass of the loop.
     ///
-    /// **The end.** The source is in the loop at once. It leaves it when the sequence and its iterator have gone, when the
-    /// task that iterates is cancelled, and when the source is invalidated, which ends the sequence; so does the end of the
-    /// loop. If the loop has ended already, the sequence is empty, and the source invalid.
+    /// **The end.** The source is in the loop at once. It leaves the loop when the sequence and its iterator are
+    /// deallocated, when the iterating task is cancelled, and when the source is invalidated. The last ends the
+    /// sequence, as does the end of the loop. If the loop has ended already, the sequence is empty and the source
+    /// invalid.
     ///
-    /// *Buffering:* none is needed.
+    /// *Buffering:* none.
     ///
     /// - Parameters:
-    ///   - descriptor: Borrowed: to be closed after the sequence has gone or ended.
-    ///   - interest: What to wait for. It can be changed later, with the source.
+    ///   - descriptor: Borrowed: close it after the sequence has ended or is deallocated.
+    ///   - interest: The events to wait for. The source can change it later.
     ///   - loop: The loop that waits for the descriptor.
-    ///   - mode: In which mode the loop has to run.
+    ///   - mode: The mode in which the loop must run.
     /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:handler:)` does.
     public static func makeReports(
         of descriptor: Int32, interest: Interest = .read, on loop: Loop, in mode: Loop.Mode = .common
@@ -35,8 +36,8 @@ extension Loop.FileDescriptorSource {
         }
     }
 
-    /// Makes a source that owns its descriptor, and the sequence of its reports. The descriptor is closed when the source
-    /// leaves the loop. Everything else is as with `makeReports(of:interest:on:in:)`.
+    /// Makes a source that owns its descriptor, and the sequence of its reports. The source closes the descriptor when
+    /// it leaves the loop. Otherwise as `makeReports(of:interest:on:in:)`.
     ///
     /// ```swift
     /// let (source, reports) = try Loop.FileDescriptorSource.makeReports(owning: socket, on: worker.loop)
@@ -48,11 +49,11 @@ extension Loop.FileDescriptorSource {
     /// ```
     ///
     /// - Parameters:
-    ///   - descriptor: Nobody else may close it.
-    ///   - interest: What to wait for. It can be changed later, with the source.
+    ///   - descriptor: The source closes it; other code must not.
+    ///   - interest: The events to wait for. The source can change it later.
     ///   - loop: The loop that waits for the descriptor. If it has ended, the descriptor is closed at once.
-    ///   - mode: In which mode the loop has to run.
-    /// - Throws: `LoopError`, as `init(owning:interest:trigger:isOneShot:handler:)` does. The descriptor is left open
+    ///   - mode: The mode in which the loop must run.
+    /// - Throws: `LoopError`, as `init(owning:interest:trigger:isOneShot:handler:)` does. The descriptor stays open
     ///   then, and is the caller's.
     public static func makeReports(
         owning descriptor: Int32, interest: Interest = .read, on loop: Loop, in mode: Loop.Mode = .common
@@ -66,7 +67,7 @@ extension Loop.FileDescriptorSource {
         on loop: Loop, in mode: Loop.Mode,
         _ makeSource: (@escaping Handler) throws(LoopError) -> Loop.FileDescriptorSource
     ) throws(LoopError) -> (source: Loop.FileDescriptorSource, reports: Reports) {
-        // Two only if somebody else rearms the source: what it was found ready for meanwhile.
+        // A second report comes only if other code rearms the source: the two are merged.
         let buffer = SequenceBuffer<Readiness>(capacity: 1) { $0.formUnion($1) }
         let feed = Feed(buffer)
         let source = try makeSource { _, ready in feed.put(ready) }
@@ -77,20 +78,20 @@ extension Loop.FileDescriptorSource {
         return (source, Reports(subscription: subscription))
     }
 
-    /// A sequence of what a descriptor was found ready for. Made by `makeReports(of:interest:on:in:)` and
-    /// `makeReports(owning:interest:on:in:)`. All its iterators share the elements: one task iterates.
+    /// A sequence of the events that a descriptor is ready for. Made by `makeReports(of:interest:on:in:)` and
+    /// `makeReports(owning:interest:on:in:)`. All its iterators share the elements, so only one task iterates.
     public struct Reports: AsyncSequence, Sendable {
         fileprivate let subscription: Subscription<Readiness>
 
-        /// Begins, or goes on with, the iteration.
+        /// Begins or continues the iteration.
         public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 
         /// Takes the reports, one task at a time.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let subscription: Subscription<Readiness>
 
-            /// What the descriptor is ready for, as soon as it is, never empty; nil when the task is cancelled, the source
-            /// is invalid or the loop has ended.
+            /// Waits until the descriptor is ready, and returns what for; never empty. Nil if the task is cancelled,
+            /// the source is invalid or the loop has ended.
             public nonisolated(nonsending) mutating func next() async -> Readiness? { await subscription.next() }
 
             /// The same, without leaving the caller's actor.

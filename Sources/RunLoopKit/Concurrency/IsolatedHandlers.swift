@@ -1,7 +1,7 @@
 // Handlers that are isolated to an actor on the loop: they touch its state without a box and without `await`.
 //
-// One mechanism for all kinds of items. The item's handler holds the actor weakly, or there would be a circle: the actor
-// holds its loop, the loop its items. When the actor has gone, the next call invalidates the item instead.
+// One mechanism for all kinds of items. The item's handler holds the actor weakly, since the actor retains its loop and
+// the loop its items. After the actor is deallocated, the next call invalidates the item instead.
 
 extension Loop.Timer {
     /// Makes a timer whose handler is isolated to an actor on the loop, and may touch its state.
@@ -23,18 +23,18 @@ extension Loop.Timer {
     /// }
     /// ```
     ///
-    /// The actor is not retained: once it has gone, the timer invalidates itself instead of calling its handler. While
-    /// the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run. (If the
-    /// actor is on another loop of the thread, do not run that one inside the handler.)
+    /// The actor is not retained: once it is deallocated, the timer invalidates itself instead of calling its handler.
+    /// While the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run.
+    /// (If the actor is on another loop of the thread, do not run that one inside the handler.)
     ///
     /// - Parameters:
-    ///   - delay: How long to wait at least, from the moment of adding.
-    ///   - interval: The distance of the calls that follow; nil for one call only.
+    ///   - delay: The minimum wait from the moment of adding.
+    ///   - interval: The interval of the calls that follow; nil for one call only.
     ///   - tolerance: How much later than due a call may come.
     ///   - timeBase: Whether time in suspend counts.
     ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
-    ///     first call traps, and says which actor it is. (The compiler knows the main actor as a global one only: in
-    ///     handlers on `Loop.main`, write `MainActor.assumeIsolated { … }`.)
+    ///     first call traps, and names the actor. (The main actor does not work here, since the compiler knows it as a
+    ///     global actor only: in handlers on ``Loop/main``, write `MainActor.assumeIsolated { … }`.)
     ///   - handler: Called on the loop's thread. Not called again while it runs.
     public convenience init<A: Actor>(
         after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
@@ -73,8 +73,8 @@ extension Loop.Timer {
 }
 
 extension Loop.Source0 {
-    /// Makes a source that performs isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    /// Makes a source that performs isolated to an actor on the loop, and may touch its state. Otherwise as
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
     public convenience init<A: Actor>(
         order: Int = 0, isolation actor: A, perform: @escaping @Sendable (_ actor: isolated A) -> Void
     ) {
@@ -85,8 +85,8 @@ extension Loop.Source0 {
 }
 
 extension Loop.PortSource {
-    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
     ///
     /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
     public convenience init<A: Actor>(
@@ -99,8 +99,8 @@ extension Loop.PortSource {
 }
 
 extension Loop.Observer {
-    /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
     public convenience init<A: Actor>(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
         handler: @escaping @Sendable (_ actor: isolated A, _ activity: Loop.Activity) -> Void
@@ -116,7 +116,7 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
     private weak let actor: A?
     private let handler: @Sendable (isolated A, Input) -> Void
 
-    /// Set once, before anybody else has the item.
+    /// Set once, before the item is shared.
     weak var item: Loop.Item?
 
     init(_ actor: A, _ handler: @escaping @Sendable (isolated A, Input) -> Void) {

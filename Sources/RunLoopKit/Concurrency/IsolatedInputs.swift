@@ -1,5 +1,5 @@
-// The inputs that hand something over: descriptors, messages, signals, processes. With a handler that is isolated to an
-// actor on the loop, by the mechanism of IsolatedHandlers.swift.
+// Isolated handlers of the inputs that deliver something: descriptors, messages, signals, processes. The mechanism is
+// in IsolatedHandlers.swift.
 
 extension Loop.FileDescriptorSource {
     /// Makes a source for a descriptor that stays the caller's, with a handler that is isolated to an actor on the loop
@@ -12,8 +12,8 @@ extension Loop.FileDescriptorSource {
     /// thread.loop.add(source, in: .default)
     /// ```
     ///
-    /// What is said of `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too: the
-    /// actor is not retained, and the first report after it has gone invalidates the source.
+    /// Otherwise as ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``: the actor is not
+    /// retained, and the first report after its deallocation invalidates the source.
     ///
     /// - Parameters:
     ///   - descriptor: Watched from the moment the source is added to a loop.
@@ -40,8 +40,8 @@ extension Loop.FileDescriptorSource {
         isolated.item = self
     }
 
-    /// Makes a source that owns its descriptor, and closes it when it is invalidated or goes, with a handler that is
-    /// isolated to an actor on the loop. See `init(_:interest:trigger:isOneShot:isolation:handler:)`.
+    /// Makes a source that owns its descriptor, and closes it when the source is invalidated or deallocated, with a
+    /// handler that is isolated to an actor on the loop. See `init(_:interest:trigger:isOneShot:isolation:handler:)`.
     ///
     /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:handler:)` does. The descriptor is left open then,
     ///   and is the caller's.
@@ -64,11 +64,11 @@ extension Loop.FileDescriptorSource {
 }
 
 extension Loop.MessagePort {
-    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
     ///
-    /// Once the actor has gone nobody can handle messages: the next one to be handled is dropped, and invalidates the
-    /// port with what else waits. From then on `send(_:)` is false.
+    /// Once the actor is deallocated, the port drops the next message and invalidates itself with the rest that waits.
+    /// From then on `send(_:)` returns false.
     ///
     /// - Parameters:
     ///   - capacity: How many messages may wait, at least 1: less counts as 1. Nil for no bound.
@@ -86,17 +86,18 @@ extension Loop.MessagePort {
 }
 
 extension Loop.SignalSource {
-    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
     ///
-    /// The first signal after the actor has gone is dropped, and invalidates the source: the next one takes its
-    /// ordinary way. Invalidate the source yourself if that is too late.
+    /// The first signal after the actor's deallocation is dropped, and invalidates the source: the next one is
+    /// delivered as usual. If that is too late, invalidate the source yourself.
     ///
     /// - Parameters:
     ///   - signal: Such as `SIGINT`; real-time signals too.
-    ///   - checkingThreads: Whether to look for threads that would take the signal.
+    ///   - checkingThreads: Whether to check for threads that would take the signal.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    ///   - handler: Called on the loop's thread with all that has arrived since its last call, in order; at least one.
+    ///   - handler: Called on the loop's thread with the signals that have arrived since its last call, in order; at
+    ///     least one.
     /// - Throws: `LoopError`, as `init(_:checkingThreads:handler:)` does.
     public convenience init<A: Actor>(
         _ signal: Int32, checkingThreads: Bool = true, isolation actor: A,
@@ -114,14 +115,14 @@ extension Loop.SignalSource {
 }
 
 extension Loop.ProcessSource {
-    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. What is said of
-    /// `Loop.Timer.init(after:repeating:tolerance:timeBase:isolation:handler:)` goes for it too.
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
     ///
-    /// An exit that comes after the actor has gone is told to nobody; a child is reaped all the same.
+    /// An exit after the actor's deallocation is not reported; a child is reaped all the same.
     ///
     /// - Parameters:
     ///   - process: The number of a process; one that has ended but not been waited for is one too.
-    ///   - reaping: Whether to take the zombie of a child away when its exit is reported.
+    ///   - reaping: Whether to reap a child when its exit is reported.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
     ///   - handler: Called once, on the loop's thread.
     /// - Throws: `LoopError`, as `init(_:reaping:handler:)` does.

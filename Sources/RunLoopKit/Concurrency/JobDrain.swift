@@ -2,15 +2,15 @@ extension Loop {
     /// The maximum number of jobs of Swift concurrency that a loop runs before it continues its pass.
     public static let jobsPerDrain = 16
 
-    /// Takes a job of an actor on this loop.
+    /// Enqueues a job of an actor on this loop.
     func accept(_ job: UnownedJob) {
-        // Nobody promises that the loop outlives this call: the job may be the last thing that keeps the actor, and
-        // with it the loop, alive, and it may be over before this thread has left the locks and the waker.
+        // The loop need not outlive this call: the job may hold the last reference to the actor, and so to the loop,
+        // and may end before this thread has left the locks and the waker.
         let kept = retained()
         defer { release(kept) }
         switch jobs.add(job, for: nil) {
         case .nothing: break
-        // Refused by a loop that has been told to end: the job waits until it has.
+        // A loop that is closing refuses it: the job waits for the end.
         case .postADrain: postDrain()
         case .callTheLastResort: LastResort.shared.serve(jobs, of: self)
         }
@@ -19,18 +19,18 @@ extension Loop {
     @discardableResult
     func postDrain() -> Bool { perform(in: .common, jobs.drainBlock(of: self)) }
 
-    /// Runs what is there now, up to the limit; and sees to the rest.
+    /// Runs the present jobs up to the limit, and posts another drain for the rest.
     func drainJobs() {
         guard !jobProgress.isBusy else {
             jobProgress.hasSkippedDrain = true
             return
         }
-        // Refused when the loop has been told to end: then the rest is for runAcceptedJobs(), or for the last resort.
+        // A loop that is closing refuses it: then runAcceptedJobs() or the last resort runs the rest.
         if runJobsOnOwnThread(upTo: Loop.jobsPerDrain) { postDrain() }
     }
 
-    /// Runs the jobs that are there when the loop ends cleanly, also those whose drain was refused because its sender was
-    /// overtaken by the stop. What comes of them does not run here, or there might be no end.
+    /// Runs the present jobs when the loop ends cleanly, also those whose drain was refused because the stop overtook
+    /// it. Jobs that they enqueue do not run here, or there might be no end.
     func runAcceptedJobs() {
         if !discardsBlocks { _ = runJobsOnOwnThread(upTo: jobs.count) }
     }
@@ -40,12 +40,12 @@ extension Loop {
         defer { jobProgress.isBusy = false }
         callerKnowsOfClosing = false
         return jobs.run(upTo: limit, of: self) {
-            callerKnowsOfClosing = false  // The next job knows nothing of it.
+            callerKnowsOfClosing = false  // The next job has not learned of the closing.
             return discardsBlocks || isSpent(innermostRun)
         }
     }
 
-    /// Calls a handler that is isolated to an actor on this loop: no job begins meanwhile.
+    /// Calls a handler that is isolated to an actor on this loop. No job begins meanwhile.
     func withoutJobs(_ body: () -> Void) {
         guard !jobProgress.isBusy else { return body() }
         jobProgress.isBusy = true
@@ -57,30 +57,30 @@ extension Loop {
         }
     }
 
-    /// The loop has ended: what is left is for the last resort.
+    /// Hands the jobs that are left to the last resort. Called when the loop has ended.
     func giveUpJobs(isDeallocating: Bool) {
         let count = jobs.orphan()
         guard count > 0 else { return }
-        // A task's job can do without its loop.
+        // A task's job does not need its loop.
         guard !isDeallocating || !jobs.hasActorsJobs else {
             fatalError(
-                "RunLoopKit: a loop was deallocated with \(count) jobs of Swift concurrency waiting for it. Swift does not retain "
-                    + "executors: an actor on a loop has to hold the loop, or its LoopThread.")
+                "RunLoopKit: a loop was deallocated with \(count) jobs of Swift concurrency waiting for it. Swift does "
+                    + "not retain executors: an actor on a loop has to hold the loop, or its LoopThread.")
         }
         LastResort.shared.serve(jobs, of: isDeallocating ? nil : self)
     }
 
-    // Not inlined: the optimiser knows that callers of a method keep `self` alive, and Swift's runtime does not.
+    // Not inlined: the optimizer relies on callers of a method to keep `self` alive, which Swift's runtime does not.
     @inline(never)
     private func retained() -> Unmanaged<Loop> { .passRetained(self) }
 }
 
 extension JobQueue {
-    /// Runs jobs, and says whether there may be more. To be called where jobs of the loop belong.
+    /// Runs jobs, and returns whether there may be more. Called on the thread that runs the loop's jobs.
     ///
     /// - Parameters:
-    ///   - loop: Nil when it has gone, and left jobs of tasks only.
-    ///   - isOver: Looked at after each job, so there is always one.
+    ///   - loop: Nil if it was deallocated and left jobs of tasks only.
+    ///   - isOver: Evaluated after each job, so at least one runs.
     func run(upTo limit: Int, of loop: Loop?, unless isOver: () -> Bool = { false }) -> Bool {
         for _ in 0..<limit {
             guard let job = take() else { return false }

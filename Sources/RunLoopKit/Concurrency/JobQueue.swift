@@ -1,18 +1,18 @@
-/// The jobs that Swift concurrency has handed to a loop and that have not begun to run.
+/// The jobs that Swift concurrency has enqueued on a loop and that have not begun.
 ///
-/// Higher priorities first, those of one priority in the order in which they came. A drain of them is posted when the
-/// first one comes, and not again until the drain has found the queue empty: so a burst of jobs costs one block and at
-/// most one wake-up.
+/// Jobs of higher priority come first, those of one priority in the order of their arrival. The first job posts a
+/// drain, and no other job does until a drain has found the queue empty. So a burst of jobs costs one block and at most
+/// one wake-up.
 final class JobQueue: @unchecked Sendable {
     struct Job {
         let job: UnownedJob
-        /// Nil for a job of an actor on the loop. Retained, since a job of an actor that lent itself to a task can
-        /// outlive that task, and with it the only other reference.
+        /// Nil for a job of an actor on the loop. Retained, since the job can outlive the task that holds the only
+        /// other reference.
         let taskExecutor: LoopTaskExecutor?
         let turn: UInt64
     }
 
-    /// What has to be done about a job that has been added.
+    /// What the caller must do about a job that it has added.
     enum Consequence { case nothing, postADrain, callTheLastResort }
 
     private let lock = Lock(.leaf)
@@ -21,10 +21,10 @@ final class JobQueue: @unchecked Sendable {
     private var levels: [FirstInFirstOut<Job>] = Array(repeating: FirstInFirstOut(), count: 5)
     private var lastTurn: UInt64 = 0
     private var actorsJobs = 0
-    /// How many were taken since the queue was last found empty.
+    /// The number of jobs taken since the queue was last empty.
     private var takenInARow = 0
     private var drainBlock: (@Sendable () -> Void)?
-    /// Whether a drain is posted or runs; of an ended loop, whether it is in the line of the last resort.
+    /// Whether a drain is posted or runs; for an ended loop, whether the queue waits for the last resort.
     private var isScheduled = false
     private var hasComplained = false
     private var isOrphaned = false
@@ -41,7 +41,7 @@ final class JobQueue: @unchecked Sendable {
 
     fileprivate var progress = Progress()
 
-    /// Whether the loop has ended and its thread has nothing to say any more.
+    /// Whether the loop has ended, so that its thread no longer runs its jobs.
     var hasLostItsThread: Bool { lock.withLock { isOrphaned } }
 
     // MARK: Adding and taking
@@ -62,7 +62,7 @@ final class JobQueue: @unchecked Sendable {
     func take() -> Job? {
         lock.withLock {
             takenInARow += 1
-            // Now and then somebody has waited long enough, whatever the priority.
+            // Every so often the oldest job runs, whatever its priority.
             let isForTheOldest = takenInARow % Loop.jobsPerDrain == 0
             guard let level = isForTheOldest ? levelOfOldest : levels.firstIndex(where: { !$0.isEmpty }) else {
                 isScheduled = false
@@ -77,11 +77,11 @@ final class JobQueue: @unchecked Sendable {
 
     var count: Int { lock.withLock { countWhileLocked } }
 
-    /// What is posted as a drain, made once.
+    /// The block that is posted as a drain; made once.
     func drainBlock(of loop: Loop) -> @Sendable () -> Void {
         lock.withLock {
             if let drainBlock { return drainBlock }
-            // Only the loop itself runs its blocks, so it is there.
+            // Only the loop runs its blocks, so it is alive then.
             let made: @Sendable () -> Void = { [unowned(unsafe) loop] in loop.drainJobs() }
             drainBlock = made
             return made
@@ -90,22 +90,21 @@ final class JobQueue: @unchecked Sendable {
 
     // MARK: The end
 
-    /// The loop's thread gives up its jobs: they and all that come are for the last resort. Says how many are left; 0
-    /// also when it has done so before.
+    /// Hands the present and all future jobs to the last resort. Returns the number of present ones; 0 in later calls.
     func orphan() -> Int {
         lock.withLock {
             guard !isOrphaned else { return 0 }
             isOrphaned = true
-            // The drain that was posted has been dropped.
+            // The loop's end has dropped a posted drain.
             isScheduled = countWhileLocked > 0
             return countWhileLocked
         }
     }
 
-    /// Whether jobs of actors on the loop wait, which nobody but the loop may run.
+    /// Whether jobs of actors on the loop wait. Only the loop may run them.
     var hasActorsJobs: Bool { lock.withLock { actorsJobs > 0 } }
 
-    /// Whether nobody has been told yet that the last resort is needed. True once.
+    /// Whether the use of the last resort is still to be reported. True once.
     func takeComplaint() -> Bool {
         lock.withLock {
             defer { hasComplained = true }
@@ -125,7 +124,7 @@ final class JobQueue: @unchecked Sendable {
         return levels.indices.filter { !levels[$0].isEmpty }.min { levels[$0].first!.turn < levels[$1].first!.turn }
     }
 
-    /// The named priorities, the highest first; what lies between two counts as the lower one.
+    /// The named priorities, highest first. A value between two counts as the lower one.
     private static func level(of priority: JobPriority) -> Int {
         switch priority.rawValue {
         case 33...: 0  // user-interactive

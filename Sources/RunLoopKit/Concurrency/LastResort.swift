@@ -1,5 +1,5 @@
-/// The thread that runs the jobs of loops that have ended: one for the process, made when first needed; and others, for as
-/// long as those before are busy, since a job that blocks must not keep other loops' jobs waiting.
+/// The thread that runs the jobs of ended loops: one for the process, made when first needed. While it is busy others
+/// join it, since a job that blocks must not delay the jobs of other loops.
 ///
 /// Swift gives an executor no way to refuse a job, and dropping one would leave its task suspended for ever.
 final class LastResort: @unchecked Sendable {
@@ -7,7 +7,7 @@ final class LastResort: @unchecked Sendable {
 
     private struct Orphans {
         let jobs: JobQueue
-        /// Kept alive until its jobs have run. Nil when it has gone before.
+        /// Kept alive until its jobs have run. Nil if it was deallocated before.
         let loop: Loop?
     }
 
@@ -16,16 +16,16 @@ final class LastResort: @unchecked Sendable {
 
     // Guarded by `lock`.
     private var waiting = FirstInFirstOut<Orphans>()
-    /// Whether a thread waits for a loop. One is enough: others end.
+    /// Whether a thread waits for work. One is enough: others end.
     private var isIdle = false
 
-    /// Runs the jobs that wait for a loop, which, if it is still there, stays alive until then.
+    /// Runs the jobs that wait for a loop, and retains the loop, if it is alive, until they have run.
     func serve(_ jobs: JobQueue, of loop: Loop?) {
         if jobs.takeComplaint() {
             System.complain(
-                "RunLoopKit: jobs of Swift concurrency were handed to a loop that has ended; they run on a thread of last resort, not on "
-                    + "the loop's. An actor on a loop has to hold its LoopThread, and is done before that is stopped. (Said once "
-                    + "for each loop.)")
+                "RunLoopKit: jobs of Swift concurrency were handed to a loop that has ended; they run on a thread of "
+                    + "last resort, not on the loop's. An actor on a loop has to hold its LoopThread, and is done "
+                    + "before that is stopped. (Said once for each loop.)")
         }
         let needsThread = lock.withLock {
             waiting.append(Orphans(jobs: jobs, loop: loop))
@@ -48,7 +48,7 @@ final class LastResort: @unchecked Sendable {
             thread.standsInFor = orphans.loop
             let hasMore = orphans.jobs.run(upTo: Loop.jobsPerDrain, of: orphans.loop)
             thread.standsInFor = nil
-            // Behind the others. A queue is in the line or with a thread, never both: its jobs run one after the other.
+            // After the others. A queue either waits here or is with one thread, so its jobs run one after the other.
             if hasMore { lock.withLock { waiting.append(orphans) } }
         }
     }

@@ -13,30 +13,30 @@
 /// try await task.value  // at once
 /// ```
 ///
-/// Its instants are the loop's: CLOCK_MONOTONIC, as `SuspendingClock` has it, or, if asked for, CLOCK_BOOTTIME, as
-/// `ContinuousClock` has it; or the time of a `VirtualClock`. A sleeper is a timer in the loop, and as such keeps a run from
+/// Its instants are the loop's: those of CLOCK_MONOTONIC, as `SuspendingClock`'s, or on request of CLOCK_BOOTTIME, as
+/// `ContinuousClock`'s; or those of a `VirtualClock`. A sleeper is a timer in the loop, and so keeps a run from
 /// finishing.
 ///
-/// *Virtual time* jumps as soon as the loop is idle, and knows nothing of tasks that are elsewhere on their way to
-/// sleep or back. So let the tasks of a test prefer the loop, as above, also those that run on its actors: Swift resumes a
-/// task where it prefers to be before it goes on to its actor. Or take a `VirtualClock.hold()` until they sleep.
+/// *Virtual time* jumps as soon as the loop is idle, even while a task is on its way to or from a sleep elsewhere. So
+/// let the tasks of a test prefer the loop, as above, also those that run on its actors: Swift resumes a task on its
+/// preferred executor before it continues on its actor. Or take a ``VirtualClock/hold()`` until they sleep.
 ///
-/// From any thread and any task. It retains its loop.
+/// It may be used on any thread and in any task. It retains its loop.
 public struct LoopClock: Clock {
-    /// The loop that has the timers.
+    /// The loop of the timers.
     public let loop: Loop
 
-    /// The mode in which the timers are.
+    /// The mode of the timers.
     public let mode: Loop.Mode
 
     /// Whether time in suspend counts.
     public let timeBase: Loop.TimeBase
 
-    /// The clock of a loop.
+    /// Makes the clock of a loop.
     ///
     /// - Parameters:
-    ///   - mode: In which mode the loop has to run for sleepers to wake: any common one, unless you say otherwise.
-    ///   - timeBase: Whether time in suspend counts. Instants of the two have nothing to do with each other.
+    ///   - mode: The mode in which the loop must run for sleepers to wake.
+    ///   - timeBase: Whether time in suspend counts. Instants of the two cannot be compared.
     public init(_ loop: Loop, in mode: Loop.Mode = .common, timeBase: Loop.TimeBase = .suspending) {
         self.loop = loop
         self.mode = mode
@@ -49,14 +49,14 @@ public struct LoopClock: Clock {
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Suspends the calling task until `deadline`, or a little later while the loop is busy. A deadline that is not in
-    /// the future, on a loop that still lives, is no reason to suspend.
+    /// Suspends the calling task until `deadline`, or a little later while the loop is busy. It does not suspend for a
+    /// deadline that is not in the future, unless the loop has ended.
     ///
     /// The timer is in the loop before the task suspends.
     ///
-    /// Cancelling the task wakes it at once and takes the timer out of the loop.
+    /// Cancelling the task wakes it at once and removes the timer from the loop.
     ///
-    /// - Parameter tolerance: How much later it may be: see `Loop.Timer.tolerance`. Nil for none.
+    /// - Parameter tolerance: How much later the task may wake: see ``Loop/Timer/tolerance``. Nil means not at all.
     /// - Throws: `CancellationError`; `Loop.Ended` when the loop has ended, or ends before the time has come.
     public nonisolated(nonsending) func sleep(until deadline: Loop.Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
@@ -70,14 +70,14 @@ public struct LoopClock: Clock {
         let promise = Promise<Void>()
         let reply = Reply({}, .init(dropped: Loop.Ended(), exited: Loop.Ended()), promise.fulfil)
         let wake = reply.makeBlock()
-        // Only the timer retains the reply, and only the loop the timer: a loop that drops it ends the sleep.
+        // Only the timer retains the reply, and only the loop retains the timer: a loop that drops it ends the sleep.
         let timer = Loop.Timer(at: deadline, tolerance: tolerance, timeBase: timeBase) { _ in wake() }
         let takeBack: @Sendable () -> Void = { [weak reply, weak timer] in
             guard let reply else { return }
             timer?.invalidate()
             reply.cancel()
         }
-        // The time has come already: no need to wait until a loop that is busy, or does not run, finds that out.
+        // The deadline has passed already: the task need not wait for a loop that is busy or does not run.
         if loop.add(timer, in: mode), deadline <= now {
             timer.invalidate()
             wake()
@@ -87,14 +87,14 @@ public struct LoopClock: Clock {
 }
 
 extension Loop {
-    /// What is thrown to a task that waits for a loop which has ended: nothing will happen there any more.
+    /// The error of a task that waits for a loop that has ended.
     public struct Ended: Error, Equatable, Sendable, CustomStringConvertible {
-        /// For tests of what callers do about it.
+        /// For tests of callers that handle it.
         public init() {}
 
-        /// What happened, and what to do about it.
+        /// What happened, and the remedy.
         public var description: String {
-            "the loop has ended, so nobody would wake the task. Keep its LoopThread alive for as long as tasks sleep on it."
+            "the loop has ended, so nothing would wake the task. Keep its LoopThread alive while tasks sleep on it."
         }
     }
 }

@@ -1,7 +1,7 @@
-/// A loop runs the jobs of actors: an actor whose executor is a loop lives on that loop's thread.
+/// A loop executes the jobs of actors: an actor whose executor is a loop runs on that loop's thread.
 ///
 /// All of its code runs there, between the loop's timers, sources and blocks, and may use what belongs to the thread.
-/// The actor has to keep its loop going: it holds the `LoopThread`.
+/// The actor must keep its loop running: it holds the ``LoopThread``.
 ///
 /// ```swift
 /// actor SerialPort {
@@ -17,35 +17,34 @@
 /// await port.send("hello")  // on serial port: true
 /// ```
 ///
-/// **Order.** Jobs of one priority run in the order in which they came. A higher priority goes first, but one job in
-/// sixteen is the one that has waited longest, so none waits for ever. In which modes: in the common ones, as blocks
-/// posted for `common` do.
+/// **Order.** Jobs of one priority run in the order of their arrival. Higher priorities run first, but one job in
+/// sixteen is the oldest one, so none waits forever. Jobs run in the common modes, as blocks posted for `common` do.
 ///
-/// **Others get their turn.** The jobs run in drains of at most `Loop.jobsPerDrain`; then the pass goes on, and what is
-/// left runs when the loop next looks at its blocks. It does so in up to three places of a pass: so a pass runs at most
-/// three drains, and looks at sources, ports, timers and the main queue meanwhile.
+/// **Fairness.** The jobs run in drains of at most ``Loop/jobsPerDrain``. Then the pass continues, and the rest runs
+/// when the loop next performs its blocks. A pass does so in up to three places, so it runs at most three drains, and
+/// serves sources, ports, timers and the main queue in between.
 ///
-/// **Nested runs.** While a job runs no other begins, also not in a run of the loop nested in it: jobs would interrupt
-/// actors in the middle of a function. The main dispatch queue is like that too.
+/// **Nested runs.** While a job runs no other begins, not even in a run of the loop nested in it: it would interrupt an
+/// actor in the middle of a function. The main dispatch queue behaves likewise.
 ///
-/// **The end.** A job never vanishes, so whoever awaits it gets an answer. Those that came before a clean
-/// `LoopThread.stop()` run before the thread ends. Those that come too late for that, and those left over by a stop that
-/// discards, run once the loop has ended, one after the other, on a *thread of last resort*, made when first needed,
-/// which then counts as the loop's. Ended loops share one, unless a job keeps it busy. That is said once on stderr for
-/// each loop, since an actor that wants to be on its own thread is not.
+/// **The end.** A job is never dropped, so every task that awaits it continues. Jobs that arrive before a clean
+/// ``LoopThread/stop()`` run before the thread ends. Later ones, and those left over by a stop that discards, run once
+/// the loop has ended, one after the other, on a *thread of last resort*. It is made when first needed, and counts as
+/// the loop's thread. Ended loops share one, unless a job keeps it busy. A line on stderr, once for each loop, reports
+/// it, since the actor is not on its own thread then.
 ///
-/// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs of an actor waiting traps and says
-/// so: its actor did not hold it. Those of tasks that prefer the loop go to the thread of last resort.
+/// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs of an actor waiting traps with a
+/// message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last resort.
 extension Loop: SerialExecutor {
-    /// Takes a job of an actor on this loop. Called by Swift, from any thread; never refused.
+    /// Enqueues a job of an actor on this loop. Swift calls it, on any thread. The loop never refuses a job.
     public func enqueue(_ job: consuming ExecutorJob) { accept(UnownedJob(job)) }
 
-    /// The loop as Swift refers to it, without retaining it: for an actor's `unownedExecutor`.
+    /// The loop as an unretained executor: for an actor's `unownedExecutor`.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    /// True where the loop's jobs run: on its own thread, in whatever handler, or, once the loop has ended, in a job on the
-    /// thread of last resort. This is what lets `assumeIsolated` work in a timer's handler. Nil everywhere else: Swift then
-    /// calls `checkIsolated()`, whose message says what to do; an answer of false would end the program without it.
+    /// True where the loop's jobs run: on its own thread, in whatever handler, or, once the loop has ended, in a job on
+    /// the thread of last resort. So `assumeIsolated` works in a timer's handler. Nil everywhere else: Swift then calls
+    /// ``checkIsolated()``, whose message states the remedy. After false Swift would trap without that message.
     public func isIsolatingCurrentContext() -> Bool? {
         if ThreadLoops.current.standsInFor === self { return true }
         return isOnOwnThread && !jobs.hasLostItsThread ? true : nil
@@ -56,8 +55,9 @@ extension Loop: SerialExecutor {
     public func checkIsolated() {
         guard isIsolatingCurrentContext() != true else { return }
         fatalError(
-            "RunLoopKit: code of an actor that lives on a loop was entered without 'await' on a thread that is not the loop's: by "
-                + "assumeIsolated or preconditionIsolated, or by an item made with 'isolation:' that is in another loop. Call it "
-                + "with 'await', or hand it over with Loop.perform(in:_:); add such items to the actor's own loop.")
+            "RunLoopKit: code of an actor that lives on a loop was entered without 'await' on a thread that is not the "
+                + "loop's: by assumeIsolated or preconditionIsolated, or by an item made with 'isolation:' that is in "
+                + "another loop. Call it with 'await', or hand it over with Loop.perform(in:_:); add such items to "
+                + "the actor's own loop.")
     }
 }

@@ -1,4 +1,4 @@
-/// Where a task's code runs that belongs to no actor, when the task prefers a loop: on the loop's thread.
+/// Runs the code of a task that prefers a loop, as far as it belongs to no actor, on the loop's thread.
 ///
 /// ```swift
 /// let worker = try LoopThread(name: "worker")
@@ -7,20 +7,20 @@
 /// }
 /// ```
 ///
-/// Functions of actors that have no executor of their own run there too, for this task. Jobs of a task executor and of
-/// actors on the same loop are one queue: see the loop's conformance to `SerialExecutor`, also for what happens when
-/// the loop ends.
+/// Functions of actors that have no executor of their own run there too, for this task. The jobs of a task executor and
+/// of actors on the same loop share one queue. For that, and for the end of the loop, see the loop's conformance to
+/// `SerialExecutor`.
 ///
-/// *With an actor on the loop.* Swift enqueues a task that prefers any executor again at every `await` inside an actor with
-/// an executor of its own, also if both are the same loop, and also at `withCheckedContinuation`: other jobs of the
-/// actor may run before its body does. What belongs together must not have an `await` in between.
+/// *With an actor on the loop.* Swift enqueues a task that prefers any executor again at every `await` inside an actor
+/// with an executor of its own, also if both are the same loop, and also at `withCheckedContinuation`: other jobs of
+/// the actor may run before its body does. Statements that belong together must have no `await` between them.
 ///
-/// Get it from `Loop.taskExecutor`. It does not retain its loop; Swift retains it for as long as a task prefers it. The
-/// loop's thread is kept going by its `LoopThread` alone.
+/// Get it from ``Loop/taskExecutor``. It does not retain its loop. Swift retains it while a task prefers it. Only the
+/// ``LoopThread`` keeps the loop's thread running.
 public final class LoopTaskExecutor: TaskExecutor {
-    // A type of its own, since one that is both kinds of executor costs an enqueue for every call that leaves an actor.
+    // A separate type, since one that is both kinds of executor costs an enqueue for every call that leaves an actor.
 
-    // Weak, or a task that waits for a loop would keep it alive, also when nobody is left who could run it.
+    // Weak, or a task that waits for a loop would keep it alive when no thread can run it any more.
     private weak let loop: Loop?
     private let jobs: JobQueue
 
@@ -29,15 +29,15 @@ public final class LoopTaskExecutor: TaskExecutor {
         jobs = loop.jobs
     }
 
-    /// Takes a job of a task that prefers the loop. Called by Swift, from any thread; never refused.
+    /// Enqueues a job of a task that prefers the loop. Swift calls it, on any thread. No job is ever refused.
     public func enqueue(_ job: consuming ExecutorJob) {
-        // As in Loop.accept(_:): the job may be over, and this object gone, before this thread has left the lock.
+        // As in Loop.accept(_:): the job may end, and this object be deallocated, before this thread has left the lock.
         let kept = retained()
         defer { release(kept) }
         switch jobs.add(UnownedJob(job), for: self) {
-        // Most often: so the loop is not looked for before.
+        // The common case: skips the weak load.
         case .nothing: break
-        // Without a loop the job is for its deinit, which has not come to its jobs yet.
+        // Without a loop its deinit is under way, and hands over the jobs later.
         case .postADrain: loop?.postDrain()
         case .callTheLastResort: LastResort.shared.serve(jobs, of: loop)
         }
@@ -52,8 +52,8 @@ public final class LoopTaskExecutor: TaskExecutor {
 private func release(_ executor: Unmanaged<LoopTaskExecutor>) { executor.release() }
 
 extension Loop {
-    /// The loop as a task's preferred executor: for `withTaskExecutorPreference` and `Task(executorPreference:)`. Always
-    /// the same object. From any thread.
+    /// The loop as a task's preferred executor: for `withTaskExecutorPreference` and `Task(executorPreference:)`.
+    /// Always the same object. On any thread.
     public var taskExecutor: LoopTaskExecutor {
         lock.withLock {
             if let madeTaskExecutor { return madeTaskExecutor }

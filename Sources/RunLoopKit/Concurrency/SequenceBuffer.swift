@@ -1,7 +1,6 @@
-/// Where a loop puts what a task waits for: a buffer of the newest elements, and one task at most that waits for the
-/// next.
+/// A buffer between a loop that produces elements and a task that awaits them. It keeps the newest ones.
 ///
-/// When it is full the oldest element goes, and the next one is told, so that nothing is passed over in silence.
+/// When it is full it drops the oldest element and merges the loss into the next one, so that no loss is silent.
 final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
     private let lock = Lock(.leaf)
     private let capacity: Int
@@ -14,7 +13,7 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
 
     /// - Parameters:
     ///   - capacity: At least 1; `.max` for all of them.
-    ///   - absorb: Tells an element that the one before it is lost. Library code only: called with the lock held.
+    ///   - absorb: Merges a lost element into the one after it. Library code only, since the lock is held.
     init(capacity: Int, absorb: @escaping @Sendable (_ next: inout Element, _ lost: Element) -> Void) {
         self.capacity = max(1, capacity)
         self.absorb = absorb
@@ -27,7 +26,7 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
                 self.waiter = nil
                 return waiter
             }
-            // Told before it lines up; if it is the only one there is room for, it is told itself.
+            // The loss is merged into the oldest element left, or into the new one if it is the only one.
             var element = element
             if elements.count == capacity, let lost = elements.takeFirst() {
                 if let next = elements.first {
@@ -44,7 +43,7 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
         waiting?.resume(returning: element)
     }
 
-    /// No element comes any more; those that are there still do.
+    /// Ends the sequence after the elements that are in the buffer.
     func finish() {
         let waiting = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
             isFinished = true
@@ -54,11 +53,11 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
         waiting?.resume(returning: nil)
     }
 
-    /// The next element; nil at the end, and for a cancelled task.
+    /// Returns the next element; nil at the end, and for a cancelled task.
     ///
-    /// An element that is there is taken, and `ask` called, before the task suspends.
+    /// It takes a present element, or calls `ask`, before the task suspends.
     ///
-    /// - Parameter ask: Called when there is none yet and the task is going to wait.
+    /// - Parameter ask: Called if there is none and the task is about to wait.
     nonisolated(nonsending) func next(asking ask: () -> Void) async -> Element? {
         if let answer = lock.withLock({ takeAnswer() }) { return answer }
         Lock.assertNoneHeld()  // The loop may put the element in at once.
@@ -77,7 +76,7 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// What there is to return without waiting.
+    /// The result, if no wait is needed.
     private func takeAnswer() -> Element?? {
         lock.assertHeld()
         precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")

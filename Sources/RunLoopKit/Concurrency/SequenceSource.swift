@@ -11,20 +11,20 @@ extension Loop.Source0 {
     /// loop.add(lines, in: .default)
     /// ```
     ///
-    /// A task of its own iterates, from the moment the source first joins a mode.
+    /// A separate task iterates, from the moment when the source first joins a mode.
     ///
-    /// *Buffering:* at most `limit` elements wait for the loop. Then the task does not ask the sequence for more until
-    /// the loop has taken some: nothing is lost, and memory is bounded. One pass performs all that wait.
+    /// *Buffering:* at most `limit` elements wait for the loop. Then the task requests no more from the sequence until
+    /// the loop has taken some: no element is lost, and memory is bounded. One pass performs all waiting elements.
     ///
-    /// *The end:* after the last element `onEnd` is called, and the source is invalid, so it keeps no run going. Invalidating
-    /// the source, or dropping one that is in no loop, cancels the task; `perform` and `onEnd` are not called any more
-    /// then. A source that has left its loop waits for the next one it is added to.
+    /// *The end:* after the last element the source calls `onEnd` and is invalid, so it keeps no run alive.
+    /// Invalidating the source, or dropping one that is in no loop, cancels the task; `perform` and `onEnd` are no
+    /// longer called. A source that has left its loop waits until it is added to another.
     ///
     /// - Parameters:
     ///   - sequence: Iterated once, by one task.
     ///   - order: Its place among the sources performed in one pass: lower is earlier.
-    ///   - limit: How many elements wait at most; less than 1 counts as 1.
-    ///   - priority: Of the task; nil for that of the caller's.
+    ///   - limit: The maximum number of waiting elements; less than 1 counts as 1.
+    ///   - priority: The task's priority; nil means the caller's.
     ///   - perform: Called on the loop's thread with each element.
     ///   - onEnd: Called on the loop's thread when the sequence has ended: with the error that it threw, or nil.
     public convenience init<Elements: AsyncSequence & Sendable>(
@@ -53,9 +53,9 @@ extension Loop.Source0 {
     }
 }
 
-/// What the source's handlers hold: when they go, the task is cancelled.
+/// What the source's handlers hold. It cancels the task when they are released.
 private final class Delivery<Element: Sendable>: @unchecked Sendable {
-    /// Set once, before anybody else has the source.
+    /// Set once, before the source is shared.
     weak var source: Loop.Source0?
 
     private let buffer: BoundedBuffer<Element>
@@ -89,8 +89,8 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Performs what waits now; a handler that invalidates the source stops it. One at a time, so that a run nested in a
-    /// handler goes on with the next.
+    /// Performs the waiting elements. A handler that invalidates the source ends that. Elements are taken one at a
+    /// time, so that a run nested in a handler continues with the next.
     func deliver(_ perform: (Element) -> Void, _ onEnd: ((any Error)?) -> Void) {
         for _ in 0..<buffer.count {
             guard source?.isValid == true, let element = buffer.takeFirst() else { break }

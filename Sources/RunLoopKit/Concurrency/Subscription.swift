@@ -1,13 +1,13 @@
-/// An iterator's hold on what feeds it: when it goes, the item leaves the loop.
+/// Connects an iterator to the item that feeds it. When it is deallocated, the item leaves the loop.
 final class Subscription<Element: Sendable>: Sendable {
     private let buffer: SequenceBuffer<Element>
     private let ask: @Sendable () -> Void
 
-    // Weak: when the loop lets go of the item, at its end for instance, the item's handler goes, and with it the feed.
+    // Weak: when the loop releases the item, as at its end, the item's handler is released, and the feed with it.
     private weak let item: Loop.Item?
     private let endHandler: Loop.EndHandler?
 
-    /// A subscription to an item that the loop alone keeps.
+    /// Subscribes to an item that only the loop retains.
     init(_ item: Loop.Item, feeds buffer: SequenceBuffer<Element>) {
         self.buffer = buffer
         self.item = item
@@ -15,12 +15,12 @@ final class Subscription<Element: Sendable>: Sendable {
         endHandler = nil
     }
 
-    /// Adds an item to a loop, and subscribes to it. Others may keep the item, and it its handler and feed, when the loop
-    /// ends: so the loop tells of its end itself.
+    /// Adds an item to a loop, and subscribes to it. The item, and so its handler and feed, may have other owners that
+    /// outlive the loop: so an end handler notifies the subscription of the loop's end.
     ///
     /// - Parameters:
     ///   - ask: Called when a task begins to wait for an element.
-    ///   - farewell: Called on the loop's thread when the loop ends: the last chance to put something into the buffer.
+    ///   - farewell: Called on the loop's thread when the loop ends. It may put last elements into the buffer.
     init(
         adding item: Loop.Item, to loop: Loop, in mode: Loop.Mode, feeds buffer: SequenceBuffer<Element>,
         asking ask: @escaping @Sendable () -> Void = {}, farewell: @escaping @Sendable () -> Void = {}
@@ -28,7 +28,8 @@ final class Subscription<Element: Sendable>: Sendable {
         self.buffer = buffer
         self.item = item
         self.ask = ask
-        // Released after its call, when it is refused, and when the loop goes without ending: that finishes the buffer.
+        // Released after its call, if it is refused, and if the loop is deallocated without a call. That finishes the
+        // buffer.
         let feed = Feed(buffer)
         endHandler = loop.onEnd { withExtendedLifetime(feed) { farewell() } }
         if !loop.add(item, in: mode) { item.invalidate() }
@@ -48,7 +49,7 @@ final class Subscription<Element: Sendable>: Sendable {
     }
 }
 
-/// What a handler holds that feeds an buffer: when the handler goes, the buffer is finished.
+/// What a handler holds to feed a buffer. It finishes the buffer when the handler is released.
 final class Feed<Element: Sendable>: Sendable {
     private let buffer: SequenceBuffer<Element>
 

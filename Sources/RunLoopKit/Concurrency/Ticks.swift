@@ -7,16 +7,16 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// Every iteration has a timer of its own, which is added when it begins and leaves the loop when it ends: by
-    /// cancellation, by leaving the `for` loop, or because the loop has ended, which ends the sequence.
+    /// Every iteration has its own timer, which is in the loop until the iteration ends: by cancellation, by leaving
+    /// the `for` loop, or by the end of the loop, which ends the sequence.
     ///
-    /// *Buffering:* the newest tick alone. One that nobody has taken when the next is due counts as missed in it, so every
-    /// instant of the grid is either a tick or counted.
+    /// *Buffering:* only the newest tick. A tick that the task has not taken when the next is due counts as missed in
+    /// that one, so every instant of the grid is either a tick or counted.
     ///
     /// - Parameters:
-    ///   - interval: The distance of two ticks; the first one comes after one interval. Zero or less: a single tick.
+    ///   - interval: The interval between two ticks, and before the first. Zero or less means a single tick.
     ///   - tolerance: How much later than due a tick may come; see `Timer.tolerance`.
-    ///   - mode: In which mode the loop has to run.
+    ///   - mode: The mode in which the loop must run.
     public func ticks(every interval: Duration, tolerance: Duration = .zero, in mode: Mode = .common) -> Ticks {
         Ticks(loop: self, interval: interval, tolerance: tolerance, mode: mode)
     }
@@ -25,15 +25,15 @@ extension Loop {
     public struct Ticks: AsyncSequence, Sendable {
         /// One tick.
         public struct Tick: Sendable, Equatable {
-            /// For tests of what takes ticks.
+            /// For tests of code that takes ticks.
             public init(scheduledTime: Instant, missed: Int) {
                 self.scheduledTime = scheduledTime
                 self.missed = missed
             }
 
-            /// The instant that it was due at.
+            /// The instant at which it was due.
             public let scheduledTime: Instant
-            /// How many instants of the grid were passed over since the tick before, because the loop or the task was
+            /// The number of instants of the grid missed since the previous tick, because the loop or the task was
             /// busy.
             public fileprivate(set) var missed: Int
         }
@@ -43,7 +43,7 @@ extension Loop {
         fileprivate let tolerance: Duration
         fileprivate let mode: Mode
 
-        /// Begins an iteration: its timer is in the loop from now on. On any thread.
+        /// Begins an iteration, and adds its timer to the loop. On any thread.
         public func makeAsyncIterator() -> Iterator {
             let buffer = SequenceBuffer<Tick>(capacity: 1) { $0.missed += 1 + $1.missed }
             let feed = Feed(buffer)
@@ -60,10 +60,10 @@ extension Loop {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let subscription: Subscription<Tick>
 
-            /// The next tick; nil when the task is cancelled or the loop has ended.
+            /// Waits for the next tick. Nil if the task is cancelled or the loop has ended.
             public nonisolated(nonsending) mutating func next() async -> Tick? { await subscription.next() }
 
-            /// The next tick, without leaving the caller's actor.
+            /// The same, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Tick? {
                 await subscription.next()
             }
