@@ -155,7 +155,7 @@ import Testing
         #expect(tasks(callsAt: calls) { Debounce(interval: .milliseconds(100), on: $0, action: $1) } == [150, 600])
     }
 
-    // MARK: invalidate, and who keeps whom
+    // MARK: invalidate, and which object retains which
 
     @Test("invalidate drops the action and the pending call")
     func invalidateDrops() {

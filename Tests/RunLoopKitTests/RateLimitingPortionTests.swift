@@ -100,7 +100,7 @@ import Testing
         }
         clock.advance(by: .seconds(100))
         #expect(limiter.value!.keyCount == 0 && loop.count(of: "timer") == 0)
-        // In order, and none twice; those of cancelled bursts are missing, and numbering begins anew after them.
+        // In order, and none twice; those of cancelled bursts are missing, and numbering restarts after them.
         for key in 0..<300 {
             let inputs = actions.entries.filter { $0[0] == key }.flatMap { $0.dropFirst() }
             #expect(zip(inputs, inputs.dropFirst()).allSatisfy { $1 == $0 + 1 || $1 == 0 }, "\(key): \(inputs)")

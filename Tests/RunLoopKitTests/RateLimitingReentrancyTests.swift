@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    // MARK: What goes while the limiter is at work
+    // MARK: Deallocation while the limiter is at work
 
     @Test("Objects that a limiter releases may call it")
     func releasedObjectsCall() {
