@@ -20,7 +20,7 @@ extension Loop: ClockedLoop {
     private func hasWorkNow(in mode: Mode) -> Bool {
         lock.withLock {
             guard let state = existingState(for: mode), !hasEnded else { return false }
-            return blocks.hasBlock(for: mode, common: commonModes) || state.source0s.contains { $0.isSignalled }
+            return hasPostedWork(for: state)
                 || (state.timers.suspending.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds
                 || !state.ready.isEmpty || !state.portsWithMessages().isEmpty
                 || state.poller.map { System.isReadable($0.descriptor) } ?? false
