@@ -241,7 +241,7 @@ extension Loop {
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func releaseHandlers() {
-            letGo { handler.take() }
+            releaseUnlocked { handler.take() }
             closeIfUnused()
         }
     }

@@ -269,7 +269,7 @@ extension Loop {
         }
         override func releaseHandlers() {
             refuseSenders()
-            letGo {
+            releaseUnlocked {
                 defer { queue = FirstInFirstOut() }
                 return (handler.take(), queue)
             }

@@ -76,6 +76,6 @@ extension Loop {
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
-        override func releaseHandlers() { letGo { handler.take() } }
+        override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }
 }

@@ -118,6 +118,6 @@ extension Loop {
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
-        override func releaseHandlers() { letGo { handler.take() } }
+        override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }
 }

@@ -159,7 +159,7 @@ extension Loop {
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func releaseHandlers() {
             end()
-            letGo { handler.take() }
+            releaseUnlocked { handler.take() }
         }
     }
 }

@@ -40,8 +40,8 @@ extension Loop {
         if estate.hasWork { complainIfMainIsGone() }
         drop(estate.blocks)
         for (item, modes) in estate.items {
-            for mode in modes { item.hear(thatItLeft: mode, of: tellingSources ? self : nil) }
-            item.hear(ofTheEndOf: self)
+            for mode in modes { item.notifyLeft(mode, of: tellingSources ? self : nil) }
+            item.notifyEnd(of: self)
         }
         for handler in estate.endHandlers {
             let body = handler.take()

@@ -95,7 +95,7 @@ extension Loop {
     /// number.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
         lock.assertHeld()
-        guard let port = mode.source1s.entry(for: entry.token),
+        guard let port = mode.source1s.member(for: entry.token),
             entry.turn == nil || entry.turn == port.readyTurn
         else {
             return nil

@@ -84,12 +84,12 @@ final class Waker: @unchecked Sendable {
     // MARK: From any thread, also from a signal handler
 
     /// Wakes the loop, or keeps it from going to sleep.
-    func wake() { leave(Waker.notified) }
+    func wake() { add(Waker.notified) }
 
     /// Makes a sleeping loop, or its host, look again without counting as a wake-up: `endWait()` does not report it.
-    func nudge() { leave(Waker.nudged) }
+    func nudge() { add(Waker.nudged) }
 
-    private func leave(_ note: UInt8) {
+    private func add(_ note: UInt8) {
         // Release: the loop sees what the caller published. Acquire: see `descriptor`.
         let found = word.bitwiseOr(note, ordering: .acquiringAndReleasing).oldValue
         guard found & Waker.mayBeAsleep != 0 else { return }

@@ -25,7 +25,7 @@ extension Loop {
             guard item.isIn(membership) else { return ([], false) }
             return (commonModes.map { state(for: $0) }.filter { join(item, $0) }, true)
         }
-        for mode in joined { item.hear(thatItJoined: mode, of: self) }
+        for mode in joined { item.notifyJoined(mode, of: self) }
         if !isIn { complainIfMainIsGone() }
         return isIn
     }
@@ -42,7 +42,7 @@ extension Loop {
             guard let commonMembership, item.isIn(commonMembership) else { return [] }
             return takeOutWhileLocked(item, from: [commonMembership] + commonModes.map { existingState(for: $0) })
         }
-        for mode in left { item.hear(thatItLeft: mode, of: self) }
+        for mode in left { item.notifyLeft(mode, of: self) }
     }
 
     /// Whether an item is in a mode; for `common`, whether it was added to that name. CF: `CFRunLoopContainsSource`,
@@ -65,7 +65,7 @@ extension Loop {
             return (state, commonItems.filter { join($0, state) })
         }
         guard let (state, items) = joined else { return }
-        for item in items { item.hear(thatItJoined: state, of: self) }
+        for item in items { item.notifyJoined(state, of: self) }
     }
 
     /// Whether a mode is a common one, or the name `common` itself.

@@ -48,7 +48,7 @@ extension Loop {
             }
             let left = loops.map { ($0, $0.takeOut(self, from: modes)) }
             for (loop, modes) in left {
-                for mode in modes { hear(thatItLeft: mode, of: loop) }
+                for mode in modes { notifyLeft(mode, of: loop) }
             }
             releaseIfOver()
         }
@@ -61,46 +61,46 @@ extension Loop {
             return itemLock.withLock {
                 guard isValid, !memberships.contains(mode) else { return false }
                 if !canBeInManyLoops, let other = memberships.modes.first, other.waker !== mode.waker { return false }
-                memberships.join(mode, hears: hears(of: mode))
+                memberships.join(mode, isNotified: isNotified(of: mode))
                 return true
             }
         }
 
-        /// Records that the item leaves `mode`. Returns whether the caller must call `hear(thatItLeft:of:)`.
+        /// Records that the item leaves `mode`. Returns whether the caller must call `notifyLeft(_:of:)`.
         final func leave(_ mode: ModeState) -> Bool {
             mode.assertLocked()
-            let hears = hears(of: mode)
-            let thread = hears ? ThreadLoops.current.id : .ended
-            return itemLock.withLock { memberships.leave(mode, hears: hears, on: thread) }
+            let isNotified = isNotified(of: mode)
+            let thread = isNotified ? ThreadLoops.current.id : .ended
+            return itemLock.withLock { memberships.leave(mode, isNotified: isNotified, on: thread) }
         }
 
         final func isIn(_ mode: ModeState) -> Bool { itemLock.withLock { memberships.contains(mode) } }
 
-        private func hears(of mode: ModeState) -> Bool { hearsOfModes && mode.mode != .common }
+        private func isNotified(of mode: ModeState) -> Bool { isNotifiedOfModes && mode.mode != .common }
 
         // MARK: Notifying the item. All called without any lock.
 
         /// Called once for each mode that the item has joined.
-        final func hear(thatItJoined mode: ModeState, of loop: Loop) {
-            guard hearsOfModes else { return }
+        final func notifyJoined(_ mode: ModeState, of loop: Loop) {
+            guard isNotifiedOfModes else { return }
             Lock.assertNoneHeld()
             let thread = ThreadLoops.current.id
-            guard itemLock.withLock({ memberships.beginHearing(of: mode, on: thread) }) else { return }
+            guard itemLock.withLock({ memberships.beginNotifying(of: mode, on: thread) }) else { return }
             didJoin(mode.mode, of: loop)
-            guard itemLock.withLock({ memberships.endHearing(of: mode, on: thread) }) else { return releaseIfOver() }
-            hear(thatItLeft: mode, of: loop)
+            guard itemLock.withLock({ memberships.endNotifying(of: mode, on: thread) }) else { return releaseIfOver() }
+            notifyLeft(mode, of: loop)
         }
 
         /// Called once for each mode for which `leave` returned true; with nil by a loop that is being deallocated.
-        final func hear(thatItLeft mode: ModeState, of loop: Loop?) {
-            if hearsOfModes { Lock.assertNoneHeld() }
+        final func notifyLeft(_ mode: ModeState, of loop: Loop?) {
+            if isNotifiedOfModes { Lock.assertNoneHeld() }
             if let loop { didLeave(mode.mode, of: loop) }
             itemLock.withLock { memberships.endLeaving(mode) }
             releaseIfOver()
         }
 
         /// Called by a loop that has ended, after the item has left it and was notified.
-        final func hear(ofTheEndOf loop: Loop) {
+        final func notifyEnd(of loop: Loop) {
             loopHasEnded()
             releaseIfOver()
         }
@@ -134,7 +134,7 @@ extension Loop {
         var canBeInManyLoops: Bool { true }
 
         /// Whether `didJoin` and `didLeave` are called. Constant.
-        var hearsOfModes: Bool { false }
+        var isNotifiedOfModes: Bool { false }
 
         /// Inserts the item into a mode that it has joined. The loop's lock is held.
         func insert(into mode: ModeState) {}
@@ -154,7 +154,7 @@ extension Loop {
         func releaseHandlers() {}
 
         /// Takes out values with the item's lock held, and releases them without it: see `releaseHandlers()`.
-        final func letGo<Captured>(_ takeOut: () -> Captured) {
+        final func releaseUnlocked<Captured>(_ takeOut: () -> Captured) {
             let released = itemLock.withLock(takeOut)
             withExtendedLifetime(released) {}
         }

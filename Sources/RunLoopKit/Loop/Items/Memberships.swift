@@ -7,11 +7,11 @@
 /// |---|---|---|
 /// | out | `join` | in, not notified |
 /// | in, not notified | `leave` | out: the item is never notified of this stay |
-/// | in, not notified | `beginHearing`, before `didJoin` | in, notifying |
-/// | in, notifying | `endHearing`, after `didJoin` | in |
+/// | in, not notified | `beginNotifying`, before `didJoin` | in, notifying |
+/// | in, notifying | `endNotifying`, after `didJoin` | in |
 /// | in, notifying | `leave` on the thread that calls `didJoin`, inside it | left |
 /// | in, notifying | `leave` on another thread | out, notifying: the thread in `didJoin` calls `didLeave` next |
-/// | out, notifying | `endHearing` | left |
+/// | out, notifying | `endNotifying` | left |
 /// | in | `leave` | left |
 /// | left | `endLeaving`, after `didLeave` | out |
 ///
@@ -20,58 +20,58 @@
 /// between.
 struct Memberships {
     /// A call of `didJoin` that has not returned.
-    private struct Hearing {
-        enum Stay { case goesOn, ended, endedUnheard }
+    private struct Notification {
+        enum Stay { case continues, ended, endedElsewhere }
 
         let mode: ModeState
         let thread: ThreadID
-        var stay = Stay.goesOn
+        var stay = Stay.continues
     }
 
     /// The modes that the item is in.
     private(set) var modes: [ModeState] = []
 
     /// Those of `modes` that the item has not been notified of yet.
-    private var unheardOf: [ModeState] = []
+    private var unnotified: [ModeState] = []
 
-    private var hearings: [Hearing] = []
+    private var notifications: [Notification] = []
 
     /// The modes that the item has left and not been notified of leaving.
     private var left: [ModeState] = []
 
     /// Whether the item is in no mode, and no notification is due or active.
-    var areOver: Bool { modes.isEmpty && left.isEmpty && hearings.isEmpty }
+    var areOver: Bool { modes.isEmpty && left.isEmpty && notifications.isEmpty }
 
     func contains(_ mode: ModeState) -> Bool { modes.contains { $0 === mode } }
 
-    mutating func join(_ mode: ModeState, hears: Bool) {
+    mutating func join(_ mode: ModeState, isNotified: Bool) {
         modes.append(mode)
-        if hears { unheardOf.append(mode) }
+        if isNotified { unnotified.append(mode) }
     }
 
     /// Begins to notify the item of a mode. Returns false if it is not to be notified.
-    mutating func beginHearing(of mode: ModeState, on thread: ThreadID) -> Bool {
-        guard unheardOf.remove(mode) else { return false }
-        hearings.append(Hearing(mode: mode, thread: thread))
+    mutating func beginNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
+        guard unnotified.remove(mode) else { return false }
+        notifications.append(Notification(mode: mode, thread: thread))
         return true
     }
 
     /// Ends a call of `didJoin`. Returns whether the item has left the mode meanwhile and must be notified.
-    mutating func endHearing(of mode: ModeState, on thread: ThreadID) -> Bool {
+    mutating func endNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
         // The last one, since a handler may have added the item again.
-        let index = hearings.lastIndex { $0.mode === mode && $0.thread == thread }!
-        guard hearings.remove(at: index).stay == .endedUnheard else { return false }
+        let index = notifications.lastIndex { $0.mode === mode && $0.thread == thread }!
+        guard notifications.remove(at: index).stay == .endedElsewhere else { return false }
         left.append(mode)
         return true
     }
 
     /// Removes a mode that the item is in. Returns whether the caller must notify the item.
-    mutating func leave(_ mode: ModeState, hears: Bool, on thread: ThreadID) -> Bool {
+    mutating func leave(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
         _ = modes.remove(mode)
-        guard hears, !unheardOf.remove(mode) else { return false }
-        if let index = hearings.firstIndex(where: { $0.mode === mode && $0.stay == .goesOn }) {
-            let isInside = hearings[index].thread == thread
-            hearings[index].stay = isInside ? .ended : .endedUnheard
+        guard isNotified, !unnotified.remove(mode) else { return false }
+        if let index = notifications.firstIndex(where: { $0.mode === mode && $0.stay == .continues }) {
+            let isInside = notifications[index].thread == thread
+            notifications[index].stay = isInside ? .ended : .endedElsewhere
             guard isInside else { return false }
         }
         left.append(mode)

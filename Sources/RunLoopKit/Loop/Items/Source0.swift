@@ -85,7 +85,7 @@ extension Loop {
 
         // MARK: Item
 
-        override var hearsOfModes: Bool { true }
+        override var isNotifiedOfModes: Bool { true }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func didJoin(_ mode: Mode, of loop: Loop) {
@@ -95,7 +95,7 @@ extension Loop {
         override func didLeave(_ mode: Mode, of loop: Loop) { itemLock.withLock { cancelHandler }?(loop, mode) }
         override func releaseHandlers() {
             signalTime.store(0, ordering: .relaxed)
-            letGo { (performHandler.take(), scheduleHandler.take(), cancelHandler.take()) }
+            releaseUnlocked { (performHandler.take(), scheduleHandler.take(), cancelHandler.take()) }
         }
     }
 }

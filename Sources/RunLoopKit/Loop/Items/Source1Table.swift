@@ -11,7 +11,7 @@ struct Source1Table {
     }
 
     /// A source in the table.
-    struct Entry {
+    struct Member {
         let source: any Source1
         /// The sequence number of its insertion.
         let turn: UInt64
@@ -46,19 +46,19 @@ struct Source1Table {
     }
 
     /// As `Entry.readyTurn`; 0 also if the source has left.
-    func turn(of token: UInt64) -> UInt64? { entry(for: token).map(\.readyTurn) ?? 0 }
+    func turn(of token: UInt64) -> UInt64? { member(for: token).map(\.readyTurn) ?? 0 }
 
     /// The token of a source in the table.
     func token(of source: any Source1) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
 
     /// The source that `token` was made for, if it is still in the table.
-    func source(for token: UInt64) -> (any Source1)? { entry(for: token)?.source }
+    func source(for token: UInt64) -> (any Source1)? { member(for: token)?.source }
 
     /// The same, with the sequence number of its insertion.
-    func entry(for token: UInt64) -> Entry? {
+    func member(for token: UInt64) -> Member? {
         let index = Int(token & 0xFFFF_FFFF)
         guard index < slots.count, slots[index].generation == UInt32(token >> 32) else { return nil }
-        return slots[index].source.map { Entry(source: $0, turn: slots[index].turn) }
+        return slots[index].source.map { Member(source: $0, turn: slots[index].turn) }
     }
 
     mutating func insert(_ source: any Source1) {

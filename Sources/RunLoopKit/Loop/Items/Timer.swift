@@ -301,6 +301,6 @@ extension Loop {
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }
 
-        override func releaseHandlers() { letGo { handler.take() } }
+        override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }
 }
