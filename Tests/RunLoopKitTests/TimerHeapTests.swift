@@ -65,7 +65,7 @@ import Testing
             // Recorded only on failure: an expectation costs much more than the step it checks.
             if !due.elementsEqual(model.due(now), by: ===) { Issue.record("due at \(now)") }
             if heap.wakeUpTime() != model.wakeUpTime { Issue.record("wake-up time") }
-            if heap.count != model.entries.count { Issue.record("count") }
+            if heap.all.count != model.entries.count { Issue.record("count") }
         }
         heap.removeAll()
         #expect(heap.isEmpty)

@@ -123,11 +123,11 @@ extension Loop {
     /// - Precondition: As for ``Loop/hostedPass()``.
     public func endHosting() {
         let hosting = requireHosted("endHosting")
-        ThreadLoops.current.running(self) { hosting.end() }
+        ThreadLoops.current.running(self) { hosting.end(self) }
     }
 
     private func makePasses(until budgetEnd: Int64?, in hosting: Hosting) -> HostedResult {
-        ThreadLoops.current.running(self) { hosting.makePasses(until: budgetEnd) }
+        ThreadLoops.current.running(self) { hosting.makePasses(of: self, until: budgetEnd) }
     }
 
     private func requireHosted(_ call: String) -> Hosting {

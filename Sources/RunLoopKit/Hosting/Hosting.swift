@@ -3,9 +3,6 @@
 ///
 /// Accessed only by the loop's thread.
 final class Hosting: Host {
-    /// Unowned, since the loop owns its hosting. Unsafe, since the loop's deinit may end the hosting.
-    private unowned(unsafe) let loop: Loop
-
     /// The run at the bottom. It makes no passes itself.
     private let run: Run
 
@@ -18,11 +15,10 @@ final class Hosting: Host {
     var mode: ModeState { run.mode }
 
     /// Whether no pass and no run of the loop is active.
-    private var isBetweenPasses: Bool { loop.innermostRun === run }
+    private func isBetweenPasses(of loop: Loop) -> Bool { loop.innermostRun === run }
 
     /// Begins hosting. The caller then calls the entry observers.
     init(_ loop: Loop, in mode: ModeState) {
-        self.loop = loop
         run = loop.begin(in: mode, isHosted: true)
         run.phase = .hasWaited
         run.hasJustDrainedMainQueue = false
@@ -34,70 +30,70 @@ final class Hosting: Host {
     // MARK: Passes
 
     /// Makes passes that do not wait: one, or as many as the budget allows and there is work for.
-    func makePasses(until budgetEnd: Int64?) -> Loop.HostedResult {
-        let pass = beginPass(budgetEnd: budgetEnd)
+    func makePasses(of loop: Loop, until budgetEnd: Int64?) -> Loop.HostedResult {
+        let pass = beginPass(of: loop, budgetEnd: budgetEnd)
         loop.waker.hostHasCome()
-        endRest()
+        endRest(of: loop)
         var result: Loop.HostedResult
         repeat {
             _ = loop.pass(pass)
             // A handler may have run the host, which then has slept.
-            endRest()
-            result = outcome(of: pass)
+            endRest(of: loop)
+            result = outcome(of: pass, of: loop)
         } while result == .more && budgetEnd.map { loop.clock.nanoseconds < $0 } ?? false
         switch result {
-        case .idle, .finished: rest(after: pass)
-        case .more: inform(ofMore: true)
+        case .idle, .finished: rest(after: pass, of: loop)
+        case .more: inform(loop, ofMore: true)
         // If the host continues, the loop comes to rest in its next pass. Not before: virtual time would advance.
-        case .stopped: inform(ofMore: !isEndRequested || hasMore(for: pass))
+        case .stopped: inform(loop, ofMore: !isEndRequested || hasMore(for: pass, of: loop))
         }
-        endPass(pass)
-        return endIfRequested() ? .stopped : result
+        endPass(pass, of: loop)
+        return endIfRequested(loop) ? .stopped : result
     }
 
-    private func beginPass(budgetEnd: Int64? = nil) -> Run {
+    private func beginPass(of loop: Loop, budgetEnd: Int64? = nil) -> Run {
         let pass = loop.begin(in: mode, isHosted: true, budgetEnd: budgetEnd)
         pass.hasJustDrainedMainQueue = run.hasJustDrainedMainQueue
         return pass
     }
 
-    private func endPass(_ pass: Run) {
+    private func endPass(_ pass: Run, of loop: Loop) {
         run.hasJustDrainedMainQueue = pass.hasJustDrainedMainQueue
         loop.end(pass)
     }
 
-    private func outcome(of pass: Run) -> Loop.HostedResult {
+    private func outcome(of pass: Run, of loop: Loop) -> Loop.HostedResult {
         let hasStopped = loop.stopFlag.compareExchange(
             // Acquire: what the thread that stopped the loop did before is visible.
             expected: .stopped, desired: .running, successOrdering: .acquiring, failureOrdering: .relaxed
         ).exchanged
         if hasStopped || loop.isStopped || isEndRequested { return .stopped }
-        if hasMore(for: pass) { return .more }
+        if hasMore(for: pass, of: loop) { return .more }
         return loop.lock.withLock { loop.hasAnythingToWaitFor(in: mode) } ? .idle : .finished
     }
 
     /// Whether another pass would find work at once, including work whose sender did not wake the loop: a run looks for
     /// that before it sleeps.
-    private func hasMore(for pass: Run) -> Bool {
+    private func hasMore(for pass: Run, of loop: Loop) -> Bool {
         // The next pass begins with posted work, which may make more ready, and asks the kernel after that.
-        if loop.hasReady(mode) || hasPostedWork { return true }
+        if loop.hasReady(mode) || hasPostedWork(loop) { return true }
         // Consumes all edges of the descriptor: it now becomes readable only for what comes later.
         loop.fetch(in: pass, polls: true)
         // A wake-up since the pass calls for another pass, which begins by looking at all work, as in a run. Nothing of
         // the wake-up is then left to serve.
         let wasWoken = mode.ready.forgetWakeUp()
         // `hasReady` comes first, since it also marks what has been fetched as no longer fresh for the next pass.
-        return loop.hasReady(mode) || wasWoken || hasPostedWork
+        return loop.hasReady(mode) || wasWoken || hasPostedWork(loop)
     }
 
-    private var hasPostedWork: Bool { loop.lock.withLock { loop.hasPostedWork(for: mode) } }
+    private func hasPostedWork(_ loop: Loop) -> Bool { loop.lock.withLock { loop.hasPostedWork(for: mode) } }
 
     // MARK: The rest between passes
 
     /// Lets the host sleep.
-    private func rest(after pass: Run) {
+    private func rest(after pass: Run, of loop: Loop) {
         // First, since an observer may run the host.
-        inform()
+        inform(loop)
         loop.notify(.beforeWaiting, in: mode)
         rests = true
         loop.waiting.store(true, ordering: .relaxed)
@@ -109,7 +105,7 @@ final class Hosting: Host {
         if !sleeps { loop.waker.nudge() }
     }
 
-    private func endRest() {
+    private func endRest(of loop: Loop) {
         guard rests else { return }
         rests = false
         loop.waiting.store(false, ordering: .relaxed)
@@ -119,28 +115,28 @@ final class Hosting: Host {
 
     // MARK: Host
 
-    func runWillBegin() {
+    func runWillBegin(in loop: Loop) {
         guard rests else { return }
-        let pass = beginPass()
-        endRest()
-        endPass(pass)
+        let pass = beginPass(of: loop)
+        endRest(of: loop)
+        endPass(pass, of: loop)
     }
 
     /// The host's descriptor does not show what the run has fetched or armed. After a run between two passes the host
     /// must make another pass, in which the loop comes to rest.
-    func runHasEnded() {
-        inform(ofMore: isBetweenPasses)
-        _ = endIfRequested()
+    func runHasEnded(in loop: Loop) {
+        inform(loop, ofMore: isBetweenPasses(of: loop))
+        _ = endIfRequested(loop)
     }
 
-    func mayHaveMore() { inform() }
+    func mayHaveMore(in loop: Loop) { inform(loop) }
 
-    func loopHasEnded() { stop() }
+    func loopHasEnded(_ loop: Loop) { stop(loop) }
 
     /// Makes the descriptor readable if anything is ready, and arms the timerfds for the next timer. Called whenever
     /// the host may sleep: at the end of a pass, and as soon as the loop has fetched events or armed a timerfd, since a
     /// handler called after that may run the host.
-    private func inform(ofMore hasMore: Bool = false) {
+    private func inform(_ loop: Loop, ofMore hasMore: Bool = false) {
         let isDue = loop.lock.withLock {
             loop.arm(for: Loop.Sleep(in: mode))
             return loop.isTimerDue(in: mode)
@@ -151,26 +147,26 @@ final class Hosting: Host {
     // MARK: The end
 
     /// Ends the hosting now, or as soon as no pass and no run is active.
-    func end() {
-        guard isBetweenPasses else {
+    func end(_ loop: Loop) {
+        guard isBetweenPasses(of: loop) else {
             isEndRequested = true
             return
         }
         // The exit observers are called as in a pass: if one of them ends the hosting too, that has no effect.
-        let pass = beginPass()
-        endRest()
+        let pass = beginPass(of: loop)
+        endRest(of: loop)
         loop.notify(.exit, in: mode)
-        endPass(pass)
-        stop()
+        endPass(pass, of: loop)
+        stop(loop)
     }
 
-    private func endIfRequested() -> Bool {
-        guard isEndRequested, isBetweenPasses else { return false }
+    private func endIfRequested(_ loop: Loop) -> Bool {
+        guard isEndRequested, isBetweenPasses(of: loop) else { return false }
         loop.endHosting()
         return true
     }
 
-    private func stop() {
+    private func stop(_ loop: Loop) {
         loop.own.host = nil
         loop.waiting.store(false, ordering: .relaxed)
         loop.lock.withLock { loop.sleep = nil }

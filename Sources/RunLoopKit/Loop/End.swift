@@ -35,7 +35,7 @@ extension Loop {
         // A forked child must not end its parent's loop. The deinits close the child's copies of the descriptors.
         guard process.isCurrent else { return }
         guard let estate = lock.withLock({ takeEstate() }) else { return }
-        own.host?.loopHasEnded()
+        own.host?.loopHasEnded(self)
         if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
         if estate.hasWork { complainIfMainIsGone() }
         drop(estate.blocks)

@@ -1,14 +1,14 @@
 /// What a loop knows of its host, the foreign loop that sleeps for it. All calls are made on the loop's thread.
 protocol Host: AnyObject {
     /// A run is about to begin, in a handler of a hosted pass or between two passes: the host is not asleep.
-    func runWillBegin()
+    func runWillBegin(in loop: Loop)
 
     /// The run has ended.
-    func runHasEnded()
+    func runHasEnded(in loop: Loop)
 
     /// The loop has consumed events from the kernel, or armed a timer. A handler that it calls next may run the host.
-    func mayHaveMore()
+    func mayHaveMore(in loop: Loop)
 
     /// The loop has ended.
-    func loopHasEnded()
+    func loopHasEnded(_ loop: Loop)
 }

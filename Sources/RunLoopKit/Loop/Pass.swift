@@ -61,7 +61,7 @@ extension Loop {
             lookAgain(beforeSleepIn: run)
         }
         let ready = nextReady(in: run, polls: polls)  // 3.7
-        own.host?.mayHaveMore()
+        own.host?.mayHaveMore(in: self)
         run.phase = .hasWaited
         guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let token, let events) = ready else {  // 3.8
             return ready

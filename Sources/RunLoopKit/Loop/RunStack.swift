@@ -9,8 +9,8 @@ extension Loop {
     /// Calls `body` as a run of the loop, which may be nested in others.
     func withRun<Result>(in mode: ModeState, returnsAfterSourceHandled: Bool = false, _ body: (Run) -> Result) -> Result
     {
-        own.host?.runWillBegin()
-        defer { own.host?.runHasEnded() }
+        own.host?.runWillBegin(in: self)
+        defer { own.host?.runHasEnded(in: self) }
         return ThreadLoops.current.running(self) {
             let run = begin(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
             defer { end(run) }

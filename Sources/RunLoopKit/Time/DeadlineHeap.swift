@@ -33,8 +33,7 @@ struct DeadlineHeap<Timer: HeapMember> {
     private var earliestLatest: Int64?
 
     var isEmpty: Bool { nodes.isEmpty }
-    var count: Int { nodes.count }
-    var all: [Timer] { nodes.map(\.timer) }
+    var all: [Timer] { nodes.map { $0.timer } }
 
     /// The earliest deadline; nil if no timer fires.
     var earliestDeadline: Int64? {
@@ -110,7 +109,8 @@ struct DeadlineHeap<Timer: HeapMember> {
             return true
         }
         if found.count > 1 { found.sort { $0.isBefore($1) } }
-        due.append(contentsOf: found.lazy.map(\.timer))
+        // A loop, since a key path of a generic type is made anew at each use, for 10,000 instructions.
+        for node in found { due.append(node.timer) }
     }
 
     /// Visits the node at `index` and its descendants. If `body` returns false for a node, skips the node's
