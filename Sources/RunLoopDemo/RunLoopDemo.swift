@@ -1,15 +1,9 @@
 /// Shows in a terminal what RunLoopKit does: finds the requested subcommand and runs it.
 ///
-/// Each subcommand is a file in `Commands`. To add one, write it and put it into `commands`.
+/// Each subcommand is a file in `Commands`. To add one, write it and add it to `AllCommands.swift`.
 @main
 struct RunLoopDemo {
     static let name = "RunLoopDemo"
-
-    /// All subcommands; the first one is the default.
-    static let commands: [any Command] = [
-        TraceCommand(), KeepAliveCommand(), ThrottleCommand(), ReplayCommand(), RulesCommand(),
-        LinesCommand(),
-    ]
 
     // Not async: an async main would give away the initial thread, and with it `Loop.main`.
     static func main() {

@@ -1,0 +1,7 @@
+extension RunLoopDemo {
+    /// All subcommands; the first one is the default.
+    static let commands: [any Command] = [
+        TraceCommand(), KeepAliveCommand(), ThrottleCommand(), ReplayCommand(), RulesCommand(),
+        LinesCommand(),
+    ]
+}
