@@ -60,6 +60,25 @@ import Testing
         }
     }
 
+    @Test("A timer that joins a mode and is re-timed in its own callout fires in that mode")
+    func timerRetimedForAnotherMode() {
+        expect(
+            cf: ["timer t", "run in a: timedOut", "run in default: timedOut"],
+            kit: ["timer t", "run in a: timedOut", "timer t", "run in default: timedOut"]
+        ) { s in
+            s.loop.add(
+                s.timer("t", after: 0, every: forever) { timer in
+                    s.loop.add(timer, "default")
+                    timer.secondsToFire = 0
+                }, "a")
+            // Later than the time being served, or the new time is ignored.
+            s.loop.spend(s.moment)
+            s.run("a")
+            s.loop.spend(s.moment)
+            s.run("default")
+        }
+    }
+
     @Test("A poll nested in an afterWaiting observer fires the timer that is due")
     func nestedPollFiresDueTimer() {
         expect(

@@ -92,7 +92,7 @@ import Testing
 
     @Test("An exit is reported also when children are ignored")
     func ignoredChildren() throws {
-        try expect("ignoredChildren", ["timedOut", "ended, nobody knows how", "finished"])
+        try expect("ignoredChildren", ["timedOut", "ended, status unknown", "finished"])
     }
 
     @Test("The exit of a traced child is reported when its tracer detaches")
@@ -113,7 +113,7 @@ import Testing
     func uncatchableSignals() throws {
         let program = try play("numbers")
         #expect(program.lines.count == 7 && program.lines.allSatisfy { $0.contains("Invalid argument (EINVAL)") })
-        #expect(program.lines.prefix(2).allSatisfy { $0.hasSuffix("; nobody can catch SIGKILL and SIGSTOP") })
+        #expect(program.lines.prefix(2).allSatisfy { $0.hasSuffix("; SIGKILL and SIGSTOP cannot be caught") })
         #expect(
             program.lines.last
                 == "signalfd(1000000): Invalid argument (EINVAL); there is no such signal, "

@@ -124,6 +124,13 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
         self.handler = handler
     }
 
+    /// For a handler with two arguments besides the actor.
+    convenience init<First, Second>(
+        _ actor: A, _ handler: @escaping @Sendable (isolated A, First, Second) -> Void
+    ) where Input == (First, Second) {
+        self.init(actor) { (actor: isolated A, input: Input) in handler(actor, input.0, input.1) }
+    }
+
     func call(_ input: Input) {
         guard let actor else {
             item?.invalidate()

@@ -31,9 +31,7 @@ extension Loop.FileDescriptorSource {
                 _ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness
             ) -> Void
     ) throws(LoopError) {
-        let isolated = IsolatedHandler(actor) { (actor: isolated A, input: (Loop.FileDescriptorSource, Readiness)) in
-            handler(actor, input.0, input.1)
-        }
+        let isolated = IsolatedHandler(actor, handler)
         try self.init(descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot) {
             isolated.call(($0, $1))
         }
@@ -53,9 +51,7 @@ extension Loop.FileDescriptorSource {
                 _ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness
             ) -> Void
     ) throws(LoopError) {
-        let isolated = IsolatedHandler(actor) { (actor: isolated A, input: (Loop.FileDescriptorSource, Readiness)) in
-            handler(actor, input.0, input.1)
-        }
+        let isolated = IsolatedHandler(actor, handler)
         try self.init(owning: descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot) {
             isolated.call(($0, $1))
         }
@@ -106,9 +102,7 @@ extension Loop.SignalSource {
                 _ actor: isolated A, _ source: Loop.SignalSource, _ arrivals: [Arrival]
             ) -> Void
     ) throws(LoopError) {
-        let isolated = IsolatedHandler(actor) { (actor: isolated A, input: (Loop.SignalSource, [Arrival])) in
-            handler(actor, input.0, input.1)
-        }
+        let isolated = IsolatedHandler(actor, handler)
         try self.init(signal, checkingThreads: checkingThreads) { isolated.call(($0, $1)) }
         isolated.item = self
     }
@@ -130,9 +124,7 @@ extension Loop.ProcessSource {
         _ process: Int32, reaping: Bool = true, isolation actor: A,
         handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.ProcessSource, _ exit: Exit) -> Void
     ) throws(LoopError) {
-        let isolated = IsolatedHandler(actor) { (actor: isolated A, input: (Loop.ProcessSource, Exit)) in
-            handler(actor, input.0, input.1)
-        }
+        let isolated = IsolatedHandler(actor, handler)
         try self.init(process, reaping: reaping) { isolated.call(($0, $1)) }
         isolated.item = self
     }

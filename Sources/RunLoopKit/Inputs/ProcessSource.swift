@@ -43,7 +43,7 @@ extension Loop {
                 case .exited(let code): "exited with \(code)"
                 case .signalled(let signal, let coreDumped):
                     "ended by signal \(signal)" + (coreDumped ? ", core dumped" : "")
-                case .unknown: "ended, nobody knows how"
+                case .unknown: "ended, status unknown"
                 }
             }
         }

@@ -19,7 +19,7 @@ extension System {
     static func makeSignalFD(_ signal: Int32) throws(LoopError) -> Descriptor {
         var set = try set(of: signal, "signalfd")
         guard signal != SIGKILL, signal != SIGSTOP else {
-            throw LoopError(call: "signalfd(\(signal))", code: EINVAL, advice: "nobody can catch SIGKILL and SIGSTOP")
+            throw LoopError(call: "signalfd(\(signal))", code: EINVAL, advice: "SIGKILL and SIGSTOP cannot be caught")
         }
         return try check("signalfd(\(signal))", signalfd(-1, &set, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK)))
     }
