@@ -105,7 +105,7 @@ extension Loop {
     /// Runs the blocks and jobs that are left, in any mode, without waiting and without observers. This ends, since the
     /// loop is closed.
     func runAcceptedWork() {
-        while let state = lock.withLock({ modeStates.first { blocks.hasBlock(for: $0.mode, common: commonModes) } }) {
+        while let state = lock.withLock({ modeStates.first(where: hasBlock) }) {
             withRun(in: state) { performBlocks(of: $0) }
         }
         runAcceptedJobs()
