@@ -31,10 +31,13 @@ extension Loop {
             above: below, outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
-        lock.withLock { innermostRun = run }
+        let modes = lock.withLock {
+            innermostRun = run
+            return below == nil ? modeStates : []
+        }
         if below?.phase ?? .hasWaited == .hasWaited { forgetWakeUps(for: nil) }
         // A wake-up that is listed but was not served was meant for an earlier run.
-        if below == nil { for mode in lock.withLock({ modeStates }) { mode.ready.forgetWakeUp() } }
+        for mode in modes { mode.ready.forgetWakeUp() }
         return run
     }
 
