@@ -33,4 +33,25 @@ import Testing
         #expect(loop.run(mode: .default, for: .seconds(7200)) == .finished)
         #expect(served.entries == [seconds(0)], "and not when something else wakes the loop")
     }
+
+    /// A pass that handled a source polls, and the next pass looks for all work anyway.
+    @Test("A wake-up that a nested run took concerns no later pass")
+    func wakeUpOfEarlierPass() {
+        let (loop, clock) = Loop.inVirtualTime()
+        defer { loop.end() }  // Its handlers keep it.
+        let served = Log<Loop.Instant>()
+        let source = Loop.Source0 {
+            loop.wakeUp()
+            loop.run(mode: "inner", for: .seconds(1))
+        }
+        loop.add(Loop.Timer(after: .seconds(3600)) { _ in }, in: "inner")
+        loop.add(source)
+        source.signal()
+        let observer = Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+            loop.perform(in: .default, wake: false) { served.add(clock.now) }
+        }
+        loop.add(observer)
+        loop.run(mode: .default, for: .seconds(10))
+        #expect(served.entries == [seconds(10)], "not before the time is up: no call woke the loop")
+    }
 }

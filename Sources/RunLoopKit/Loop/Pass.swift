@@ -46,11 +46,13 @@ extension Loop {
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
     }
 
-    /// Begins to count wake-ups. Those since the last wait are forgotten, since the pass looks for all work.
+    /// Begins to count wake-ups. Those since the last wait are forgotten, and none is missed, since the pass looks for
+    /// all work.
     private func beginPass(of run: Run) {
         Tally.count(tally.passes)
         if run.phase == .hasWaited { forgetWakeUps(for: run) }
         run.phase = .beforeLooking
+        run.hasMissedWakeUp = false
     }
 
     /// Steps 3.6 to 3.8.
