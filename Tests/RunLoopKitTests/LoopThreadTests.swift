@@ -377,7 +377,8 @@ import Testing
     @Test(
         "A thread may have any name",
         arguments: [
-            "", "short", "a name that is longer than the kernel keeps", "zwölf Boxkämpfer jagen", "日本語のスレッド名",
+            "", "short", "a name that is longer than the kernel keeps", "zwölf Boxkämpfer jagen",
+            "日本語のスレッド名",
         ])
     func names(_ name: String) throws {
         let thread = try LoopThread(name: name)

@@ -33,7 +33,7 @@ public final class Loop: @unchecked Sendable {
     // - atomics, which any thread may access, and some signal handlers too;
     // - what `lock` guards;
     // - what only the loop's own thread accesses: `own`.
-    // `LockRank` is the order of locks. No handler is ever called with one held.
+    // `Lock.Rank` is the order of locks. No handler is ever called with one held.
 
     let clock: LoopTime
 

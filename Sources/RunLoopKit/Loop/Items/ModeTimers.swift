@@ -3,8 +3,8 @@ typealias TimerHeap = DeadlineHeap<Loop.Timer>
 
 extension Loop.Timer: HeapMember {}
 
-/// The timers of one mode: a heap for each time base, since their times cannot be compared. In virtual time all are in the
-/// first.
+/// The timers of one mode: a heap for each time base, since their times cannot be compared. In virtual time all are in
+/// the first.
 struct ModeTimers {
     var suspending = TimerHeap()
     var continuous = TimerHeap()
