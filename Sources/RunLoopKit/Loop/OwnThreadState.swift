@@ -9,6 +9,13 @@ final class OwnThreadState {
     /// Whether code that calls the loop outside any run has learned that the loop is closing. See
     /// `Loop.callerKnowsOfClosing`.
     var callerKnowsOfClosing = false
+
+    /// Whether a job, or a handler isolated to an actor, runs. Then no other begins, not even in a run of the loop
+    /// nested in it: that would interrupt an actor in the middle of a function.
+    var isInsideJob = false
+
+    /// Whether a drain of the job queue was skipped, since a job was running.
+    var hasSkippedDrain = false
 }
 
 extension Loop {

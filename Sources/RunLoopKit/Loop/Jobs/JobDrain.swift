@@ -21,8 +21,8 @@ extension Loop {
 
     /// Runs the present jobs up to the limit, and posts another drain for the rest.
     func drainJobs() {
-        guard !jobProgress.isBusy else {
-            jobProgress.hasSkippedDrain = true
+        guard !own.isInsideJob else {
+            own.hasSkippedDrain = true
             return
         }
         // A loop that is closing refuses it: then runAcceptedJobs() or the last resort runs the rest.
@@ -36,8 +36,8 @@ extension Loop {
     }
 
     private func runJobsOnOwnThread(upTo limit: Int) -> Bool {
-        jobProgress.isBusy = true
-        defer { jobProgress.isBusy = false }
+        own.isInsideJob = true
+        defer { own.isInsideJob = false }
         callerKnowsOfClosing = false
         return jobs.run(upTo: limit, of: self) {
             callerKnowsOfClosing = false  // The next job has not learned of the closing.
@@ -47,12 +47,12 @@ extension Loop {
 
     /// Calls a handler that is isolated to an actor on this loop. No job begins meanwhile.
     func withoutJobs(_ body: () -> Void) {
-        guard !jobProgress.isBusy else { return body() }
-        jobProgress.isBusy = true
+        guard !own.isInsideJob else { return body() }
+        own.isInsideJob = true
         body()
-        jobProgress.isBusy = false
-        if jobProgress.hasSkippedDrain {
-            jobProgress.hasSkippedDrain = false
+        own.isInsideJob = false
+        if own.hasSkippedDrain {
+            own.hasSkippedDrain = false
             postDrain()
         }
     }

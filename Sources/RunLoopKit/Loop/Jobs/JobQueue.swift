@@ -29,18 +29,6 @@ final class JobQueue: @unchecked Sendable {
     private var hasComplained = false
     private var isOrphaned = false
 
-    /// What the loop's thread knows of the jobs that it runs. Reached through `Loop.jobProgress`.
-    struct Progress {
-        /// Whether a job, or a handler isolated to an actor, runs. Then no other begins, not even in a run of the loop
-        /// nested in it: that would interrupt an actor in the middle of a function.
-        var isBusy = false
-
-        /// Whether a drain was skipped meanwhile.
-        var hasSkippedDrain = false
-    }
-
-    fileprivate var progress = Progress()
-
     /// Whether the loop has ended, so that its thread no longer runs its jobs.
     var hasLostItsThread: Bool { lock.withLock { isOrphaned } }
 
@@ -132,20 +120,6 @@ final class JobQueue: @unchecked Sendable {
         case 21..., 0: 2  // medium, unspecified
         case 17...: 3  // utility, low
         default: 4  // background
-        }
-    }
-}
-
-extension Loop {
-    /// What the loop's thread knows of the jobs that it runs.
-    var jobProgress: JobQueue.Progress {
-        get {
-            assert(isOnOwnThread)
-            return jobs.progress
-        }
-        _modify {
-            assert(isOnOwnThread)
-            yield &jobs.progress
         }
     }
 }
