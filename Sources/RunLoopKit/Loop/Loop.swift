@@ -69,20 +69,23 @@ public final class Loop: @unchecked Sendable {
 
     // MARK: Guarded by the lock
 
+    // Exclusivity is unchecked, as in `ModeState`: debug builds check that the lock is held, and it is not recursive, so
+    // accesses cannot overlap. The checks cost a third of a pass.
+
     let lock = Lock(.loop)
-    var modeStates: [ModeState] = []
-    var commonModes: [Mode] = [.default]
-    var commonItems: [Item] = []
+    @exclusivity(unchecked) var modeStates: [ModeState] = []
+    @exclusivity(unchecked) var commonModes: [Mode] = [.default]
+    @exclusivity(unchecked) var commonItems: [Item] = []
     /// Represents membership in `common`, which is not a mode: it never contains an item.
-    var commonMembership: ModeState?
-    var blocks = BlockQueue()
-    var endHandlers: [ObjectIdentifier: EndHandler] = [:]
-    var madeTaskExecutor: LoopTaskExecutor?
+    @exclusivity(unchecked) var commonMembership: ModeState?
+    @exclusivity(unchecked) var blocks = BlockQueue()
+    @exclusivity(unchecked) var endHandlers: [ObjectIdentifier: EndHandler] = [:]
+    @exclusivity(unchecked) var madeTaskExecutor: LoopTaskExecutor?
     /// What the loop, or its host, sleeps on. Nil while it is awake.
-    var sleep: Sleep?
-    var timerFDs = TimerFDs()
+    @exclusivity(unchecked) var sleep: Sleep?
+    @exclusivity(unchecked) var timerFDs = TimerFDs()
     /// Written only by the loop's thread, which may read it without the lock.
-    var innermostRun: Run?
+    @exclusivity(unchecked) var innermostRun: Run?
 
     // MARK: For the loop's own thread
 

@@ -11,10 +11,10 @@ final class ModeState {
     let waker: Waker
     let isVirtual: Bool
 
-    private(set) var source0s: [Loop.Source0] = []
-    private(set) var source1s = Source1Table()
-    var timers = ModeTimers()
-    private(set) var observers: [Loop.Observer] = []
+    @exclusivity(unchecked) private(set) var source0s: [Loop.Source0] = []
+    @exclusivity(unchecked) private(set) var source1s = Source1Table()
+    @exclusivity(unchecked) var timers = ModeTimers()
+    @exclusivity(unchecked) private(set) var observers: [Loop.Observer] = []
 
     /// The union of the observers' activities. Written with the lock held, read without it at every step of a pass.
     /// Relaxed: an observer that is added at the same moment may as well be added a moment later.
@@ -30,10 +30,10 @@ final class ModeState {
     private let mayHaveMessages = Atomic<Bool>(false)
 
     /// Made when the mode first runs: a mode that never runs owns no descriptor.
-    private(set) var poller: Poller?
+    @exclusivity(unchecked) private(set) var poller: Poller?
 
     /// What the kernel has reported and no pass has served yet. Only the loop's thread touches it.
-    var ready = ReadyList()
+    @exclusivity(unchecked) var ready = ReadyList()
 
     init(_ mode: Loop.Mode, of loop: Loop) {
         self.mode = mode
