@@ -3,8 +3,7 @@ import TestSupport
 
 /// What a program may use without showing a documented difference.
 enum Flavour: String, CaseIterable {
-    /// Version-1 sources, but no stops and wake-ups, which queue with them in another order. A port served in one mode
-    /// and sent to again may queue differently in other modes: one program in thousands shows this, the first is 1893.
+    /// Version-1 sources, but no stops and wake-ups, which queue with them in another order.
     case ports
     /// Stops and wake-ups anywhere, but no ports and no timers.
     case stops

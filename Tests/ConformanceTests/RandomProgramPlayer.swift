@@ -7,6 +7,12 @@ final class RandomProgramPlayer {
     var items: [any Item] = []
     var calls: [Int]
     var guards: [any Item] = []
+    /// The timers whose callouts are active, each with the mode in which it fires.
+    var firing: [(item: Int, mode: String)] = []
+    /// The timers that their own callouts, which are active, have given a new time.
+    var retimed: Set<Int> = []
+    /// The ports that have been sent to since they were last served.
+    var pending: Set<Int> = []
     var budget = 150
     var depth = 0
 
@@ -50,7 +56,12 @@ final class RandomProgramPlayer {
             return stage.source0("\(index)", order: order, logsModes: logsModes, then: then)
         case .port: return stage.port("\(index)", then: then)
         case .timer(let due, let repeats):
-            return stage.timer("\(index)", after: due ? 0 : 1e5, every: repeats ? 1e5 : 0) { _ in then() }
+            return stage.timer("\(index)", after: due ? 0 : 1e5, every: repeats ? 1e5 : 0) { [unowned self] _ in
+                firing.append((index, stage.loop.currentMode ?? ""))
+                then()
+                firing.removeLast()
+                retimed.remove(index)
+            }
         case .observer(let activities, let repeats, let order):
             return stage.observer("observer \(index)", activities, repeats: repeats, order: order) { _, _ in then() }
         }
@@ -67,7 +78,8 @@ final class RandomProgramPlayer {
     private func play(_ step: RandomProgram.Step) {
         let loop = stage.loop!
         switch step {
-        case .add(let item, let mode): loop.add(items[item], mode)
+        case .add(let item, let mode):
+            if !retimed.contains(item) { loop.add(items[item], mode) }
         case .remove(let item, let mode): loop.remove(items[item], mode)
         case .contains(let item, let mode):
             // CF may fail to remove a timer or an observer from "common" when it is in no other mode, or report that it
@@ -80,13 +92,19 @@ final class RandomProgramPlayer {
             case .source0:
                 items[item].signal()
             case .port:
+                if queuesAnew(item) { return }
+                pending.insert(item)
                 items[item].send()
             case .timer:
                 stage.log("valid: \(items[item].isValid)")
             case .observer: break
             }
         case .retime(let item, let due):
-            if case .timer = program.items[item].kind, items[item].isValid { items[item].secondsToFire = due ? 0 : 1e5 }
+            guard case .timer = program.items[item].kind, items[item].isValid, !isFiringForOtherModes(item) else {
+                return
+            }
+            if firing.contains(where: { $0.item == item }) { retimed.insert(item) }
+            items[item].secondsToFire = due ? 0 : 1e5
         case .addCommonMode(let mode):
             loop.addCommonMode(mode)
         case .ask: stage.log("in \(loop.currentMode ?? "none"), waits: \(loop.isWaiting)")
@@ -106,5 +124,23 @@ final class RandomProgramPlayer {
         case .stop: loop.stop()
         case .wakeUp: loop.wakeUp()
         }
+    }
+
+    // MARK: Documented differences that a program could show
+
+    /// Whether a send would show `DifferencesTests.servedPortQueuesAnew`: the port was served before, and queues with
+    /// others in several modes.
+    private func queuesAnew(_ port: Int) -> Bool {
+        calls[port] > 0 && !pending.subtracting([port]).isEmpty && modes(of: port).count > 1
+    }
+
+    /// Whether a new time would show `DifferencesTests.timerRetimedForAnotherMode`: the timer's own callout gives it,
+    /// and the timer is also in another mode. For the same reason a timer joins no mode after that.
+    private func isFiringForOtherModes(_ timer: Int) -> Bool {
+        firing.contains { $0.item == timer && modes(of: timer).contains { [mode = $0.mode] in $0 != mode } }
+    }
+
+    private func modes(of item: Int) -> [String] {
+        RandomProgram.modes.filter { stage.loop.contains(items[item], $0) }
     }
 }
