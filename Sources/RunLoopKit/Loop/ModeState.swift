@@ -32,8 +32,16 @@ final class ModeState {
     /// Made when the mode first runs: a mode that never runs owns no descriptor.
     @exclusivity(unchecked) private(set) var poller: Poller?
 
-    /// What the kernel has reported and no pass has served yet. Only the loop's thread touches it.
-    @exclusivity(unchecked) var ready = ReadyList()
+    private let readyList = ReadyList()
+
+    /// What the kernel has reported and no pass has served yet. Only the loop's thread accesses it, also without the
+    /// lock.
+    var ready: ReadyList {
+        #if DEBUG
+            loop?.assertOnOwnThread()
+        #endif
+        return readyList
+    }
 
     init(_ mode: Loop.Mode, of loop: Loop) {
         self.mode = mode

@@ -1,8 +1,8 @@
 /// What is ready in a mode and no pass has served yet, oldest first.
 ///
 /// It belongs to the mode, not to a run: it survives nested runs, the end of a run, and a stop, and is served first
-/// when the mode runs again. Accessed only by the loop's thread.
-struct ReadyList {
+/// when the mode runs again. Only the loop's thread accesses it, through `ModeState.ready`, which asserts the thread.
+final class ReadyList {
     /// A thread woke the loop.
     static let wakeUp = UInt64.max
     /// A timer may be due.
@@ -27,29 +27,29 @@ struct ReadyList {
         }
     }
 
-    private var entries: [Entry] = []
-    private var next = 0
+    @exclusivity(unchecked) private var entries: [Entry] = []
+    @exclusivity(unchecked) private var next = 0
 
     /// When `timers` was last listed: it stands for the timers that were due then. Timers that became due later are
     /// listed again, or they would overtake entries listed between.
-    private(set) var timesOfTimers = ClockTimes(suspending: .min, continuous: .min)
+    @exclusivity(unchecked) private(set) var timesOfTimers = ClockTimes(suspending: .min, continuous: .min)
 
     /// Whether no entry has been taken since entries came into an empty list.
-    private var isHeadFresh = false
+    @exclusivity(unchecked) private var isHeadFresh = false
 
     var isEmpty: Bool { next == entries.count }
 
     /// The number of entries. Entries appended later have higher numbers.
     var count: Int { entries.count - next }
 
-    mutating func append(_ token: UInt64, events: PollEvents = [], turn: UInt64? = nil) {
+    func append(_ token: UInt64, events: PollEvents = [], turn: UInt64? = nil) {
         // At most one entry for each of the loop's own tokens: two would cost a needless pass.
         if token >= ReadyList.mainQueue, entries[next...].contains(where: { $0.token == token }) { return }
         if isEmpty { isHeadFresh = true }
         entries.append(Entry(token: token, events: events, turn: turn))
     }
 
-    mutating func appendTimers(dueAt times: ClockTimes) {
+    func appendTimers(dueAt times: ClockTimes) {
         guard isEmpty || !entries[next...].contains(where: { $0.token == ReadyList.timers }) else { return }
         timesOfTimers = times
         append(ReadyList.timers)
@@ -57,7 +57,7 @@ struct ReadyList {
 
     /// Sorts the entries from number `start` on by sequence number. An entry without one stays after the entry before
     /// it.
-    mutating func sort(from start: Int) {
+    func sort(from start: Int) {
         guard count - start > 1 else { return }
         let unsorted = entries[(next + start)...]
         let turns = unsorted.reduce(into: [UInt64]()) { $0.append($1.turn ?? $0.last ?? 0) }
@@ -73,7 +73,7 @@ struct ReadyList {
 
     /// Removes a wake-up that no pass has served. Returns whether there was one.
     @discardableResult
-    mutating func forgetWakeUp() -> Bool {
+    func forgetWakeUp() -> Bool {
         guard !isEmpty else { return false }
         entries.removeSubrange(..<next)
         next = 0
@@ -91,9 +91,9 @@ struct ReadyList {
     }
 
     /// Called when the first entry stays: a handler may be called before it is served.
-    mutating func keepFirst() { isHeadFresh = false }
+    func keepFirst() { isHeadFresh = false }
 
-    mutating func popFirst() -> Entry? {
+    func popFirst() -> Entry? {
         guard let first else { return nil }
         defer {
             next += 1
