@@ -191,6 +191,7 @@ extension Loop {
         /// added to later checks for itself.
         private func becomeReady() -> [ModeState] {
             turn = Turn.next()
+            if Monitors.seeHandovers { Monitors.report(Handover(of: self, .source1, turn)) }
             return modesWhileLocked
         }
 

@@ -35,7 +35,9 @@ extension Loop {
             self.handler = handler
             self.eventFD = try EventFD()
             super.init()
-            _ = Turn.next()  // Initializes the counter, which must not happen in a signal handler.
+            // Initializes both, which must not happen in a signal handler.
+            _ = Turn.next()
+            _ = Monitors.seeHandovers
         }
 
         /// Makes the port ready in every loop that has it, and wakes those loops.
@@ -48,7 +50,9 @@ extension Loop {
             // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
             // an edge, and a write would be needless.
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
-            turn.store(Turn.next(), ordering: .relaxed)
+            let number = Turn.next()
+            turn.store(number, ordering: .relaxed)
+            if Monitors.seeHandovers { Monitors.report(Handover(of: self, .source1, number)) }
             eventFD.signal()
         }
 

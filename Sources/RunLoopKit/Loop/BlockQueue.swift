@@ -81,7 +81,16 @@ extension Loop {
         private let state = Atomic<State>(.waiting)
         private weak let loop: Loop?
 
-        init(loop: Loop) { self.loop = loop }
+        /// Where the block was posted.
+        let place: Place
+        /// The number of the handover; 0 if no monitor is notified of it.
+        let number: UInt64
+
+        init(loop: Loop, _ place: Place) {
+            self.loop = loop
+            self.place = place
+            number = Monitors.seeHandovers ? Turn.next() : 0
+        }
 
         /// Withdraws the block. Returns true if it has not begun to run and never will; false if it has begun, was
         /// withdrawn before, or was dropped with its loop. From any thread.

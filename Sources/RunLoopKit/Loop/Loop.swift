@@ -54,6 +54,9 @@ public final class Loop: @unchecked Sendable {
     /// The jobs that Swift concurrency has enqueued: the loop is an executor.
     let jobs = JobQueue()
 
+    /// Whether any diagnostic watches the loop. Relaxed: attaching one does not wait for the loop to notice.
+    let isMonitored = Atomic<Bool>(false)
+
     /// Written with the lock held.
     let lifecycle = Atomic<Lifecycle>(.open)
 

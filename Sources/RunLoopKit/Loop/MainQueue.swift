@@ -83,7 +83,7 @@ extension Loop {
     /// Step 3.9, for the main queue.
     func drainMainQueue() {
         own.mainQueue?.beginDraining()
-        callOut { loopIsServicingTheMainDispatchQueue() }
+        callOut(Callout(.mainQueue)) { loopIsServicingTheMainDispatchQueue() }
         own.mainQueue?.endDraining()
     }
 

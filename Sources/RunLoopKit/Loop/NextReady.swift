@@ -117,6 +117,9 @@ extension Loop {
         let count: Int
         let hasSlept = deadline != nil && !isMainQueueReady && waker.beginWait()
         if let deadline, hasSlept {
+            if isMonitored.load(ordering: .relaxed) {
+                waker.monitors.report { $0.willWait(until: deadline, in: mode.mode) }
+            }
             count = sleep(until: deadline, in: mode)
         } else {
             Tally.count(tally.polls)
@@ -124,6 +127,9 @@ extension Loop {
         }
         let wasNotified = waker.endWait()
         if wasNotified { run.hasConsumedWakeUp = true }
+        if hasSlept, isMonitored.load(ordering: .relaxed) {
+            waker.monitors.report { $0.didWait(readyCount: count, wasWoken: wasNotified) }
+        }
         lock.withLock {
             sleep = nil
             // The eventfd may have a stale edge: the wake word decides. A loop that was awake, hosted or not, gets its

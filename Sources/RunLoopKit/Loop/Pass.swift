@@ -85,11 +85,19 @@ extension Loop {
 
     /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and
     /// consume what its parent waits for, such as the wake-up of the main queue.
-    func callOut<Result>(_ handler: () -> Result) -> Result {
+    @inline(__always)
+    func callOut<Result>(_ callout: @autoclosure () -> Callout, _ handler: () -> Result) -> Result {
         Lock.assertNoneHeld()
         defer { process.requireCurrent() }
         // This handler does not know what the handler before has learned.
         callerKnowsOfClosing = false
+        return isMonitored.load(ordering: .relaxed) ? callOutMonitored(callout(), handler) : handler()
+    }
+
+    @inline(never)
+    func callOutMonitored<Result>(_ callout: Callout, _ handler: () -> Result) -> Result {
+        waker.monitors.report { $0.willCallOut(callout) }
+        defer { waker.monitors.report { $0.didCallOut(callout) } }
         return handler()
     }
 
@@ -100,10 +108,13 @@ extension Loop {
     /// there were any.
     @discardableResult
     func notify(_ activity: Activity, in mode: ModeState) -> Bool {
+        if isMonitored.load(ordering: .relaxed) { waker.monitors.report { $0.reached(activity, in: mode.mode) } }
         guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
         // The array is a snapshot that costs nothing unless a thread changes the original.
         for observer in lock.withLock({ mode.observers }) where observer.wants(activity) {
-            callOut { loopIsCallingOutToAnObserver(observer, activity) }
+            callOut(Callout(.observer, observer, at: activity)) {
+                loopIsCallingOutToAnObserver(observer, activity)
+            }
         }
         return true
     }
@@ -129,7 +140,9 @@ extension Loop {
             run.takenBlocks[index] = nil
             let isWanted = block.handle?.take() ?? true
             guard isWanted, !discardsBlocks else { continue }
-            callOut { loopIsCallingOutToABlock(block.body) }
+            callOut(Callout(.block, place: block.handle?.place ?? .unknown, cause: block.handle?.number ?? 0)) {
+                loopIsCallingOutToABlock(block.body)
+            }
             if isSpent(run) { break }
         }
         giveBackBlocks(of: run)
@@ -165,8 +178,10 @@ extension Loop {
         // The others keep their marks until their turn comes: a run nested in a handler may perform them first.
         if signalled.count > 1 { mode.mayHaveSignal.store(true, ordering: .relaxed) }
         var hasHandled = false
-        for source in signalled where source.takeSignal() {
-            callOut { loopIsCallingOutToASource0(source) }
+        for source in signalled {
+            let signal = source.takeSignal()
+            guard signal != 0 else { continue }
+            callOut(Callout(.source0, source, cause: signal)) { loopIsCallingOutToASource0(source) }
             hasHandled = true
             if run.returnsAfterSourceHandled || isSpent(run) { break }
         }
@@ -180,7 +195,9 @@ extension Loop {
         guard let source = lock.withLock({ mode.source1s.source(for: token) }), source.isValid else {
             return false
         }
-        return callOut { loopIsCallingOutToASource1(source, events, mode) }
+        return callOut(Callout(.source1, source, cause: source.readyTurn ?? 0)) {
+            loopIsCallingOutToASource1(source, events, mode)
+        }
     }
 
     // MARK: Timers
@@ -195,7 +212,9 @@ extension Loop {
                 return firing
             }
             guard let firing else { continue }
-            callOut { loopIsCallingOutToATimer(firing) }
+            callOut(Callout(.timer, timer, lateness: now - firing.scheduledTime.nanoseconds)) {
+                loopIsCallingOutToATimer(firing)
+            }
             lock.withLock { run.firing = nil }
             timer.endFiring(firing, now: clock.nanoseconds(timer.timeBase))
             if isSpent(run) { break }

@@ -9,42 +9,60 @@ extension Loop {
     ///   - mode: The mode in which the block may run.
     ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, the block waits for another reason to make a
     ///     pass.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Returns: Whether the block was accepted. False if the loop has ended, or its ``LoopThread`` was stopped: the
     ///   block then never runs. If the loop ends first, it drops blocks that it has accepted. Where no thread can run
     ///   ``Loop/main``, that may happen to the first blocks, and is reported on stderr.
     @discardableResult
-    public func perform(in mode: Mode = .default, wake: Bool = true, _ block: @escaping @Sendable () -> Void) -> Bool {
-        post(.init(modes: .one(mode), handle: nil, body: block), wake: wake)
+    public func perform(
+        in mode: Mode = .default, wake: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () -> Void
+    ) -> Bool {
+        post(.one(mode), wake, block, noteOfHandover(file, line))
     }
 
     /// Posts a block that runs once, in whichever of `modes` runs first, as `perform(in:wake:_:)` does. Refused
     /// if `modes` is empty. CF: `CFRunLoopPerformBlock` with an array of modes.
     @discardableResult
-    public func perform(in modes: Set<Mode>, wake: Bool = true, _ block: @escaping @Sendable () -> Void) -> Bool {
-        !modes.isEmpty && post(.init(modes: .any(modes), handle: nil, body: block), wake: wake)
+    public func perform(
+        in modes: Set<Mode>, wake: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () -> Void
+    ) -> Bool {
+        !modes.isEmpty && post(.any(modes), wake, block, noteOfHandover(file, line))
     }
 
     /// Posts a block as `perform(in:wake:_:)` does. Returns an object that withdraws it; nil if the loop refuses
     /// it.
     public func performCancellable(
-        in mode: Mode = .default, wake: Bool = true, _ block: @escaping @Sendable () -> Void
+        in mode: Mode = .default, wake: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () -> Void
     ) -> PendingBlock? {
-        let handle = PendingBlock(loop: self)
-        return post(.init(modes: .one(mode), handle: handle, body: block), wake: wake) ? handle : nil
+        let handle = PendingBlock(loop: self, Place(file, line))
+        return post(.one(mode), wake, block, handle) ? handle : nil
     }
 
-    private func post(_ block: BlockQueue.Block, wake: Bool) -> Bool {
+    /// What tells monitors where a block comes from; nil if there are none.
+    @inline(__always)
+    private func noteOfHandover(_ file: StaticString, _ line: UInt) -> PendingBlock? {
+        Monitors.seeHandovers ? PendingBlock(loop: self, Place(file, line)) : nil
+    }
+
+    private func post(
+        _ modes: ModeFilter, _ wake: Bool, _ body: @escaping @Sendable () -> Void, _ handle: PendingBlock?
+    ) -> Bool {
         guard isOfThisProcess else { return false }
         let isAccepted = lock.withLock {
             guard isOpen else { return false }
             // A mode that a block was posted for exists.
-            for mode in block.modes.modes where mode != .common { _ = state(for: mode) }
-            blocks.append(block)
+            for mode in modes.modes where mode != .common { _ = state(for: mode) }
+            blocks.append(.init(modes: modes, handle: handle, body: body))
             hasBlocks.store(true, ordering: .relaxed)
             return true
         }
         if !isAccepted { complainIfMainIsGone() }
+        if isAccepted, let handle, handle.number != 0 { Monitors.report(Handover(of: handle)) }
         if isAccepted, wake { waker.wake() }
         return isAccepted
     }

@@ -42,6 +42,9 @@ final class Waker: @unchecked Sendable {
 
     private let process = ProcessMark.current
 
+    /// The monitors of the loop, which sees here that it is woken.
+    let monitors = Monitors()
+
     /// Writes that senders have made, or are about to make. Changed only by the loop's thread, when it finds a note in
     /// a word that said that it might be asleep.
     private var owedWrites: UInt64 = 0
@@ -75,7 +78,9 @@ final class Waker: @unchecked Sendable {
     }
 
     init() {
-        _ = Turn.next()  // Initializes the counter, which must not happen in a signal handler.
+        // Initializes both, which must not happen in a signal handler.
+        _ = Turn.next()
+        _ = Monitors.seeHandovers
     }
 
     /// How often senders have written to the eventfd.
@@ -97,6 +102,7 @@ final class Waker: @unchecked Sendable {
         guard found & Waker.notes == 0 else { return }
         guard process.isCurrent else { return }
         writes.add(1, ordering: .relaxed)
+        if note == Waker.notified, !monitors.isEmpty { monitors.report { $0.wasWoken() } }
         System.signal(eventFD: descriptor)
     }
 

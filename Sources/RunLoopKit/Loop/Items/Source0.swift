@@ -58,9 +58,13 @@ extension Loop {
             itemLock.withLock {
                 guard isValid else { return }
                 // Release: the performing thread sees what the caller did before.
+                let number = Turn.next()
                 let isFirst = signalTime.compareExchange(
-                    expected: 0, desired: Turn.next(), successOrdering: .releasing, failureOrdering: .relaxed
+                    expected: 0, desired: number, successOrdering: .releasing, failureOrdering: .relaxed
                 ).exchanged
+                if isFirst, Monitors.seeHandovers {
+                    Monitors.report(Handover(of: self, .source0, number))
+                }
                 wakes = wake || (!isFirst && wakes)
                 for mode in modesWhileLocked {
                     mode.mayHaveSignal.store(true, ordering: .releasing)
@@ -77,9 +81,12 @@ extension Loop {
         /// Whether a loop that the source is added to must be woken.
         var wantsToWake: Bool { itemLock.withLock { wakes } && isSignalled }
 
-        /// Clears the signal. Returns false if there is none: the source was invalidated, or another loop took it.
-        /// Acquire: the performing thread sees what the signalling thread did before.
-        func takeSignal() -> Bool { signalTime.exchange(0, ordering: .acquiring) != 0 && isValid }
+        /// Clears the signal, and returns its sequence number. Returns 0 if there is none: the source was invalidated,
+        /// or another loop took it. Acquire: the performing thread sees what the signalling thread did before.
+        func takeSignal() -> UInt64 {
+            let number = signalTime.exchange(0, ordering: .acquiring)
+            return isValid ? number : 0
+        }
 
         func perform() { itemLock.withLock { performHandler }?() }
 

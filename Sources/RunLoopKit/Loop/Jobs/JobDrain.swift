@@ -84,7 +84,11 @@ extension JobQueue {
     func run(upTo limit: Int, of loop: Loop?, unless isOver: () -> Bool = { false }) -> Bool {
         for _ in 0..<limit {
             guard let job = take() else { return false }
-            loopIsRunningAJob(job, of: loop)
+            if let loop, loop.isMonitored.load(ordering: .relaxed) {
+                loop.callOutMonitored(Callout(.job, cause: job.turn)) { loopIsRunningAJob(job, of: loop) }
+            } else {
+                loopIsRunningAJob(job, of: loop)
+            }
             if isOver() { break }
         }
         return true

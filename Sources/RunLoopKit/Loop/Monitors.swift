@@ -1,0 +1,209 @@
+import Synchronization
+
+/// What a diagnostic learns of a loop. One object for each loop that it watches.
+///
+/// No callback calls code of the user's, or attaches or detaches monitors: a thread that does waits for all callbacks.
+protocol LoopMonitor: AnyObject, Sendable {
+    // On the loop's thread:
+
+    /// A pass reached an activity, whether or not an observer waits for it.
+    func reached(_ activity: Loop.Activity, in mode: Loop.Mode)
+
+    /// The loop is about to call a handler. Handlers nest: a handler may run the loop.
+    func willCallOut(_ callout: Callout)
+
+    /// The handler that was called last, of those that have not returned, has returned.
+    func didCallOut(_ callout: Callout)
+
+    /// The loop is about to sleep until `deadline`, on its clock; `TimerHeap.never` for forever.
+    func willWait(until deadline: Int64, in mode: Loop.Mode)
+
+    /// The sleep has ended: the kernel reported this many ready descriptors, and a thread has woken the loop or not.
+    func didWait(readyCount: Int, wasWoken: Bool)
+
+    // On any thread, also in a Unix signal handler, and with locks held: takes no lock and allocates nothing.
+
+    /// A sender woke the sleeping loop.
+    func wasWoken()
+
+    /// A thread has handed work to some loop. Reported to `Monitors.ofHandovers`, since a sender does not know the
+    /// loop: the callout with the same number tells it.
+    func handedOver(_ handover: Handover)
+}
+
+extension LoopMonitor {
+    func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {}
+    func willCallOut(_ callout: Callout) {}
+    func didCallOut(_ callout: Callout) {}
+    func willWait(until deadline: Int64, in mode: Loop.Mode) {}
+    func didWait(readyCount: Int, wasWoken: Bool) {}
+    func wasWoken() {}
+    func handedOver(_ handover: Handover) {}
+}
+
+/// A call of a handler.
+struct Callout {
+    enum Kind: UInt8, CaseIterable, Sendable {
+        case observer, block, source0, source1, timer, mainQueue, job
+    }
+
+    let kind: Kind
+    /// Nil for a block, a job and the main queue.
+    let item: Loop.Item?
+    /// Of an observer.
+    let activity: Loop.Activity
+    /// Where a block was posted.
+    let place: Place
+    /// The number of the `Handover` that caused the call; 0 if there is none, or no monitor was notified of it.
+    let cause: UInt64
+    /// How much later than scheduled a timer fires, in nanoseconds.
+    let lateness: Int64
+
+    init(
+        _ kind: Kind, _ item: Loop.Item? = nil, at activity: Loop.Activity = [], place: Place = .unknown,
+        cause: UInt64 = 0, lateness: Int64 = 0
+    ) {
+        self.kind = kind
+        self.item = item
+        self.activity = activity
+        self.place = place
+        self.cause = cause
+        self.lateness = lateness
+    }
+}
+
+/// Work that a thread has handed to a loop.
+struct Handover {
+    let kind: Callout.Kind
+    let item: Loop.Item?
+    /// Where a block was posted.
+    let place: Place
+    /// The sequence number of the readiness of an item, or a number of its own for a block.
+    let number: UInt64
+
+    init(of item: Loop.Item, _ kind: Callout.Kind, _ number: UInt64) {
+        (self.kind, self.item, self.place, self.number) = (kind, item, .unknown, number)
+    }
+
+    init(of block: Loop.PendingBlock) {
+        (kind, item, place, number) = (.block, nil, block.place, block.number)
+    }
+}
+
+/// A place in the source code of the program.
+struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
+    // A literal, which lives forever. Not the `StaticString` itself, which is twice as large.
+    private let file: UnsafePointer<UInt8>?
+    private let length: UInt32
+    let line: UInt32
+
+    static let unknown = Place(file: nil, length: 0, line: 0)
+
+    private init(file: UnsafePointer<UInt8>?, length: UInt32, line: UInt32) {
+        self.file = file
+        self.length = length
+        self.line = line
+    }
+
+    init(_ file: StaticString, _ line: UInt) {
+        self.init(file: file.utf8Start, length: UInt32(file.utf8CodeUnitCount), line: UInt32(truncatingIfNeeded: line))
+    }
+
+    var description: String {
+        guard let file else { return "unknown" }
+        return String(decoding: UnsafeBufferPointer(start: file, count: Int(length)), as: UTF8.self) + ":\(line)"
+    }
+}
+
+/// The monitors of one loop, or of all handovers.
+///
+/// Without any, an event costs one relaxed load and a branch, of `Loop.isMonitored` or `Monitors.seeHandovers`.
+///
+/// | thread | what it does |
+/// |---|---|
+/// | one that reports | adds 1 to `readers`, reads `list`, calls the monitors, subtracts 1 |
+/// | one that attaches or detaches | swaps in a new list, waits until `readers` is 0, releases the old list |
+///
+/// All four accesses are sequentially consistent: a reporting thread whose addition the second thread does not see
+/// comes after that thread's read in their one order, and so after the swap, and reads the new list. So no list is
+/// released while a thread uses it, and no monitor is called after `detach` has returned.
+final class Monitors: @unchecked Sendable {
+    private final class List: Sendable {
+        let monitors: [any LoopMonitor]
+        init(_ monitors: [any LoopMonitor]) { self.monitors = monitors }
+    }
+
+    /// A retained `List`; nil without monitors.
+    private let list = Atomic<UnsafeRawPointer?>(nil)
+    private let readers = Atomic<Int>(0)
+
+    /// Guards changes of `list`.
+    private let lock = Lock(.leaf)
+
+    deinit { list.load(ordering: .relaxed).map { Unmanaged<List>.fromOpaque($0).release() } }
+
+    var isEmpty: Bool { list.load(ordering: .relaxed) == nil }
+
+    /// Calls every monitor.
+    func report(_ body: (any LoopMonitor) -> Void) {
+        readers.add(1, ordering: .sequentiallyConsistent)
+        defer { readers.subtract(1, ordering: .releasing) }
+        guard let pointer = list.load(ordering: .sequentiallyConsistent) else { return }
+        for monitor in Monitors.monitors(at: pointer) { body(monitor) }
+    }
+
+    /// - Parameter isObserved: Set to whether there is any monitor.
+    func attach(_ monitor: any LoopMonitor, _ isObserved: borrowing Atomic<Bool>) {
+        change(isObserved) { $0 + [monitor] }
+    }
+
+    /// Detaches a monitor. It is not called any more after this returns.
+    func detach(_ monitor: any LoopMonitor, _ isObserved: borrowing Atomic<Bool>) {
+        change(isObserved) { $0.filter { $0 !== monitor } }
+    }
+
+    private func change(
+        _ isObserved: borrowing Atomic<Bool>, _ body: ([any LoopMonitor]) -> [any LoopMonitor]
+    ) {
+        lock.lock()
+        let old = list.load(ordering: .relaxed)
+        let new = body(Monitors.monitors(at: old))
+        let pointer = new.isEmpty ? nil : UnsafeRawPointer(Unmanaged.passRetained(List(new)).toOpaque())
+        list.store(pointer, ordering: .sequentiallyConsistent)
+        // Relaxed: a thread that attaches a monitor does not wait for others to notice.
+        isObserved.store(!new.isEmpty, ordering: .relaxed)
+        while readers.load(ordering: .sequentiallyConsistent) != 0 { System.yieldThread() }
+        lock.unlock()
+        if let old { Unmanaged<List>.fromOpaque(old).release() }
+    }
+
+    private static func monitors(at list: UnsafeRawPointer?) -> [any LoopMonitor] {
+        list.map { Unmanaged<List>.fromOpaque($0).takeUnretainedValue().monitors } ?? []
+    }
+}
+
+// What is handed to any loop of the process.
+extension Monitors {
+    private static let ofHandovers = Monitors()
+    private static let areThereForHandovers = Atomic<Bool>(false)
+
+    /// Whether any monitor is notified of handovers. `Waker` and `PortSource` read it when they are made, so that it is
+    /// initialized before a Unix signal handler needs it.
+    @inline(__always)
+    static var seeHandovers: Bool { areThereForHandovers.load(ordering: .relaxed) }
+
+    @inline(never)
+    static func report(_ handover: Handover) { ofHandovers.report { $0.handedOver(handover) } }
+
+    static func attachToHandovers(_ monitor: any LoopMonitor) { ofHandovers.attach(monitor, areThereForHandovers) }
+
+    static func detachFromHandovers(_ monitor: any LoopMonitor) { ofHandovers.detach(monitor, areThereForHandovers) }
+}
+
+extension Loop {
+    /// Attaches a monitor. From any thread, also while the loop runs: it is then called from the next event on.
+    func attach(_ monitor: any LoopMonitor) { waker.monitors.attach(monitor, isMonitored) }
+
+    /// Detaches a monitor. From any thread, but not from a callback of a monitor. It is not called any more afterwards.
+    func detach(_ monitor: any LoopMonitor) { waker.monitors.detach(monitor, isMonitored) }
+}
