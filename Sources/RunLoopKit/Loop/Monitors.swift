@@ -90,7 +90,7 @@ struct Handover {
     }
 }
 
-/// A place in the source code of the program.
+/// A place in the source code of the program, or a label instead.
 struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     // A literal, which lives forever. Not the `StaticString` itself, which is twice as large.
     private let file: UnsafePointer<UInt8>?
@@ -105,13 +105,19 @@ struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
         self.line = line
     }
 
+    /// A label stands in for the place.
+    init(_ label: StaticString?, _ file: StaticString, _ line: UInt) {
+        if let label { self.init(label, 0) } else { self.init(file, line) }
+    }
+
     init(_ file: StaticString, _ line: UInt) {
         self.init(file: file.utf8Start, length: UInt32(file.utf8CodeUnitCount), line: UInt32(truncatingIfNeeded: line))
     }
 
     var description: String {
         guard let file else { return "unknown" }
-        return String(decoding: UnsafeBufferPointer(start: file, count: Int(length)), as: UTF8.self) + ":\(line)"
+        return String(decoding: UnsafeBufferPointer(start: file, count: Int(length)), as: UTF8.self)
+            + (line == 0 ? "" : ":\(line)")
     }
 }
 

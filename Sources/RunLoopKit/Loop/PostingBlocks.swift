@@ -9,6 +9,7 @@ extension Loop {
     ///   - mode: The mode in which the block may run.
     ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, the block waits for another reason to make a
     ///     pass.
+    ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
@@ -17,36 +18,39 @@ extension Loop {
     ///   ``Loop/main``, that may happen to the first blocks, and is reported on stderr.
     @discardableResult
     public func perform(
-        in mode: Mode = .default, wake: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+        in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
+        line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        post(.one(mode), wake, block, noteOfHandover(file, line))
+        post(.one(mode), wake, block, noteOfHandover(label, file, line))
     }
 
     /// Posts a block that runs once, in whichever of `modes` runs first, as `perform(in:wake:_:)` does. Refused
     /// if `modes` is empty. CF: `CFRunLoopPerformBlock` with an array of modes.
     @discardableResult
     public func perform(
-        in modes: Set<Mode>, wake: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+        in modes: Set<Mode>, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
+        line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        !modes.isEmpty && post(.any(modes), wake, block, noteOfHandover(file, line))
+        !modes.isEmpty && post(.any(modes), wake, block, noteOfHandover(label, file, line))
     }
 
     /// Posts a block as `perform(in:wake:_:)` does. Returns an object that withdraws it; nil if the loop refuses
     /// it.
     public func performCancellable(
-        in mode: Mode = .default, wake: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+        in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
+        line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> PendingBlock? {
-        let handle = PendingBlock(loop: self, Place(file, line))
+        let handle = PendingBlock(loop: self, Place(label, file, line))
         return post(.one(mode), wake, block, handle) ? handle : nil
     }
 
     /// What tells monitors where a block comes from; nil if there are none.
     @inline(__always)
-    private func noteOfHandover(_ file: StaticString, _ line: UInt) -> PendingBlock? {
-        Monitors.seeHandovers ? PendingBlock(loop: self, Place(file, line)) : nil
+    private func noteOfHandover(_ label: StaticString?, _ file: StaticString, _ line: UInt) -> PendingBlock? {
+        Monitors.seeHandovers ? PendingBlock(loop: self, Place(label, file, line)) : nil
     }
 
     private func post(

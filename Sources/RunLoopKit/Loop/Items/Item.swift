@@ -23,7 +23,17 @@ extension Loop {
         /// Written with the item's lock held.
         private let life = Atomic<Life>(.valid)
 
-        init() {}
+        /// Where the item was made.
+        let place: Place
+        private var givenLabel: String?
+
+        init(_ place: Place = .unknown) { self.place = place }
+
+        /// What diagnostics call the item; nil to call it by its kind and the place where it was made. From any thread.
+        public final var label: String? {
+            get { itemLock.withLock { givenLabel } }
+            set { itemLock.withLock { givenLabel = newValue } }
+        }
 
         /// Whether the item can still be added and called. False once ``Loop/Item/invalidate()`` was called. CF:
         /// `CFRunLoopSourceIsValid` and the like.

@@ -33,16 +33,20 @@ extension Loop {
         ///   - activities: The activities at which the observer is called.
         ///   - repeats: Whether to call the observer repeatedly. If `false`, the first call invalidates it.
         ///   - order: Its place among the observers of one activity: lower is earlier.
+        ///   - file: The source file that makes the observer, for diagnostics.
+        ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with the observer itself and the one activity that it is called
         ///     for. Not called again while it runs, such as by a nested run.
         public init(
-            _ activities: Activity = .all, repeats: Bool = true, order: Int = 0,
+            _ activities: Activity = .all, repeats: Bool = true, order: Int = 0, file: StaticString = #fileID,
+            line: UInt = #line,
             handler: @escaping @Sendable (_ observer: Observer, _ activity: Activity) -> Void
         ) {
             self.activities = activities
             self.repeats = repeats
             self.order = order
             self.handler = handler
+            super.init(Place(file, line))
         }
 
         // MARK: For the pass

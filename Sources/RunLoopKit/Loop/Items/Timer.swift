@@ -71,7 +71,7 @@ extension Loop {
         private let firing = Atomic<Bool>(false)
 
         private init(
-            _ fireTime: FireTime, _ interval: Duration?, _ tolerance: Duration, _ timeBase: TimeBase,
+            _ fireTime: FireTime, _ interval: Duration?, _ tolerance: Duration, _ timeBase: TimeBase, _ place: Place,
             _ handler: @escaping @Sendable (Firing) -> Void
         ) {
             self.timeBase = timeBase
@@ -79,7 +79,7 @@ extension Loop {
             self.intervalNanoseconds = max(0, interval?.wholeNanoseconds ?? 0)
             self.toleranceNanoseconds = 0
             self.handler = handler
-            super.init()
+            super.init(place)
             self.toleranceNanoseconds = allowed(tolerance)
         }
 
@@ -91,12 +91,15 @@ extension Loop {
         ///   - interval: The time between calls; nil, zero or less for a single call.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
         ///   - timeBase: The clock to count on: whether time in suspend counts.
+        ///   - file: The source file that makes the timer, for diagnostics.
+        ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread. Not called again while it runs, such as by a nested run.
         public convenience init(
             after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-            timeBase: TimeBase = .suspending, handler: @escaping @Sendable (_ firing: Firing) -> Void
+            timeBase: TimeBase = .suspending, file: StaticString = #fileID, line: UInt = #line,
+            handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(.delay(max(0, delay.wholeNanoseconds)), interval, tolerance, timeBase, handler)
+            self.init(.delay(max(0, delay.wholeNanoseconds)), interval, tolerance, timeBase, Place(file, line), handler)
         }
 
         /// Makes a timer that fires at `time`, and then every `interval`. The time is on the clock of the loop that it
@@ -104,18 +107,22 @@ extension Loop {
         /// `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-            timeBase: TimeBase = .suspending, handler: @escaping @Sendable (_ firing: Firing) -> Void
+            timeBase: TimeBase = .suspending, file: StaticString = #fileID, line: UInt = #line,
+            handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(Timer.asked(time.nanoseconds, timeBase), interval, tolerance, timeBase, handler)
+            self.init(
+                Timer.asked(time.nanoseconds, timeBase), interval, tolerance, timeBase, Place(file, line), handler)
         }
 
         /// Makes a timer that fires every `interval`, first one interval after it is added to a loop.
         public convenience init(
             every interval: Duration, tolerance: Duration = .zero, timeBase: TimeBase = .suspending,
+            file: StaticString = #fileID, line: UInt = #line,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
             self.init(
-                after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, handler: handler)
+                after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, file: file, line: line,
+                handler: handler)
         }
 
         private static func asked(_ time: Int64, _ timeBase: TimeBase) -> FireTime {
