@@ -37,22 +37,13 @@ extension Loop.FileDescriptorSource {
     }
 
     /// Makes a source that owns its descriptor, and the sequence of its reports. The source closes the descriptor when
-    /// it leaves the loop. Otherwise as `makeReports(of:interest:on:in:)`.
-    ///
-    /// ```swift
-    /// let (source, reports) = try Loop.FileDescriptorSource.makeReports(owning: socket, on: worker.loop)
-    /// var bytes = [UInt8](repeating: 0, count: 4096)
-    /// for await _ in reports {
-    ///     let count = read(source.descriptor, &bytes, bytes.count)
-    ///     if count <= 0 { break }  // the other end has hung up; the source closes this one
-    /// }
-    /// ```
+    /// it leaves the loop. Otherwise as `makeReports(of:interest:on:in:)`: read from `source.descriptor`, and leave the
+    /// iteration when the other end has hung up.
     ///
     /// - Parameters:
     ///   - descriptor: The source closes it; other code must not.
-    ///   - interest: The events to wait for. The source can change it later.
+    ///   - interest, mode: As in `makeReports(of:interest:on:in:)`.
     ///   - loop: The loop that waits for the descriptor. If it has ended, the descriptor is closed at once.
-    ///   - mode: The mode in which the loop must run.
     /// - Throws: `LoopError`, as `init(owning:interest:trigger:isOneShot:handler:)` does. The descriptor stays open
     ///   then, and is the caller's.
     public static func makeReports(
@@ -78,26 +69,7 @@ extension Loop.FileDescriptorSource {
         return (source, Reports(subscription: subscription))
     }
 
-    /// A sequence of the events that a descriptor is ready for. Made by `makeReports(of:interest:on:in:)` and
-    /// `makeReports(owning:interest:on:in:)`. All its iterators share the elements, so only one task iterates.
-    public struct Reports: AsyncSequence, Sendable {
-        fileprivate let subscription: Subscription<Readiness>
-
-        /// Begins or continues the iteration.
-        public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
-
-        /// Takes the reports, one task at a time.
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate let subscription: Subscription<Readiness>
-
-            /// Waits until the descriptor is ready, and returns what for; never empty. Nil if the task is cancelled,
-            /// the source is invalid or the loop has ended.
-            public nonisolated(nonsending) mutating func next() async -> Readiness? { await subscription.next() }
-
-            /// The same, without leaving the caller's actor.
-            public mutating func next(isolation actor: isolated (any Actor)?) async -> Readiness? {
-                await subscription.next()
-            }
-        }
-    }
+    /// The reports of a source: what its descriptor is ready for, never empty. Made by `makeReports(of:interest:on:in:)`
+    /// and `makeReports(owning:interest:on:in:)`.
+    public typealias Reports = Loop.InputSequence<Readiness>
 }

@@ -43,25 +43,6 @@ extension Loop.MessagePort {
         return (port, Messages(subscription: subscription))
     }
 
-    /// A sequence of a port's messages. Made by `makeMessages(on:in:capacity:)`. All its iterators share the elements,
-    /// so only one task iterates.
-    public struct Messages: AsyncSequence, Sendable {
-        fileprivate let subscription: Subscription<Message>
-
-        /// Begins or continues the iteration.
-        public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
-
-        /// Takes the messages, one task at a time.
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate let subscription: Subscription<Message>
-
-            /// Waits for the next message. Nil if the task is cancelled, the port is invalid or the loop has ended.
-            public nonisolated(nonsending) mutating func next() async -> Message? { await subscription.next() }
-
-            /// The next message, without leaving the caller's actor.
-            public mutating func next(isolation actor: isolated (any Actor)?) async -> Message? {
-                await subscription.next()
-            }
-        }
-    }
+    /// The messages of a port. Made by `makeMessages(on:in:capacity:)`.
+    public typealias Messages = Loop.InputSequence<Message>
 }

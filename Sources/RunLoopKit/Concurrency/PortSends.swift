@@ -26,26 +26,6 @@ extension Loop.PortSource {
         return (port, Sends(subscription: Subscription(adding: port, to: loop, in: mode, feeds: buffer)))
     }
 
-    /// A sequence of numbers of sends. Made by `makeSends(on:in:)`. All its iterators share the elements, so only one
-    /// task iterates.
-    public struct Sends: AsyncSequence, Sendable {
-        fileprivate let subscription: Subscription<Int>
-
-        /// Begins or continues the iteration.
-        public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
-
-        /// Takes the numbers of sends, one task at a time.
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate let subscription: Subscription<Int>
-
-            /// Waits for sends, and returns their number since the last call. Nil if the task is cancelled, the port is
-            /// invalid or the loop has ended.
-            public nonisolated(nonsending) mutating func next() async -> Int? { await subscription.next() }
-
-            /// The same, without leaving the caller's actor.
-            public mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
-                await subscription.next()
-            }
-        }
-    }
+    /// The numbers of sends to a port, each since the one before. Made by `makeSends(on:in:)`.
+    public typealias Sends = Loop.InputSequence<Int>
 }

@@ -57,16 +57,6 @@ extension Loop {
         }
 
         /// Takes the ticks, one task at a time.
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate let subscription: Subscription<Tick>
-
-            /// Waits for the next tick. Nil if the task is cancelled or the loop has ended.
-            public nonisolated(nonsending) mutating func next() async -> Tick? { await subscription.next() }
-
-            /// The same, without leaving the caller's actor.
-            public mutating func next(isolation actor: isolated (any Actor)?) async -> Tick? {
-                await subscription.next()
-            }
-        }
+        public typealias Iterator = Loop.InputSequence<Tick>.Iterator
     }
 }
