@@ -85,12 +85,8 @@ class LimiterBase: @unchecked Sendable {
 
     // MARK: Acting
 
-    /// The outcome of lining up actions.
-    private struct Acceptance {
-        let isAccepted: Bool
-        /// How many of the first actions in line the caller must perform.
-        let countToPerform: Int
-    }
+    /// The outcome of lining up actions, and how many of the first actions in line the caller must perform.
+    private typealias Acceptance = (isAccepted: Bool, countToPerform: Int)
 
     /// Lines up actions for the loop's thread, and performs them if this is that thread. The lock is held, and released
     /// before the first action.
@@ -105,10 +101,10 @@ class LimiterBase: @unchecked Sendable {
 
     /// The lock is held; once it is released, call `perform(_:)`.
     private func lineUp(_ actions: [Action]) -> Acceptance {
-        guard !actions.isEmpty else { return Acceptance(isAccepted: true, countToPerform: 0) }
+        guard !actions.isEmpty else { return (true, 0) }
         guard !loopIsHere else {
             for action in actions { linedUp.append(action) }
-            return Acceptance(isAccepted: true, countToPerform: linedUp.count)
+            return (true, linedUp.count)
         }
         // An action that is handed over alone has a block of its own, and so keeps its place among other blocks. The
         // block may find another action first in line, or none: the loop's thread may have performed its own already.
@@ -119,9 +115,9 @@ class LimiterBase: @unchecked Sendable {
             for action in actions { linedUp.append(action) }
         } else if whenReleased == .flush, isOpen, !modes.isEmpty {
             leftForTheEnd += actions
-            return Acceptance(isAccepted: true, countToPerform: 0)
+            return (true, 0)
         }
-        return Acceptance(isAccepted: isAccepted, countToPerform: 0)
+        return (isAccepted, 0)
     }
 
     /// Performs an action on the loop's thread, in one of the modes: after the actions in line, if there are any. The
@@ -131,10 +127,7 @@ class LimiterBase: @unchecked Sendable {
             lock.unlock()
             return action()
         }
-        linedUp.append(action)
-        let acceptance = Acceptance(isAccepted: true, countToPerform: linedUp.count)
-        lock.unlock()
-        perform(acceptance)
+        _ = lineUpAndUnlock([action])
     }
 
     /// A block of the loop that performs one portion of the actions in line, and leaves the rest to another block.
@@ -182,13 +175,7 @@ class LimiterBase: @unchecked Sendable {
     }
 
     final func invalidate() {
-        let remains = lock.withLock { () -> Any in
-            defer {
-                linedUp = FirstInFirstOut()
-                leftForTheEnd = []
-            }
-            return (close(), linedUp, leftForTheEnd)
-        }
+        let remains = lock.withLock { (takeLine(), close()) }
         withExtendedLifetime(remains) {}
     }
 
@@ -207,15 +194,17 @@ class LimiterBase: @unchecked Sendable {
     private func loopEnds() {
         lock.lock()
         let pending = isOpen && whenReleased == .flush ? takePending() : []
-        let actions = leftForTheEnd + pending
-        // Their blocks were dropped.
-        let dropped = linedUp
-        linedUp = FirstInFirstOut()
-        leftForTheEnd = []
+        let (dropped, left) = takeLine()
         let remains = close()
         lock.unlock()
-        for action in actions { action() }
+        for action in left + pending { action() }
         withExtendedLifetime((dropped, remains)) {}
+    }
+
+    /// Takes the actions in line, and those left for the loop's end. The lock is held.
+    private func takeLine() -> (inLine: FirstInFirstOut<Action>, left: [Action]) {
+        defer { (linedUp, leftForTheEnd) = (FirstInFirstOut(), []) }
+        return (linedUp, leftForTheEnd)
     }
 
     /// Refuses everything from now on. The lock is held. Returns what the caller must release without it.
