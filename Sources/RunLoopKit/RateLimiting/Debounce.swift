@@ -18,16 +18,8 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///   - edges: When to act. Without any edge it never acts.
     ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
     ///     counts as the interval; nil: no limit.
-    ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
-    ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
-    ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
-    ///     dropping it.
-    public init(
+    ///   - loop, modes, whenReleased, combine, action: As in ``Throttle``.
+    public convenience init(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
@@ -35,7 +27,7 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ) {
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased)
-        super.init(SingleLimiter(settings, merging: combine, action: action))
+        self.init(SingleLimiter(settings, keepsAll: combine != nil) { action($0.merged(combine)) })
     }
 
     /// Makes a debounce whose action gets all inputs since the last action, in the order of the calls.
@@ -54,6 +46,4 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased)
         return Debounce(SingleLimiter(settings, keepsAll: true) { action($0.all) })
     }
-
-    private override init(_ core: SingleLimiter<Input>) { super.init(core) }
 }

@@ -7,9 +7,9 @@ struct InputBatch<Input: Sendable>: Sendable {
     /// All inputs, in the order of the calls.
     var all: [Input] { earlier + CollectionOfOne(last) }
 
-    /// All inputs, combined from the first to the last.
-    func merged(_ combine: (Input, Input) -> Input) -> Input {
-        guard let first = earlier.first else { return last }
+    /// All inputs, combined from the first to the last; the last one without a way to combine them.
+    func merged(_ combine: ((Input, Input) -> Input)?) -> Input {
+        guard let combine, let first = earlier.first else { return last }
         return combine(earlier.dropFirst().reduce(first, combine), last)
     }
 }

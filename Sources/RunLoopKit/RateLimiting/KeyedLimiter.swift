@@ -22,24 +22,11 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase
     private var bursts: [Key: KeyBurst] = [:]
     private var queue = KeyQueue()
 
-    init(
-        _ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (Key, InputBatch<Input>) -> Void
-    ) {
+    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (Key, InputBatch<Input>) -> Void) {
         fresh = settings.state
         self.keepsAll = keepsAll
         self.action = action
         super.init(settings)
-    }
-
-    convenience init(
-        _ settings: LimiterSettings, merging combine: (@Sendable (Input, Input) -> Input)?,
-        action: @escaping @Sendable (Key, Input) -> Void
-    ) {
-        if let combine {
-            self.init(settings, keepsAll: true) { action($0, $1.merged(combine)) }
-        } else {
-            self.init(settings, keepsAll: false) { action($0, $1.last) }
-        }
     }
 
     // MARK: Events
@@ -70,9 +57,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase
 
     /// The rest of a call that does not just replace the input before it.
     @inline(never)
-    private func finish(
-        _ input: Input, _ acts: Bool, _ wasPending: Bool, _ burst: KeyBurst, at now: Int64
-    ) -> Bool {
+    private func finish(_ input: Input, _ acts: Bool, _ wasPending: Bool, _ burst: KeyBurst, at now: Int64) -> Bool {
         let (batch, replaced) = burst.add(input, acts: acts, wasPending: wasPending)
         queueAgain(burst, at: now)
         let result = carryOutAndUnlock(batch.map { [makeAction(burst.key, $0)] } ?? [], at: now)

@@ -14,25 +14,16 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     /// Makes a throttle that acts on the last input of each key, or on all inputs of a burst combined.
     ///
     /// - Parameters:
-    ///   - interval: As in `Throttle`, for each key.
-    ///   - edges: When to act. Without any edge it never acts.
-    ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - interval, edges, loop, modes, combine, action: As in ``Throttle``, for each key.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
-    ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
-    ///     dropping it.
-    public init(
+    public convenience init(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
-        super.init(KeyedLimiter(settings, merging: combine, action: action))
+        self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, $1.merged(combine)) })
     }
 
     /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
@@ -50,6 +41,4 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
         return KeyedThrottle(KeyedLimiter(settings, keepsAll: true) { action($0, $1.all) })
     }
-
-    private override init(_ core: KeyedLimiter<Key, Input>) { super.init(core) }
 }

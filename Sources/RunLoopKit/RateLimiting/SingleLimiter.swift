@@ -10,17 +10,6 @@ final class SingleLimiter<Input: Sendable>: LimiterBase, @unchecked Sendable {
         super.init(settings)
     }
 
-    convenience init(
-        _ settings: LimiterSettings, merging combine: (@Sendable (Input, Input) -> Input)?,
-        action: @escaping @Sendable (Input) -> Void
-    ) {
-        if let combine {
-            self.init(settings, keepsAll: true) { action($0.merged(combine)) }
-        } else {
-            self.init(settings, keepsAll: false) { action($0.last) }
-        }
-    }
-
     // MARK: Events
 
     func call(_ input: Input) -> Bool {

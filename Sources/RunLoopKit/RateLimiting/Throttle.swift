@@ -28,14 +28,14 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///     counts.
     ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
     ///     dropping it.
-    public init(
+    public convenience init(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
         action: @escaping @Sendable (_ input: Input) -> Void
     ) {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
-        super.init(SingleLimiter(settings, merging: combine, action: action))
+        self.init(SingleLimiter(settings, keepsAll: combine != nil) { action($0.merged(combine)) })
     }
 
     /// Makes a throttle whose action gets all inputs since the last action, in the order of the calls.
@@ -53,6 +53,4 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
         return Throttle(SingleLimiter(settings, keepsAll: true) { action($0.all) })
     }
-
-    private override init(_ core: SingleLimiter<Input>) { super.init(core) }
 }
