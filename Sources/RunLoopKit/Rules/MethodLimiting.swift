@@ -27,12 +27,8 @@ extension ThrottledMethod where Target: AnyObject {
     /// `mt_limitSelector:oncePerDuration:usingMode:onMessageQueue:alwaysInvokeBlock:`.
     ///
     /// - Parameters:
-    ///   - object: The object whose calls are limited. It is not retained.
-    ///   - interval: The length of a window. Zero or less: no limit.
-    ///   - mode: Which of the calls in a window runs, and when.
-    ///   - loop: The loop on whose thread delayed calls run, in its common modes.
-    ///   - alwaysRun: Calls for which it returns true run at once. See ``MethodRule/alwaysRun``.
-    ///   - combine: Merges the inputs of a burst. See ``MethodRule/merging``.
+    ///   - object, interval, mode, loop, alwaysRun, combine: As for
+    ///     ``rule(for:interval:mode:on:alwaysRun:merging:)``.
     /// - Returns: The rule, which is in force. Its settings may be changed.
     /// - Throws: The errors of ``ThrottleEngine/apply(_:)``; `targetIsGone` if the object's `deinit` runs.
     @discardableResult

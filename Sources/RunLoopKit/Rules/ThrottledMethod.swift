@@ -150,11 +150,8 @@ extension ThrottledMethod where Target: AnyObject {
     ///
     /// - Parameters:
     ///   - type: The class that declares the method, or a subclass.
-    ///   - interval: The length of a window. Zero or less: no limit.
-    ///   - mode: Which of the calls in a window runs, and when.
-    ///   - loop: The loop on whose thread delayed calls run, in its common modes.
+    ///   - interval, mode, loop, alwaysRun: As for an object.
     ///   - isPersistent: Whether snapshots contain the rule.
-    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule.
     ///   - combine: Merges the inputs of a burst, separately for each target. See ``MethodRule/merging``.
     public func rule(
         for type: Target.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
