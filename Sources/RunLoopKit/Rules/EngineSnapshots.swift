@@ -6,10 +6,8 @@ extension ThrottleEngine {
     ///
     /// - Throws: `noLastingName` if a persistent rule's type cannot be found again at the next start.
     public func snapshot() throws(ThrottleRuleError) -> Snapshot {
-        var remains = RuleBook.Remains()
-        defer { remains.settle() }
         // Under one lock: a rule that stops waiting in between would be in neither list.
-        let (rules, waiting) = lock.withLock { () -> ([ThrottleRule], [Snapshot.Rule]) in
+        let (rules, waiting) = withLock { remains in
             let refused = Set(faultsOfWaiting().keys)
             return (
                 rulesWhileLocked(&remains) { $0.type != nil },
@@ -33,9 +31,7 @@ extension ThrottleEngine {
     ///   hierarchy, and for one in the hierarchy of a waiting rule; `conflict` with a rule in force; `unknownVersion`.
     public func apply(_ snapshot: Snapshot, on loop: Loop = .main) throws(ThrottleRuleError) {
         guard snapshot.version == Snapshot.currentVersion else { throw .unknownVersion(snapshot.version) }
-        var remains = RuleBook.Remains()
-        defer { remains.settle() }
-        try lock.withLock { () throws(ThrottleRuleError) in
+        try withLock { remains throws(ThrottleRuleError) in
             let plan = try plan(for: snapshot, on: loop)
             for rule in plan.rules { putIntoForce(rule, &remains) }
             remains.objects += waiting.map(\.loop)
@@ -68,10 +64,7 @@ extension ThrottleEngine {
 
     // MARK: With the lock held
 
-    private struct Plan {
-        var rules: [ThrottleRule] = []
-        var waiting: [WaitingRule]
-    }
+    private typealias Plan = (rules: [ThrottleRule], waiting: [WaitingRule])
 
     /// Checks everything and changes nothing: first the snapshot by itself, then against the rules that exist.
     private func plan(for snapshot: Snapshot, on loop: Loop) throws(ThrottleRuleError) -> Plan {
@@ -88,7 +81,7 @@ extension ThrottleEngine {
         }
 
         let replaced = Set(saved.map(\.target))
-        var plan = Plan(waiting: waiting.filter { !replaced.contains($0.target) })
+        var plan: Plan = ([], waiting.filter { !replaced.contains($0.target) })
         // For a declared method the rules in force are checked below.
         hierarchies = [:]
         for old in plan.waiting where books[old.rule.key] == nil {
@@ -126,7 +119,9 @@ extension ThrottleEngine {
         remains.rules.append(rule)
         rule.book.lock.withLock {
             if let standing = rule.book.rule(for: rule.type!) {
-                standing.changeWhileLocked(to: rule.settings)
+                standing.settings.interval = rule.settings.interval
+                standing.settings.mode = rule.settings.mode
+                standing.settings.isPersistent = true
             } else {
                 try! rule.book.apply(rule, at: place, &remains)
             }

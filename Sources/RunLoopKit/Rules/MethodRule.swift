@@ -23,12 +23,10 @@ public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, 
     public var alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? {
         get { book.lock.withLock { predicate } }
         set {
-            let old = book.lock.withLock { () -> (@Sendable (Target, Input) -> Bool)? in
-                defer {
-                    predicate = newValue
-                    hasPredicate = newValue != nil
-                }
-                return predicate
+            var old = newValue
+            book.lock.withLock {
+                swap(&predicate, &old)
+                hasPredicate = predicate != nil
             }
             withExtendedLifetime(old) {}  // A captured object's deinit may call the rule: released without the lock.
         }
@@ -55,7 +53,8 @@ public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, 
         // All rules of the book, and so their mergers, belong to one method.
         get { book.lock.withLock { settings.merger as! Merger<Input>? }?.combine }
         set {
-            let old = book.lock.withLock { changeWhileLocked(to: newValue.map { Merger($0) }) }
+            var old: (any AnyMerger)? = newValue.map { Merger($0) }
+            book.lock.withLock { swap(&settings.merger, &old) }
             withExtendedLifetime(old) {}  // A captured object's deinit may call the rule: released without the lock.
         }
     }

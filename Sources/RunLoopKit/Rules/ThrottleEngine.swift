@@ -93,12 +93,19 @@ public final class ThrottleEngine: @unchecked Sendable {
         _ rule: ThrottleRule, _ body: (RuleBook, inout RuleBook.Remains) throws(ThrottleRuleError) -> Void
     ) throws(ThrottleRuleError) {
         guard rule.book.engine === self else { throw .otherEngine(rule) }
-        var remains = RuleBook.Remains()
-        defer { remains.settle() }
-        try lock.withLock { () throws(ThrottleRuleError) in
+        try withLock { remains throws(ThrottleRuleError) in
             try rule.book.lock.withLock { () throws(ThrottleRuleError) in try body(rule.book, &remains) }
             applyWaiting(to: rule.book, &remains)
         }
+    }
+
+    /// Calls `body` with the lock held, and settles what remains without it.
+    func withLock<Result, Failure>(
+        _ body: (_ remains: inout RuleBook.Remains) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var remains = RuleBook.Remains()
+        defer { remains.settle() }
+        return try lock.withLock { () throws(Failure) in try body(&remains) }
     }
 
     /// The lock is held.
@@ -129,14 +136,10 @@ public final class ThrottleEngine: @unchecked Sendable {
     }
 
     private func rules(where isWanted: (ThrottleRule) -> Bool) -> [ThrottleRule] {
-        var remains = RuleBook.Remains()
-        defer { remains.settle() }
-        return lock.withLock { rulesWhileLocked(&remains, where: isWanted) }
+        withLock { rulesWhileLocked(&$0, where: isWanted) }
     }
 
-    func rulesWhileLocked(
-        _ remains: inout RuleBook.Remains, where isWanted: (ThrottleRule) -> Bool
-    ) -> [ThrottleRule] {
+    func rulesWhileLocked(_ remains: inout RuleBook.Remains, where isWanted: (ThrottleRule) -> Bool) -> [ThrottleRule] {
         let found = books.values.flatMap { book in
             book.lock.withLock { book.all(&remains).filter(isWanted).map { (place: $0.place!, rule: $0) } }
         }
@@ -147,9 +150,7 @@ public final class ThrottleEngine: @unchecked Sendable {
 
     /// Adds a method that is declared. Rules that have waited for it take effect.
     func register(_ book: RuleBook) {
-        var remains = RuleBook.Remains()
-        defer { remains.settle() }
-        let fault = lock.withLock { () -> Snapshot.Fault? in
+        let fault = withLock { remains in
             guard books.updateValue(book, forKey: BookKey(book)) == nil else {
                 fatalError(
                     "RunLoopKit: the method \"\(book.name)\" of \(book.declaringType) was declared twice. Keep it in "
@@ -163,9 +164,7 @@ public final class ThrottleEngine: @unchecked Sendable {
 
     /// Removes a method that is deallocated, with its rules.
     func unregister(_ book: RuleBook) {
-        var remains = RuleBook.Remains()
-        defer { remains.settle() }
-        lock.withLock {
+        withLock { remains in
             books[BookKey(book)] = nil
             book.lock.withLock { book.close(&remains) }
         }

@@ -30,9 +30,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     struct Settings {
         var interval: Duration { didSet { window.nanoseconds = interval.wholeNanoseconds } }
         var mode: Mode { didSet { window.mode = mode } }
-        var loop: Loop {
-            didSet { (window.loop, clock) = (ObjectIdentifier(loop), loop.clock) }
-        }
+        var loop: Loop { didSet { (window.loop, clock) = (ObjectIdentifier(loop), loop.clock) } }
         var isPersistent: Bool
         var merger: (any AnyMerger)? { didSet { window.merger = merger.map { ObjectIdentifier($0) } } }
 
@@ -72,7 +70,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     private let targetText: String
 
     // Guarded by the book's lock.
-    private(set) var settings: Settings
+    final var settings: Settings
     /// The rule's place in the list of all rules. Nil while the rule is not applied.
     var place: Int?
     /// Whether `MethodRule.alwaysRun` is set.
@@ -119,10 +117,8 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     public final var loop: Loop {
         get { book.lock.withLock { settings.loop } }
         set {
-            let old = book.lock.withLock { () -> Loop in
-                defer { settings.loop = newValue }
-                return settings.loop
-            }
+            var old = newValue
+            book.lock.withLock { swap(&settings.loop, &old) }
             withExtendedLifetime(old) {}  // It may be the last reference: released without the lock.
         }
     }
@@ -174,17 +170,6 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     /// The object, while it is alive. The caller must not release it with the lock held: it may be the last reference.
     final var liveObject: AnyObject? { object }
 
-    /// Takes the settings that a snapshot contains. The book's lock is held.
-    final func changeWhileLocked(to saved: Settings) {
-        (settings.interval, settings.mode, settings.isPersistent) = (saved.interval, saved.mode, true)
-    }
-
-    /// The book's lock is held. Returns the old merger, which the caller must release without it.
-    final func changeWhileLocked(to merger: (any AnyMerger)?) -> (any AnyMerger)? {
-        defer { settings.merger = merger }
-        return settings.merger
-    }
-
     // MARK: Calling. The book's lock is held.
 
     /// Decides what to do with a call that is made now, regardless of the predicate.
@@ -221,18 +206,14 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
 
     /// Takes over the window and the delayed calls of `other`, a rule for the same target and method.
     final func takeOver(from other: ThrottleRule) {
-        delayed = other.delayed
-        lastRun = other.lastRun
+        (delayed, lastRun) = (other.delayed, other.lastRun)
         // Leaves nothing: `other` may be applied again, and then starts a new window.
         (other.delayed, other.lastRun) = (nil, nil)
     }
 
     /// Ends the window, and returns the delayed calls, which the caller flushes without the lock.
     final func takeDelayed() -> (any HeldCalls)? {
-        defer {
-            delayed = nil
-            lastRun = nil
-        }
+        defer { (delayed, lastRun) = (nil, nil) }
         return delayed
     }
 }
