@@ -21,8 +21,7 @@ final class MergedCalls<Input: Sendable>: HeldCalls {
                 Throttle.collecting(
                     interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush, action: run)
             } else {
-                Debounce.collecting(
-                    interval: settings.interval, on: settings.loop, whenReleased: .flush, action: run)
+                Debounce.collecting(interval: settings.interval, on: settings.loop, whenReleased: .flush, action: run)
             }
     }
 

@@ -74,9 +74,7 @@ final class RuleBook: @unchecked Sendable {
     ///   - type: The target's type; for a static method the target itself.
     ///   - isException: Asks a rule's predicate. Called without the lock.
     @usableFromInline
-    func verdict(
-        on object: ObjectIdentifier?, of type: Any.Type, isException: (ThrottleRule) -> Bool
-    ) -> Verdict {
+    func verdict(on object: ObjectIdentifier?, of type: Any.Type, isException: (ThrottleRule) -> Bool) -> Verdict {
         var superseded: (any HeldCalls)?
         var remains = Remains()
         lock.lock()
@@ -156,9 +154,7 @@ final class RuleBook: @unchecked Sendable {
         updateHasRules()
     }
 
-    private func replace(
-        _ old: ThrottleRule?, by rule: ThrottleRule, at place: Int, _ remains: inout Remains
-    ) {
+    private func replace(_ old: ThrottleRule?, by rule: ThrottleRule, at place: Int, _ remains: inout Remains) {
         rule.place = old?.place ?? place
         guard let old else { return }
         rule.takeOver(from: old)
