@@ -174,13 +174,16 @@ public final class LoopThread: Sendable {
     /// A handler that runs the loop nested gets `RunResult.stopped` at once, from its active run or from the next that
     /// it begins, and only once. A later run of that handler serves and waits as usual, so the handler still gets an
     /// answer that it waits for. The thread ends when the handler returns.
-    public func stop() { worker.stop(discarding: false) }
+    public func stop() { stop(discardingPending: false) }
 
     /// Ends the thread after the running block, if any. Blocks that have not begun are dropped, and callers that wait
     /// for one get `Stopped`. May follow a ``stop()`` that takes too long.
     ///
     /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
-    public func stop(discardingPending: Bool) { worker.stop(discarding: discardingPending) }
+    public func stop(discardingPending: Bool) {
+        // Closing ends every run, and no other begins: so it is not lost if it precedes the first.
+        loop.close(discardingBlocks: discardingPending)
+    }
 
     /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel thread
     /// no longer exists. Returns at once if that is so already. Does not stop the thread.
@@ -265,13 +268,6 @@ private final class Worker: @unchecked Sendable {
     }
 
     // MARK: From any thread
-
-    func stop(discarding: Bool) {
-        guard process.isCurrent else { return }
-        guard let loop = lock.withLock({ try? startResult?.get().loop }) else { return }
-        // Closing ends every run, and no other begins: so it is not lost if it precedes the first.
-        loop.close(discardingBlocks: discarding)
-    }
 
     func join() {
         // A forked child does not have its parent's threads.
