@@ -12,7 +12,7 @@ extension LoopThread.Options {
         if let cpus, cpus.isEmpty || cpus.contains(where: { $0 < 0 }) {
             throw invalid("sched_setaffinity(\(list(cpus)))", "name at least one CPU; their numbers begin at 0")
         }
-        if let scheduling, !scheduling.validPriorities.contains(scheduling.priority) {
+        if let scheduling, let priority = scheduling.priority, !(1...99).contains(priority) {
             throw invalid("sched_setscheduler(\(scheduling))", "priorities go from 1 to 99")
         }
         if let timerSlack, timerSlack < .zero {
@@ -24,10 +24,8 @@ extension LoopThread.Options {
     func apply() -> [LoopError] {
         // The kernel accepts every name, and the stack exists already.
         System.nameThread(name)
-        let outcomes = [
-            cpus.flatMap(tie), scheduling.flatMap(schedule), nice.flatMap(beNice), timerSlack.flatMap(allowSlack),
-        ]
-        return outcomes.compactMap { $0 }
+        return [cpus.flatMap(tie), scheduling.flatMap(schedule), nice.flatMap(beNice), timerSlack.flatMap(allowSlack)]
+            .compactMap(\.self)
     }
 
     // MARK: One by one. Each returns its refusal.
@@ -46,8 +44,9 @@ extension LoopThread.Options {
     }
 
     private func schedule(_ scheduling: LoopThread.Scheduling) -> LoopError? {
-        guard !System.setScheduling(scheduling.policy, priority: Int32(scheduling.priority)) else { return nil }
-        let limit = scheduling.priority > 0 ? "RLIMIT_RTPRIO of \(scheduling.priority) or more" : "RLIMIT_NICE"
+        // The kernel requires the priority 0 of policies that have none.
+        guard !System.setScheduling(scheduling.policy, priority: Int32(scheduling.priority ?? 0)) else { return nil }
+        let limit = scheduling.priority.map { "RLIMIT_RTPRIO of \($0) or more" } ?? "RLIMIT_NICE"
         return LoopError(call: "sched_setscheduler(\(scheduling))", advice: "it takes CAP_SYS_NICE, or \(limit)")
     }
 
@@ -94,18 +93,11 @@ extension LoopThread.Scheduling: CustomStringConvertible {
         }
     }
 
-    /// Zero for the policies that have none, as the kernel requires.
-    fileprivate var priority: Int {
+    /// Nil for the policies that have none.
+    fileprivate var priority: Int? {
         switch self {
-        case .normal, .batch, .idle: 0
+        case .normal, .batch, .idle: nil
         case .fifo(let priority), .roundRobin(let priority): priority
-        }
-    }
-
-    fileprivate var validPriorities: ClosedRange<Int> {
-        switch self {
-        case .normal, .batch, .idle: 0...0
-        case .fifo, .roundRobin: 1...99
         }
     }
 }

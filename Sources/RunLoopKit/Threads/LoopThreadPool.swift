@@ -150,9 +150,7 @@ public final class LoopThreadPool: Sendable {
     /// knows of them.
     public func loop(for key: some Hashable) -> Loop { threads[worker(for: key)].loop }
 
-    private func worker(for key: some Hashable) -> Int {
-        Int(UInt(bitPattern: key.hashValue) % UInt(threads.count))
-    }
+    private func worker(for key: some Hashable) -> Int { Int(UInt(bitPattern: key.hashValue) % UInt(threads.count)) }
 
     private func perform(_ piece: Workload.Piece, _ block: @escaping @Sendable () -> Void) -> Bool {
         // Every block gets a reply, a refused one too: so every piece is finished.
