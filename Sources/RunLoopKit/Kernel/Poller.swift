@@ -1,3 +1,5 @@
+internal import CLinux
+
 /// An epoll set: many descriptors, each with a token that identifies its owner.
 ///
 /// A token, not a descriptor's number, identifies what became ready: between the kernel's report and its handling the
@@ -7,7 +9,7 @@ final class Poller {
     /// ready.
     let descriptor: Descriptor
 
-    private let events: UnsafeMutableBufferPointer<CPollEvent>
+    private let events: UnsafeMutableBufferPointer<epoll_event>
     private let process = ProcessMark.current
 
     /// The maximum number of ready descriptors that one `wait` fetches.
@@ -16,7 +18,7 @@ final class Poller {
     init() throws(LoopError) {
         descriptor = try System.makeEpoll()
         events = .allocate(capacity: Poller.capacity)
-        events.initialize(repeating: CPollEvent())
+        events.initialize(repeating: epoll_event())
     }
 
     deinit {
@@ -26,28 +28,54 @@ final class Poller {
 
     /// Watches one of the loop's own descriptors, edge-triggered for readability.
     func add(_ descriptor: Descriptor, token: UInt64) throws(LoopError) {
-        try System.watch(descriptor, for: [.read, .edge], in: self.descriptor, token: token)
+        try set(Watch(descriptor: descriptor, events: [.read, .edge]), token: token)
     }
 
     /// Watches a source's descriptor, or changes its events. A change reports present readiness, as a new watch does.
     ///
-    /// Does nothing in a forked child. Neither does `remove`.
+    /// Does nothing in a forked child, like `remove`.
     func set(_ watch: Watch, token: UInt64) throws(LoopError) {
         guard process.isCurrent else { return }
         guard let events = watch.events else { return remove(watch) }
-        try System.watch(watch.descriptor, for: events, in: descriptor, token: token)
+        var event = epoll_event()
+        event.events = events.rawValue
+        event.data.u64 = token
+        if epoll_ctl(descriptor, EPOLL_CTL_ADD, watch.descriptor, &event) == 0 { return }
+        if clinux_errno() == EEXIST, epoll_ctl(descriptor, EPOLL_CTL_MOD, watch.descriptor, &event) == 0 { return }
+        // Only these two errors indicate a cycle; their texts do not say so.
+        let isCircle = clinux_errno() == ELOOP || clinux_errno() == EINVAL
+        throw LoopError(
+            call: "epoll_ctl(\(watch.descriptor))",
+            advice: isCircle
+                ? "an epoll set, such as the descriptor of a hosted loop, cannot watch itself or one that watches it"
+                : nil)
     }
 
+    /// Removes a descriptor. One that is not in the set is no error. A closed one is: it stays in the set while a
+    /// duplicate of it is open.
     func remove(_ watch: Watch) {
-        if process.isCurrent { System.remove(watch.descriptor, from: descriptor) }
+        guard process.isCurrent else { return }
+        var event = epoll_event()  // Kernels before 2.6.9 require one.
+        let result = epoll_ctl(descriptor, EPOLL_CTL_DEL, watch.descriptor, &event)
+        assert(
+            result == 0 || clinux_errno() != EBADF,
+            "descriptor \(watch.descriptor) was closed before it left an epoll set")
     }
 
-    /// Fetches what is ready, and waits for it if `blocking`. May return 0 in either case.
+    /// Fetches what is ready, and waits for it without limit if `blocking`. Returns 0 if there is nothing or a Unix
+    /// signal interrupted the wait: the caller then checks its condition again.
     ///
     /// Traps in a forked child, which would consume events of its parent's.
     func wait(blocking: Bool) -> Int {
         process.requireCurrent()
-        return System.wait(epoll: descriptor, into: events, blocking: blocking)
+        let capacity = Int32(events.count)
+        let count =
+            blocking
+            ? epoll_wait(descriptor, events.baseAddress, capacity, -1)
+            : clinux_epoll_poll(descriptor, events.baseAddress, capacity)
+        if count >= 0 { return Int(count) }
+        guard clinux_errno() == EINTR else { fatalError("RunLoopKit: \(LoopError(call: "epoll_wait"))") }
+        return 0
     }
 
     /// The token of the `index`th descriptor that the last `wait` reported, in the order in which they became ready.
@@ -55,4 +83,25 @@ final class Poller {
 
     /// The events of that descriptor.
     func events(at index: Int) -> PollEvents { PollEvents(rawValue: events[index].events) }
+}
+
+extension System {
+    fileprivate static func makeEpoll() throws(LoopError) -> Descriptor {
+        try check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
+    }
+
+    /// Throws if a descriptor cannot be watched. No call answers that, so a temporary epoll set tries.
+    static func checkCanBeWatched(_ descriptor: Descriptor) throws(LoopError) {
+        let epoll = try makeEpoll()
+        defer { close(epoll) }
+        var event = epoll_event()
+        guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) < 0 else { return }
+        let call = "epoll_ctl(\(descriptor))"
+        guard clinux_errno() == EPERM else { throw LoopError(call: call) }
+        throw LoopError(
+            call: call, code: EPERM,
+            advice:
+                "the kernel cannot watch it, because it is always ready, as regular files, directories and /dev/null "
+                + "are: no source is needed, read or write it directly")
+    }
 }
