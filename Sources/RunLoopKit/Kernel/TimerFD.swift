@@ -10,7 +10,15 @@ final class TimerFD {
     /// The time that the kernel holds *now*; nil if disarmed or fired.
     private(set) var armedTime: Int64?
 
-    init(_ clock: System.TimerClock) throws(LoopError) { descriptor = try System.makeTimerFD(clock) }
+    /// The clocks of timerfds: CLOCK_MONOTONIC and CLOCK_BOOTTIME.
+    enum Clock { case suspending, continuous }
+
+    /// Makes a disarmed timerfd.
+    init(_ clock: Clock) throws(LoopError) {
+        let number = clock == .suspending ? CLOCK_MONOTONIC : CLOCK_BOOTTIME
+        descriptor = try System.check(
+            "timerfd_create", timerfd_create(number, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
+    }
 
     deinit { System.close(descriptor) }
 
@@ -18,34 +26,17 @@ final class TimerFD {
     /// none if the timerfd is armed for that time already, and none in a forked child.
     func arm(at nanoseconds: Int64) -> Bool {
         guard armedTime != nanoseconds, process.isCurrent else { return false }
-        System.arm(timerFD: descriptor, at: nanoseconds)
+        let time = max(nanoseconds, 1)  // Zero would disarm it.
+        var setting = itimerspec()
+        setting.it_value.tv_sec = Int(time / 1_000_000_000)
+        setting.it_value.tv_nsec = Int(time % 1_000_000_000)
+        guard timerfd_settime(descriptor, Int32(TFD_TIMER_ABSTIME), &setting, nil) == 0 else {
+            fatalError("RunLoopKit: \(LoopError(call: "timerfd_settime"))")
+        }
         armedTime = nanoseconds
         return true
     }
 
     /// Called when the descriptor has become readable: the kernel no longer holds a time.
     func didFire() { armedTime = nil }
-}
-
-extension System {
-    /// The clocks of timerfds: CLOCK_MONOTONIC and CLOCK_BOOTTIME.
-    enum TimerClock { case suspending, continuous }
-
-    /// Makes a disarmed timerfd.
-    static func makeTimerFD(_ clock: TimerClock) throws(LoopError) -> Descriptor {
-        let number = clock == .suspending ? CLOCK_MONOTONIC : CLOCK_BOOTTIME
-        return try check("timerfd_create", timerfd_create(number, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
-    }
-
-    /// Arms a timerfd for an absolute time, in nanoseconds of its clock. A time of zero or less is armed as 1 ns, since
-    /// zero disarms.
-    static func arm(timerFD: Descriptor, at nanoseconds: Int64) {
-        let time = max(nanoseconds, 1)
-        var setting = itimerspec()
-        setting.it_value.tv_sec = Int(time / 1_000_000_000)
-        setting.it_value.tv_nsec = Int(time % 1_000_000_000)
-        guard timerfd_settime(timerFD, Int32(TFD_TIMER_ABSTIME), &setting, nil) == 0 else {
-            fatalError("RunLoopKit: \(LoopError(call: "timerfd_settime"))")
-        }
-    }
 }
