@@ -2,16 +2,15 @@ internal import CLinux
 
 extension System {
     /// CLOCK_MONOTONIC in nanoseconds: it stops in suspend and is never set.
-    static func monotonicNanoseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
+    static func monotonicNanoseconds() -> Int64 { nanoseconds(CLOCK_MONOTONIC) }
 
     /// CLOCK_BOOTTIME in nanoseconds: the same, including the time in suspend.
-    static func bootTimeNanoseconds() -> Int64 {
+    static func bootTimeNanoseconds() -> Int64 { nanoseconds(CLOCK_BOOTTIME) }
+
+    @inline(__always)
+    private static func nanoseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
+        clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

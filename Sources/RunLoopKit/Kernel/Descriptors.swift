@@ -15,10 +15,7 @@ extension System {
     }
 
     /// Whether a descriptor is readable now. Consumes nothing, so the descriptor may be an epoll set.
-    static func isReadable(_ descriptor: Descriptor) -> Bool {
-        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return clinux_poll(&request, 1) > 0
-    }
+    static func isReadable(_ descriptor: Descriptor) -> Bool { !readiness(of: descriptor, for: .read).isEmpty }
 
     /// Waits until a descriptor is readable, without consuming anything; returns early when a Unix signal interrupts.
     static func waitUntilReadable(_ descriptor: Descriptor) {

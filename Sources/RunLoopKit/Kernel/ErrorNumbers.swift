@@ -12,28 +12,25 @@ extension System {
 
     /// errno's symbolic name and text, such as `Too many open files (EMFILE)`.
     static func describe(errno code: Int32) -> String {
-        let text = String(cString: strerror(code))
-        return "\(text) (\(name(ofErrno: code)))"
-    }
-
-    private static func name(ofErrno code: Int32) -> String {
-        switch code {
-        case EMFILE: "EMFILE"
-        case ENFILE: "ENFILE"
-        case ENOMEM: "ENOMEM"
-        case ENOSPC: "ENOSPC"
-        case EAGAIN: "EAGAIN"
-        case EPERM: "EPERM"
-        case EACCES: "EACCES"
-        case EBADF: "EBADF"
-        case EEXIST: "EEXIST"
-        case EINVAL: "EINVAL"
-        case ENOSYS: "ENOSYS"
-        case ESRCH: "ESRCH"
-        case ECHILD: "ECHILD"
-        case EBUSY: "EBUSY"
-        case ELOOP: "ELOOP"
-        default: "errno \(code)"
-        }
+        let name =
+            switch code {
+            case EMFILE: "EMFILE"
+            case ENFILE: "ENFILE"
+            case ENOMEM: "ENOMEM"
+            case ENOSPC: "ENOSPC"
+            case EAGAIN: "EAGAIN"
+            case EPERM: "EPERM"
+            case EACCES: "EACCES"
+            case EBADF: "EBADF"
+            case EEXIST: "EEXIST"
+            case EINVAL: "EINVAL"
+            case ENOSYS: "ENOSYS"
+            case ESRCH: "ESRCH"
+            case ECHILD: "ECHILD"
+            case EBUSY: "EBUSY"
+            case ELOOP: "ELOOP"
+            default: "errno \(code)"
+            }
+        return "\(String(cString: strerror(code))) (\(name))"
     }
 }

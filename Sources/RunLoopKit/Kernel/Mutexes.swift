@@ -16,9 +16,7 @@ extension System {
 
     @inline(__always)
     static func unlock(_ mutex: UnsafeMutablePointer<CMutex>) { pthread_mutex_unlock(mutex) }
-}
 
-extension System {
     static func initialize(_ condition: UnsafeMutablePointer<CCondition>) {
         condition.initialize(to: CCondition())
         pthread_cond_init(condition, nil)

@@ -32,25 +32,14 @@ extension System {
                     advice: "give at least \(sysconf(Int32(_SC_THREAD_STACK_MIN))) bytes")
             }
         }
-        do throws(LoopError) {
-            return try createThread(attributes, Unmanaged.passRetained(ThreadBody(body)))
-        } catch {
-            guard let stackSize else { throw error }
-            throw LoopError(
-                call: "pthread_create with a stack of \(stackSize) bytes", code: error.errno,
-                advice: "a smaller stack may be available")
-        }
-    }
-
-    private static func createThread(
-        _ attributes: UnsafeMutablePointer<pthread_attr_t>, _ body: Unmanaged<ThreadBody>
-    ) throws(LoopError) -> CThread {
+        let body = Unmanaged.passRetained(ThreadBody(body))
         let started = clinux_start_thread(attributes, { System.runThreadBody($0) }, body.toOpaque())
-        if started.error != 0 {
-            body.release()
-            throw LoopError(call: "pthread_create", code: started.error)
-        }
-        return started.thread
+        guard started.error != 0 else { return started.thread }
+        body.release()
+        guard let stackSize else { throw LoopError(call: "pthread_create", code: started.error) }
+        throw LoopError(
+            call: "pthread_create with a stack of \(stackSize) bytes", code: started.error,
+            advice: "a smaller stack may be available")
     }
 
     /// Waits until a thread has ended. Called once for each thread.
