@@ -16,20 +16,14 @@ extension Loop.FileDescriptorSource {
     /// retained, and the first report after its deallocation invalidates the source.
     ///
     /// - Parameters:
-    ///   - descriptor: Watched from the moment the source is added to a loop.
-    ///   - interest: What to wait for.
-    ///   - trigger: When to report.
-    ///   - isOneShot: Whether to report once only, until `rearm()`.
+    ///   - descriptor, interest, trigger, isOneShot, handler: As in `init(_:interest:trigger:isOneShot:handler:)`.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
     /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:handler:)` does.
     public convenience init<A: Actor>(
         _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
         isolation actor: A,
         handler:
-            @escaping @Sendable (
-                _ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness
-            ) -> Void
+            @escaping @Sendable (_ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
         try self.init(descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot) {
@@ -47,9 +41,7 @@ extension Loop.FileDescriptorSource {
         owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
         isolation actor: A,
         handler:
-            @escaping @Sendable (
-                _ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness
-            ) -> Void
+            @escaping @Sendable (_ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
         try self.init(owning: descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot) {
@@ -67,10 +59,8 @@ extension Loop.MessagePort {
     /// From then on `send(_:)` returns false.
     ///
     /// - Parameters:
-    ///   - capacity: How many messages may wait, at least 1: less counts as 1. Nil for no bound.
-    ///   - isOneShot: Whether to handle one message only, until `rearm()`.
+    ///   - capacity, isOneShot, handler: As in `init(capacity:isOneShot:handler:)`.
     ///   - actor: Its executor is the loop that the port is added to, or another one of the same thread.
-    ///   - handler: Called on the loop's thread, once for each message.
     public convenience init<A: Actor>(
         capacity: Int? = nil, isOneShot: Bool = false, isolation actor: A,
         handler: @escaping @Sendable (_ actor: isolated A, _ message: Message) -> Void
@@ -89,18 +79,12 @@ extension Loop.SignalSource {
     /// delivered as usual. If that is too late, invalidate the source yourself.
     ///
     /// - Parameters:
-    ///   - signal: Such as `SIGINT`; real-time signals too.
-    ///   - checkingThreads: Whether to check for threads that would take the signal.
+    ///   - signal, checkingThreads, handler: As in `init(_:checkingThreads:handler:)`.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    ///   - handler: Called on the loop's thread with the signals that have arrived since its last call, in order; at
-    ///     least one.
     /// - Throws: `LoopError`, as `init(_:checkingThreads:handler:)` does.
     public convenience init<A: Actor>(
         _ signal: Int32, checkingThreads: Bool = true, isolation actor: A,
-        handler:
-            @escaping @Sendable (
-                _ actor: isolated A, _ source: Loop.SignalSource, _ arrivals: [Arrival]
-            ) -> Void
+        handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
         try self.init(signal, checkingThreads: checkingThreads) { isolated.call(($0, $1)) }
@@ -115,10 +99,8 @@ extension Loop.ProcessSource {
     /// An exit after the actor's deallocation is not reported; a child is reaped all the same.
     ///
     /// - Parameters:
-    ///   - process: The number of a process; one that has ended but not been waited for is one too.
-    ///   - reaping: Whether to reap a child when its exit is reported.
+    ///   - process, reaping, handler: As in `init(_:reaping:handler:)`.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    ///   - handler: Called once, on the loop's thread.
     /// - Throws: `LoopError`, as `init(_:reaping:handler:)` does.
     public convenience init<A: Actor>(
         _ process: Int32, reaping: Bool = true, isolation actor: A,

@@ -98,14 +98,9 @@ extension Loop {
         }
 
         /// Makes a source that owns its descriptor. The source closes it when it is invalidated (after its handler
-        /// returns, if that is running) or when its last reference is released. Do not close it elsewhere.
+        /// returns, if that is running) or when its last reference is released. Do not close it elsewhere. The parameters
+        /// are those of ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:handler:)``.
         ///
-        /// - Parameters:
-        ///   - descriptor: Watched from the moment the source is added to a loop.
-        ///   - interest: What to wait for.
-        ///   - trigger: When to report.
-        ///   - isOneShot: Whether to report once only, until ``Loop/FileDescriptorSource/rearm()``.
-        ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
         /// - Throws: ``LoopError``, as ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:handler:)`` does.
         ///   The caller then still owns the descriptor, which stays open.
         public convenience init(
