@@ -216,9 +216,7 @@ extension Loop {
             guard let loop = mode.loop else { return false }
             let count = min(waitingCount, Self.messagesPerPass)
             for index in 0..<count {
-                guard index == 0 || !loop.isStopped, let next = takeFirst(in: mode) else {
-                    return index > 0
-                }
+                guard index == 0 || !loop.isStopped, let next = takeFirst(in: mode) else { return index > 0 }
                 for sender in next.admitted { sender.answer.fulfil(.success(())) }
                 // A run looks at ports again before it sleeps. But the handler may run a host, which must be notified
                 // of the rest.
@@ -244,8 +242,7 @@ extension Loop {
                 guard let message = queue.takeFirst() else { return nil }
                 if isOneShot { armed = false }
                 let admitted = admitSenders()
-                return Next(
-                    handler: handler, message: message, admitted: admitted, leavesOthers: isReadyWhileLocked)
+                return Next(handler: handler, message: message, admitted: admitted, leavesOthers: isReadyWhileLocked)
             }
         }
 

@@ -76,9 +76,7 @@ final class SignalHub: @unchecked Sendable {
         }
     }
 
-    func takeArrivals(of inbox: Inbox) -> [Loop.SignalSource.Arrival] {
-        lock.withLock { inbox.takeAll() }
-    }
+    func takeArrivals(of inbox: Inbox) -> [Loop.SignalSource.Arrival] { lock.withLock { inbox.takeAll() } }
 
     // MARK: Masks
 

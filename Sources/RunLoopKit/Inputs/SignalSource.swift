@@ -55,9 +55,7 @@ extension Loop {
             /// The value that `sigqueue` sent with it.
             public let value: Int32
 
-            init(_ info: System.SignalInfo) {
-                (signal, senderProcess, senderUser, code, value) = info
-            }
+            init(_ info: System.SignalInfo) { (signal, senderProcess, senderUser, code, value) = info }
         }
 
         /// The type of the handler.
@@ -89,9 +87,7 @@ extension Loop {
         /// - Throws: ``LoopError``: `EINVAL` if the number is not a signal that can be caught (SIGKILL, SIGSTOP, or one
         ///   that the C library reserves); `EBUSY` if another thread does not block it; `EMFILE` if the process has no
         ///   descriptor left. The masks are then unchanged.
-        public init(
-            _ signal: Int32, checkingThreads: Bool = true, handler: @escaping Handler
-        ) throws(LoopError) {
+        public init(_ signal: Int32, checkingThreads: Bool = true, handler: @escaping Handler) throws(LoopError) {
             self.signal = signal
             inbox = try SignalHub.Inbox(signal)
             self.handler = handler

@@ -13,9 +13,7 @@ struct DeadlineHeap<Timer: HeapMember> {
         var turn: UInt64
         let timer: Timer
 
-        func isBefore(_ other: Node) -> Bool {
-            (deadline, turn) < (other.deadline, other.turn)
-        }
+        func isBefore(_ other: Node) -> Bool { (deadline, turn) < (other.deadline, other.turn) }
     }
 
     /// The deadline of a timer that does not fire: it has no fire time, or is firing already.

@@ -25,9 +25,7 @@ enum LoopTime: Sendable {
         }
     }
 
-    var isVirtual: Bool {
-        if case .virtual = self { true } else { false }
-    }
+    var isVirtual: Bool { if case .virtual = self { true } else { false } }
 }
 
 /// One moment on both clocks of timers.

@@ -253,9 +253,7 @@ public final class VirtualClock: @unchecked Sendable {
 
     private func wakeTheDue(callerIsAwake caller: ObjectIdentifier? = nil) {
         lock.assertHeld()
-        for sleeper in sleepers where sleeper.deadline <= time && sleeper.loop != caller {
-            sleeper.waker.nudge()
-        }
+        for sleeper in sleepers where sleeper.deadline <= time && sleeper.loop != caller { sleeper.waker.nudge() }
         sleepers.removeAll { $0.deadline <= time }
     }
 }
