@@ -55,11 +55,10 @@ extension ThrottleEngine {
 
     /// Drops the waiting rules.
     public func discardWaitingRules() {
-        let dropped = lock.withLock { () -> [WaitingRule] in
-            defer { waiting = [] }
-            return waiting
+        withLock { remains in
+            remains.objects += waiting.map(\.loop)
+            waiting = []
         }
-        withExtendedLifetime(dropped) {}
     }
 
     // MARK: With the lock held
@@ -71,28 +70,17 @@ extension ThrottleEngine {
         let saved = snapshot.rules.enumerated().map { WaitingRule(index: $0.offset, rule: $0.element, loop: loop) }
         let books = booksByKey()
         let found = saved.map { find($0, in: books[$0.rule.key]) }
-        var hierarchies: [MethodKey: TargetHierarchy] = [:]
-        for rule in found {
-            if let fault = rule.fault { throw .invalidSnapshot(fault) }
-            if let other = hierarchies[rule.waiting.rule.key, default: TargetHierarchy()].add(rule) {
-                throw .invalidSnapshot(
-                    rule.waiting.clash("rules[\(other.index)] is", with: other, "remove one of the two"))
-            }
-        }
+        if let fault = fault(of: found) { throw .invalidSnapshot(fault) }
 
         let replaced = Set(saved.map(\.target))
         var plan: Plan = ([], waiting.filter { !replaced.contains($0.target) })
         // For a declared method the rules in force are checked below.
-        hierarchies = [:]
-        for old in plan.waiting where books[old.rule.key] == nil {
-            _ = hierarchies[old.rule.key, default: TargetHierarchy()].add(find(old, in: nil))
-        }
+        let others = plan.waiting.filter { books[$0.rule.key] == nil }.map { find($0, in: nil) }
         for rule in found {
             let new = rule.waiting
-            if let other = hierarchies[new.rule.key]?.add(rule) {
+            if let other = others.first(where: rule.clashes)?.waiting {
                 throw .invalidSnapshot(
-                    new.clash("a rule that waits for the same method is", with: other, "discardWaitingRules() first")
-                )
+                    new.clash("a rule that waits for the same method is", with: other, "discardWaitingRules() first"))
             }
             guard let book = books[new.rule.key], let type = rule.target else {
                 plan.waiting.append(new)
@@ -150,14 +138,14 @@ extension ThrottleEngine {
         waiting.filter { $0.rule.key == key }.map { find($0, in: book) }.filter { $0.target != nil }
     }
 
-    private func fault(of rules: [FoundRule], in book: RuleBook) -> Snapshot.Fault? {
-        var hierarchy = TargetHierarchy()
-        for rule in rules {
+    /// The first fault of rules by themselves, against each other, and against the rules in force of `book`.
+    private func fault(of rules: [FoundRule], in book: RuleBook? = nil) -> Snapshot.Fault? {
+        for (index, rule) in rules.enumerated() {
             if let fault = rule.fault { return fault }
-            if let other = hierarchy.add(rule) {
+            if let other = rules[..<index].first(where: rule.clashes)?.waiting {
                 return rule.waiting.clash("rules[\(other.index)] is", with: other, "remove one of the two")
             }
-            if let standing = book.lock.withLock({ book.obstacle(for: rule.target!) }) {
+            if let book, let standing = book.lock.withLock({ book.obstacle(for: rule.target!) }) {
                 return rule.waiting.fault(
                     "target", "is in the class hierarchy of a rule in force (\(standing)); discard that one first")
             }
@@ -178,15 +166,12 @@ extension ThrottleEngine {
 
 extension WaitingRule {
     /// The fault that there is another rule in the class hierarchy, or for the same target.
-    fileprivate func clash(
-        _ others: String, with other: WaitingRule, _ wayOut: String
-    ) -> ThrottleEngine.Snapshot.Fault {
-        let isSame = rule.target == other.rule.target
-        return fault(
-            "target",
-            (isSame
-                ? "appears twice: \(others) for it too"
-                : "is one of two in a class hierarchy: \(others) for "
-                    + typeText(other.rule.target)) + "; a method has one rule there: \(wayOut)")
+    fileprivate func clash(_ others: String, with other: WaitingRule, _ wayOut: String) -> ThrottleEngine.Snapshot.Fault
+    {
+        let clash =
+            rule.target == other.rule.target
+            ? "appears twice: \(others) for it too"
+            : "is one of two in a class hierarchy: \(others) for \(typeText(other.rule.target))"
+        return fault("target", "\(clash); a method has one rule there: \(wayOut)")
     }
 }

@@ -118,9 +118,7 @@ final class RuleBook: @unchecked Sendable {
     /// The rule of a class above or below `type`.
     func obstacle(for type: Any.Type) -> ThrottleRule? {
         let id = ObjectIdentifier(type)
-        return typeRules.first {
-            $0.targetID != id && (isSubtype(type, of: $0.type!) || isSubtype($0.type!, of: type))
-        }
+        return typeRules.first { $0.targetID != id && areRelated($0.type!, type) }
     }
 
     func rule(for type: Any.Type) -> ThrottleRule? {

@@ -44,25 +44,12 @@ struct FoundRule {
         }
         return nil
     }
-}
 
-/// The targets of one method's rules, so that another rule can be checked against all of them at once.
-struct TargetHierarchy {
-    private var names: [String: WaitingRule] = [:]
-    private var types: [ObjectIdentifier: WaitingRule] = [:]
-    /// The rule below each class that is above one of `types`.
-    private var above: [ObjectIdentifier: WaitingRule] = [:]
-
-    /// Adds a rule, unless there is one in its hierarchy already, which it returns.
-    mutating func add(_ rule: FoundRule) -> WaitingRule? {
-        let waiting = rule.waiting
-        if let same = names.updateValue(waiting, forKey: waiting.rule.target) { return same }
-        guard let type = rule.target else { return nil }
-        let id = ObjectIdentifier(type)
-        let higher = superclasses(of: type).map { ObjectIdentifier($0) }
-        if let other = types[id] ?? above[id] ?? higher.lazy.compactMap({ [types] in types[$0] }).first { return other }
-        types[id] = waiting
-        for id in higher { above[id] = waiting }
-        return nil
+    /// Whether the two are for one method, and for the same target or targets of one class hierarchy.
+    func clashes(with other: FoundRule) -> Bool {
+        guard waiting.rule.key == other.waiting.rule.key else { return false }
+        if waiting.rule.target == other.waiting.rule.target { return true }
+        guard let target, let otherTarget = other.target else { return false }
+        return areRelated(target, otherTarget)
     }
 }

@@ -6,16 +6,8 @@ func isSubtype(_ type: Any.Type, of other: Any.Type) -> Bool {
     return _openExistential(other, do: isOrInherits)
 }
 
-/// The classes above a class, from the lowest on; empty for other types.
-func superclasses(of type: Any.Type) -> [AnyClass] {
-    var classes: [AnyClass] = []
-    var next: AnyClass? = (type as? AnyClass).flatMap { _getSuperclass($0) }
-    while let found = next {
-        classes.append(found)
-        next = _getSuperclass(found)
-    }
-    return classes
-}
+/// Whether one of two types is the other or a class below it.
+func areRelated(_ one: Any.Type, _ other: Any.Type) -> Bool { isSubtype(one, of: other) || isSubtype(other, of: one) }
 
 /// The name that a type has at every start of the program: its mangled name, by which the runtime finds it. Nil for a
 /// private or local type, which has no such name.
