@@ -47,46 +47,40 @@ extension Loop.FileDescriptorSource {
 }
 
 extension Loop.FileDescriptorSource.Interest: CustomStringConvertible {
+    /// The options, their names, and the kernel's events.
+    fileprivate static let all: [(option: Self, name: String, events: PollEvents)] = [
+        (.read, "read", [.read, .readHangUp]), (.write, "write", .write), (.priority, "priority", .priority),
+    ]
+
     /// The options' names, such as `read|write`; `nothing` when there are none.
-    public var description: String {
-        let names: [(Self, String)] = [(.read, "read"), (.write, "write"), (.priority, "priority")]
-        return names.filter { contains($0.0) }.map(\.1).joinedOptions
-    }
+    public var description: String { Self.all.filter { contains($0.option) }.map(\.name).joinedOptions }
 }
 
 extension Loop.FileDescriptorSource.Readiness: CustomStringConvertible {
+    /// The options, their names, and the kernel's events.
+    private static let all: [(option: Self, name: String, event: PollEvents)] = [
+        (.readable, "readable", .read), (.writable, "writable", .write), (.priority, "priority", .priority),
+        (.hangUp, "hangUp", .hangUp), (.readHangUp, "readHangUp", .readHangUp), (.error, "error", .error),
+    ]
+
     /// The options' names, such as `readable|hangUp`; `nothing` when there are none.
-    public var description: String {
-        let names: [(Self, String)] = [
-            (.readable, "readable"), (.writable, "writable"), (.priority, "priority"), (.hangUp, "hangUp"),
-            (.readHangUp, "readHangUp"), (.error, "error"),
-        ]
-        return names.filter { contains($0.0) }.map(\.1).joinedOptions
+    public var description: String { Self.all.filter { contains($0.option) }.map(\.name).joinedOptions }
+
+    init(_ events: PollEvents) {
+        self = []
+        for (option, _, event) in Self.all where events.contains(event) { insert(option) }
+    }
+}
+
+extension PollEvents {
+    init(_ interest: Loop.FileDescriptorSource.Interest) {
+        self = []
+        for (option, _, events) in Loop.FileDescriptorSource.Interest.all where interest.contains(option) {
+            formUnion(events)
+        }
     }
 }
 
 extension [String] {
     fileprivate var joinedOptions: String { isEmpty ? "nothing" : joined(separator: "|") }
-}
-
-// Conversion between interest or readiness and the kernel's events.
-
-extension PollEvents {
-    init(_ interest: Loop.FileDescriptorSource.Interest) {
-        self = []
-        if interest.contains(.read) { formUnion([.read, .readHangUp]) }
-        if interest.contains(.write) { insert(.write) }
-        if interest.contains(.priority) { insert(.priority) }
-    }
-}
-
-extension Loop.FileDescriptorSource.Readiness {
-    init(_ events: PollEvents) {
-        let pairs: [(PollEvents, Self)] = [
-            (.read, .readable), (.write, .writable), (.priority, .priority), (.hangUp, .hangUp),
-            (.readHangUp, .readHangUp), (.error, .error),
-        ]
-        self = []
-        for (event, readiness) in pairs where events.contains(event) { insert(readiness) }
-    }
 }
