@@ -84,19 +84,13 @@ public final class VirtualClock: @unchecked Sendable {
     /// Keeps the time of a clock from jumping for as long as it lives, or until it is released.
     public final class Hold: @unchecked Sendable {
         private let clock: VirtualClock
-        private let lock = Lock(.leaf)
-        private var isReleased = false
+        /// Guarded by the clock's lock.
+        fileprivate var isReleased = false
 
         fileprivate init(_ clock: VirtualClock) { self.clock = clock }
 
         /// Releases the hold. A second call does nothing.
-        public func release() {
-            let isFirst = lock.withLock {
-                defer { isReleased = true }
-                return !isReleased
-            }
-            if isFirst { clock.releaseHold() }
-        }
+        public func release() { clock.release(self) }
 
         deinit { release() }
     }
@@ -107,8 +101,10 @@ public final class VirtualClock: @unchecked Sendable {
         return Hold(self)
     }
 
-    private func releaseHold() {
+    private func release(_ hold: Hold) {
         lock.withLock {
+            guard !hold.isReleased else { return }
+            hold.isReleased = true
             holds -= 1
             jumpIfIdle()
         }
