@@ -30,10 +30,8 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     /// Makes a debounce whose action gets all inputs of a key since its last action, in the order of the calls.
     ///
     /// - Parameters:
-    ///   - edges: When to act. Without any edge it never acts.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, maxWait, loop, modes, whenReleased: As in
-    ///     ``init(interval:edges:maxWait:on:in:whenReleased:merging:action:)``.
+    ///   - interval, edges, maxWait, loop, modes, whenReleased: As in the initializer.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,

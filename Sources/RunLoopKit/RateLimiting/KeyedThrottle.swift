@@ -31,8 +31,7 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     /// - Parameters:
     ///   - edges: When to act. Both by default: with the leading edge alone nothing would be collected.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, loop, modes, whenReleased: As in
-    ///     ``init(interval:edges:on:in:whenReleased:merging:action:)``.
+    ///   - interval, loop, modes, whenReleased: As in the initializer.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,

@@ -117,15 +117,8 @@ public final class LoopThreadPool: Sendable {
         perform(workload.begin(on: worker(for: key)), block)
     }
 
-    /// Runs a block on a worker and suspends until it is done.
-    ///
-    /// The block is handed over before the task suspends, as by `perform(_:)`.
-    ///
-    /// Cancelling the task withdraws a block that has not begun. A cancelled task hands no block over.
-    ///
-    /// - Throws: What the block throws; `LoopThread.Stopped` with the pool's name when the block was refused, or
-    ///   accepted and then discarded, because the pool has been stopped; `LoopThread.Exited` with the pool's
-    ///   name when the worker's thread exits inside the block; `CancellationError`.
+    /// Runs a block on a worker and suspends until it is done. The block is handed over before the task suspends.
+    /// Cancellation and errors are those of ``LoopThread/run(in:_:)``, but the errors have the pool's name.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         _ block: @escaping @Sendable () throws -> Value
@@ -204,10 +197,7 @@ public final class LoopThreadPool: Sendable {
     /// ``join()``. A later call does nothing.
     public func stop() { stop(discardingPending: false) }
 
-    /// Ends each thread after its running block, if any. Blocks that have not begun are dropped, and callers that wait
-    /// for one get `LoopThread.Stopped`. May follow a ``stop()`` that takes too long.
-    ///
-    /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
+    /// Ends each thread as ``LoopThread/stop(discardingPending:)`` does.
     public func stop(discardingPending: Bool) {
         for thread in threads { thread.stop(discardingPending: discardingPending) }
     }

@@ -92,9 +92,6 @@ final class Workload: @unchecked Sendable {
 
     /// Gives up a drain. Returns whether it still waited: then its answer is not called.
     func giveUp(drain id: UInt64) -> Bool {
-        let given = lock.withLock { () -> Drain? in
-            drains.firstIndex { $0.id == id }.map { drains.remove(at: $0) }
-        }
-        return given != nil
+        lock.withLock { drains.firstIndex { $0.id == id }.map { drains.remove(at: $0) } } != nil
     }
 }
