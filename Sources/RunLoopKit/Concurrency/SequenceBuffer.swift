@@ -29,10 +29,9 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
             // The loss is merged into the oldest element left, or into the new one if it is the only one.
             var element = element
             if elements.count == capacity, let lost = elements.takeFirst() {
-                if let next = elements.first {
-                    var told = next
-                    absorb(&told, lost)
-                    elements.replaceFirst(with: told)
+                if var next = elements.first {
+                    absorb(&next, lost)
+                    elements.replaceFirst(with: next)
                 } else {
                     absorb(&element, lost)
                 }
