@@ -10,89 +10,39 @@ class AnyBurst {
     init(_ state: RateLimitState) { self.state = state }
 }
 
-/// The bursts of a keyed limiter by the time at which it looks at them again, the earliest first: a 4-ary heap. At
-/// equal times the one that was put first comes first.
-///
-/// Each burst knows its place, so a cancelled one leaves without a search.
+/// The bursts of a keyed limiter by the time at which it looks at them again, the earliest first. At equal times the
+/// one that was put first comes first.
 struct KeyQueue {
-    private struct Place {
+    private struct Node: PlacedNode {
         let time: Int64
         let turn: UInt64
         // The limiter's table retains a burst for as long as it is in the queue.
         unowned(unsafe) let burst: AnyBurst
 
-        func isBefore(_ other: Place) -> Bool { (time, turn) < (other.time, other.turn) }
+        func isBefore(_ other: Node) -> Bool { (time, turn) < (other.time, other.turn) }
+        func record(place: Int?, in owner: ObjectIdentifier?) { burst.place = place }
     }
 
-    private var places: [Place] = []
+    private var heap = PlacedHeap<Node>()
     private var lastTurn: UInt64 = 0
 
-    var count: Int { places.count }
+    var count: Int { heap.nodes.count }
 
-    var firstTime: Int64? { places.first?.time }
+    var firstTime: Int64? { heap.nodes.first?.time }
 
     /// The first burst if its time has come. It stays in the queue.
-    func firstDue(at now: Int64) -> AnyBurst? { places.first.flatMap { $0.time <= now ? $0.burst : nil } }
+    func firstDue(at now: Int64) -> AnyBurst? { heap.nodes.first.flatMap { $0.time <= now ? $0.burst : nil } }
 
     /// The time at which the limiter looks at a burst; nil when it is not in the queue.
-    func time(of burst: AnyBurst) -> Int64? { burst.place.map { places[$0].time } }
+    func time(of burst: AnyBurst) -> Int64? { burst.place.map { heap.nodes[$0].time } }
 
     /// Adds a burst, or moves it.
     mutating func put(_ burst: AnyBurst, at time: Int64) {
         remove(burst)
         lastTurn += 1
-        burst.place = places.count
-        places.append(Place(time: time, turn: lastTurn, burst: burst))
-        siftUp(from: places.count - 1)
+        heap.insert(Node(time: time, turn: lastTurn, burst: burst))
     }
 
     /// Does nothing if the burst is not in the queue.
-    mutating func remove(_ burst: AnyBurst) {
-        guard let index = burst.place else { return }
-        burst.place = nil
-        let last = places.removeLast()
-        if index < places.count {
-            places[index] = last
-            last.burst.place = index
-            if index > 0, last.isBefore(places[(index - 1) / 4]) { siftUp(from: index) } else { siftDown(from: index) }
-        }
-        if places.capacity > 64, places.count < places.capacity / 8 { places = places.map { $0 } }
-    }
-
-    private mutating func siftUp(from start: Int) {
-        let moved = places[start]
-        var index = start
-        while index > 0, moved.isBefore(places[(index - 1) / 4]) {
-            set(index, to: places[(index - 1) / 4])
-            index = (index - 1) / 4
-        }
-        if index != start { set(index, to: moved) }
-    }
-
-    private mutating func siftDown(from start: Int) {
-        let moved = places[start]
-        var index = start
-        while let child = earliestChild(of: index), places[child].isBefore(moved) {
-            set(index, to: places[child])
-            index = child
-        }
-        if index != start { set(index, to: moved) }
-    }
-
-    private mutating func set(_ index: Int, to place: Place) {
-        places[index] = place
-        place.burst.place = index
-    }
-
-    private func earliestChild(of index: Int) -> Int? {
-        let first = 4 * index + 1
-        guard first < places.count else { return nil }
-        var earliest = first
-        var child = first + 1
-        while child < min(first + 4, places.count) {
-            if places[child].isBefore(places[earliest]) { earliest = child }
-            child += 1
-        }
-        return earliest
-    }
+    mutating func remove(_ burst: AnyBurst) { if let index = burst.place { heap.remove(at: index) } }
 }

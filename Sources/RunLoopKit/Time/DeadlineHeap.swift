@@ -1,10 +1,7 @@
-/// Timers, earliest first: a 4-ary heap of plain values.
-///
-/// Each timer knows its place, so adding, removing and re-timing are O(log n) without a search. Equal deadlines are
-/// first come, first served: every change of a deadline takes a new turn.
+/// Timers, earliest first. Equal deadlines are first come, first served: every change of a deadline takes a new turn.
 struct DeadlineHeap<Timer: HeapMember> {
     /// A timer with the times that it is sorted by, so that sifting writes to timers only to record their places.
-    private struct Node {
+    private struct Node: PlacedNode {
         /// When the timer may fire, in nanoseconds.
         var deadline: Int64
         /// When the timer must fire: the deadline plus the tolerance.
@@ -14,15 +11,19 @@ struct DeadlineHeap<Timer: HeapMember> {
         let timer: Timer
 
         func isBefore(_ other: Node) -> Bool { (deadline, turn) < (other.deadline, other.turn) }
+        func record(place: Int?, in owner: ObjectIdentifier?) { timer.places[owner] = place }
     }
 
     /// The deadline of a timer that does not fire: it has no fire time, or is firing already.
     static var never: Int64 { .max }
 
     /// Identifies this heap among those that a timer is in.
-    var owner: ObjectIdentifier?
+    var owner: ObjectIdentifier? {
+        get { heap.owner }
+        set { heap.owner = newValue }
+    }
 
-    private var nodes: [Node] = []
+    private var heap = PlacedHeap<Node>()
 
     /// Whether any timer was ever added with a tolerance: if not, the first node says it all.
     private var mayHaveTolerance = false
@@ -30,12 +31,12 @@ struct DeadlineHeap<Timer: HeapMember> {
     /// The earliest `latest` of all nodes; nil if unknown.
     private var earliestLatest: Int64?
 
-    var isEmpty: Bool { nodes.isEmpty }
-    var all: [Timer] { nodes.map { $0.timer } }
+    var isEmpty: Bool { heap.nodes.isEmpty }
+    var all: [Timer] { heap.nodes.map { $0.timer } }
 
     /// The earliest deadline; nil if no timer fires.
     var earliestDeadline: Int64? {
-        guard let first = nodes.first, first.deadline != Self.never else { return nil }
+        guard let first = heap.nodes.first, first.deadline != Self.never else { return nil }
         return first.deadline
     }
 
@@ -43,35 +44,26 @@ struct DeadlineHeap<Timer: HeapMember> {
 
     /// Adds a timer, after those of equal deadline unless it has an earlier turn.
     mutating func insert(_ timer: Timer, deadline: Int64, latest: Int64, turn: UInt64? = nil) {
-        let turn = turn ?? Turn.next()
-        nodes.append(Node(deadline: deadline, latest: latest, turn: turn, timer: timer))
+        heap.insert(Node(deadline: deadline, latest: latest, turn: turn ?? Turn.next(), timer: timer))
         noteAdded(deadline: deadline, latest: latest)
-        siftUp(from: nodes.count - 1)
     }
 
     mutating func remove(_ timer: Timer) {
-        guard let index = timer.places[owner] else { return }
-        timer.places[owner] = nil
-        noteRemoved(nodes[index].latest)
-        let last = nodes.removeLast()
-        guard index < nodes.count else { return }
-        nodes[index] = last
-        settle(index)
+        if let index = timer.places[owner] { noteRemoved(heap.remove(at: index).latest) }
     }
 
     mutating func update(_ timer: Timer, deadline: Int64, latest: Int64) {
         guard let index = timer.places[owner] else { return }
-        noteRemoved(nodes[index].latest)
-        nodes[index].deadline = deadline
-        nodes[index].latest = latest
-        nodes[index].turn = Turn.next()
+        noteRemoved(heap.nodes[index].latest)
+        heap.nodes[index].deadline = deadline
+        heap.nodes[index].latest = latest
+        heap.nodes[index].turn = Turn.next()
         noteAdded(deadline: deadline, latest: latest)
-        settle(index)
+        heap.settle(index)
     }
 
     mutating func removeAll() {
-        for node in nodes { node.timer.places[owner] = nil }
-        nodes = []
+        heap.removeAll()
         earliestLatest = nil
     }
 
@@ -87,7 +79,7 @@ struct DeadlineHeap<Timer: HeapMember> {
         guard mayHaveTolerance else { return earliestDeadline }
         if earliestLatest == nil {
             var earliest = Self.never
-            visit(0) { node in
+            heap.visit { node in
                 guard node.deadline <= earliest else { return false }
                 earliest = min(earliest, node.latest)
                 return true
@@ -99,9 +91,9 @@ struct DeadlineHeap<Timer: HeapMember> {
 
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
     func collectDue(at now: Int64, into due: inout [Timer]) {
-        guard let first = nodes.first, first.deadline <= now else { return }
+        guard let first = heap.nodes.first, first.deadline <= now else { return }
         var found: [Node] = []
-        visit(0) { node in
+        heap.visit { node in
             guard node.deadline <= now else { return false }
             found.append(node)
             return true
@@ -111,61 +103,12 @@ struct DeadlineHeap<Timer: HeapMember> {
         for node in found { due.append(node.timer) }
     }
 
-    /// Visits the node at `index` and its descendants. If `body` returns false for a node, skips the node's
-    /// descendants.
-    private func visit(_ index: Int, _ body: (Node) -> Bool) {
-        guard index < nodes.count, body(nodes[index]) else { return }
-        let firstChild = 4 * index + 1
-        guard firstChild < nodes.count else { return }
-        for child in firstChild..<min(firstChild + 4, nodes.count) { visit(child, body) }
-    }
-
-    // MARK: The heap
-
     private mutating func noteAdded(deadline: Int64, latest: Int64) {
         if latest != deadline { mayHaveTolerance = true }
         if let known = earliestLatest { earliestLatest = min(known, latest) }
     }
 
     private mutating func noteRemoved(_ latest: Int64) { if latest == earliestLatest { earliestLatest = nil } }
-
-    private mutating func settle(_ index: Int) {
-        if index > 0, nodes[index].isBefore(nodes[(index - 1) / 4]) {
-            siftUp(from: index)
-        } else {
-            siftDown(from: index)
-        }
-    }
-
-    private mutating func siftUp(from start: Int) {
-        var index = start
-        while index > 0 {
-            let parent = (index - 1) / 4
-            guard nodes[index].isBefore(nodes[parent]) else { break }
-            nodes.swapAt(index, parent)
-            nodes[index].timer.places[owner] = index
-            index = parent
-        }
-        nodes[index].timer.places[owner] = index
-    }
-
-    private mutating func siftDown(from start: Int) {
-        var index = start
-        while true {
-            let firstChild = 4 * index + 1
-            guard firstChild < nodes.count else { break }
-            var smallest = firstChild
-            for child in (firstChild + 1)..<max(min(firstChild + 4, nodes.count), firstChild + 1)
-            where nodes[child].isBefore(nodes[smallest]) {
-                smallest = child
-            }
-            guard nodes[smallest].isBefore(nodes[index]) else { break }
-            nodes.swapAt(index, smallest)
-            nodes[index].timer.places[owner] = index
-            index = smallest
-        }
-        nodes[index].timer.places[owner] = index
-    }
 }
 
 /// What a `DeadlineHeap` orders.
