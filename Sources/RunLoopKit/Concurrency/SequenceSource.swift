@@ -33,18 +33,19 @@ extension Loop.Source0 {
         onEnd: @escaping @Sendable (_ error: (any Error)?) -> Void = { _ in }
     ) where Elements.Element: Sendable {
         let buffer = BoundedBuffer<Elements.Element>(limit: limit)
-        let delivery = Delivery(buffer, priority) { source in
+        let delivery = Delivery(buffer, priority)
+        delivery.iterate = { [weak delivery] in
             do {
                 for try await element in sequence {
                     buffer.put(element)
-                    source()?.signal()
+                    delivery?.source?.signal()
                     guard await buffer.waitForRoom() else { return }
                 }
                 buffer.end(nil)
             } catch {
                 buffer.end(error)
             }
-            source()?.signal()
+            delivery?.source?.signal()
         }
         self.init(
             order: order, schedule: { _, _ in delivery.start() },
@@ -62,17 +63,14 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
     private let priority: TaskPriority?
     private let lock = Lock(.leaf)
 
-    // Guarded by `lock`.
-    private var iterate: (@Sendable (@escaping @Sendable () -> Loop.Source0?) async -> Void)?
+    // Guarded by `lock` once the source is shared.
+    /// What the task runs. Does not retain this object, whose end cancels the task.
+    var iterate: (@Sendable () async -> Void)?
     private var task: Task<Void, Never>?
 
-    init(
-        _ buffer: BoundedBuffer<Element>, _ priority: TaskPriority?,
-        _ iterate: @escaping @Sendable (@escaping @Sendable () -> Loop.Source0?) async -> Void
-    ) {
+    init(_ buffer: BoundedBuffer<Element>, _ priority: TaskPriority?) {
         self.buffer = buffer
         self.priority = priority
-        self.iterate = iterate
     }
 
     deinit {
@@ -82,10 +80,8 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
 
     func start() {
         lock.withLock {
-            guard let iterate else { return }
-            self.iterate = nil
-            let find: @Sendable () -> Loop.Source0? = { [weak source] in source }
-            task = Task.detached(priority: priority ?? Task.currentPriority) { await iterate(find) }
+            guard let iterate = iterate.take() else { return }
+            task = Task.detached(priority: priority ?? Task.currentPriority, operation: iterate)
         }
     }
 
