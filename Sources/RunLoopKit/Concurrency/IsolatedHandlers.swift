@@ -28,10 +28,7 @@ extension Loop.Timer {
     /// (If the actor is on another loop of the thread, do not run that one inside the handler.)
     ///
     /// - Parameters:
-    ///   - delay: The minimum wait from the moment of adding.
-    ///   - interval: The interval of the calls that follow; nil for one call only.
-    ///   - tolerance: How much later than due a call may come.
-    ///   - timeBase: Whether time in suspend counts.
+    ///   - delay, interval, tolerance, timeBase: As in `init(after:repeating:tolerance:timeBase:handler:)`.
     ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
     ///     first call traps, and names the actor. (The main actor does not work here, since the compiler knows it as a
     ///     global actor only: in handlers on ``Loop/main``, write `MainActor.assumeIsolated { … }`.)

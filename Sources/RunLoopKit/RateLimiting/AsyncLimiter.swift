@@ -59,8 +59,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
     /// - Parameters:
     ///   - interval, edges, maxWait, loop, modes, whenReleased: As in ``Debounce``. The loop decides when to act; the
     ///     action does not run on its thread.
-    ///   - overlap: What happens if an action is due while another one runs.
-    ///   - action: Gets the last input. Runs as a detached task.
+    ///   - overlap, action: As for a throttle.
     public static func debounce(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
@@ -82,9 +81,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
     ///
     /// - Returns: The result of the action that the call led to; nil if it led to none.
     /// - Throws: The action's error; `CancellationError` if the task is cancelled before there is an answer.
-    public nonisolated(nonsending) func run(_ input: Input) async throws -> Output? {
-        try await call(input).value
-    }
+    public nonisolated(nonsending) func run(_ input: Input) async throws -> Output? { try await call(input).value }
 
     /// Calls the limiter and returns an object to wait for the answer with.
     ///
