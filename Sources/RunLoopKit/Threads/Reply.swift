@@ -4,9 +4,7 @@ import Synchronization
 /// cancelled before it begins, if its holder drops it (at the latest when this object is deallocated), or if the thread
 /// that runs it exits in it.
 final class Reply<Value>: AnsweredWork, @unchecked Sendable {
-    private enum State: UInt8, AtomicRepresentable { case waiting, answered }
-
-    private let state = Atomic<State>(.waiting)
+    private let isAnswered = Atomic<Bool>(false)
     /// Nil once it has run or never will. Released before the answer, since what it captures may belong to the waiting
     /// caller.
     private var work: (() throws -> Value)?
@@ -30,11 +28,7 @@ final class Reply<Value>: AnsweredWork, @unchecked Sendable {
         self.answer = answer
     }
 
-    deinit {
-        guard claim() else { return }
-        work = nil
-        answer(.failure(errors.dropped))
-    }
+    deinit { end(errors.dropped) }
 
     /// The block to post. It alone keeps this object alive.
     func makeBlock() -> @Sendable () -> Void { { self.run() } }
@@ -58,10 +52,12 @@ final class Reply<Value>: AnsweredWork, @unchecked Sendable {
         return (promise, takeBack)
     }
 
-    func cancel() {
+    func cancel() { end(CancellationError()) }
+
+    private func end(_ error: any Error) {
         guard claim() else { return }
         work = nil
-        answer(.failure(CancellationError()))
+        answer(.failure(error))
     }
 
     private func run() {
@@ -83,9 +79,7 @@ final class Reply<Value>: AnsweredWork, @unchecked Sendable {
     }
 
     /// Returns true to exactly one caller, which must answer. Relaxed: what carries the answer publishes it.
-    private func claim() -> Bool {
-        state.compareExchange(expected: .waiting, desired: .answered, ordering: .relaxed).exchanged
-    }
+    private func claim() -> Bool { !isAnswered.exchange(true, ordering: .relaxed) }
 }
 
 /// Where a thread waits for a result.
