@@ -46,14 +46,9 @@ final class Workload: @unchecked Sendable {
 
     private func pick() -> Int {
         lock.assertHeld()
-        var chosen = next
-        if policy == .leastLoaded {
-            // The search begins with the worker whose turn it is, so that equals take turns.
-            for offset in 1..<loads.count {
-                let candidate = (next + offset) % loads.count
-                if loads[candidate] < loads[chosen] { chosen = candidate }
-            }
-        }
+        // Begins with the worker whose turn it is, so that equals take turns.
+        let order = (next..<next + loads.count).lazy.map { [count = loads.count] in $0 % count }
+        let chosen = policy == .leastLoaded ? order.min { loads[$0] < loads[$1] }! : next
         next = (chosen + 1) % loads.count
         return chosen
     }
