@@ -33,7 +33,13 @@ extension System {
             }
         }
         let body = Unmanaged.passRetained(ThreadBody(body))
-        let started = clinux_start_thread(attributes, { System.runThreadBody($0) }, body.toOpaque())
+        let started = clinux_start_thread(
+            attributes,
+            { box in
+                // Releases the body before the thread's destructors run.
+                Unmanaged<ThreadBody>.fromOpaque(box!).takeRetainedValue().run()
+                return nil
+            }, body.toOpaque())
         guard started.error != 0 else { return started.thread }
         body.release()
         guard let stackSize else { throw LoopError(call: "pthread_create", code: started.error) }
@@ -52,13 +58,6 @@ extension System {
 
     /// Releases a thread's memory when the thread ends. Called instead of `join`.
     static func detach(_ thread: CThread) { pthread_detach(thread) }
-
-    /// What a new thread runs. The closure is released before the thread's destructors run.
-    private static func runThreadBody(_ box: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-        guard let box else { return nil }
-        Unmanaged<ThreadBody>.fromOpaque(box).takeRetainedValue().run()
-        return nil
-    }
 }
 
 private final class ThreadBody: Sendable {
