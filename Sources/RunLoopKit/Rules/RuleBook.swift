@@ -167,7 +167,7 @@ final class RuleBook: @unchecked Sendable {
         if let object { remains.objects.append(object) }
         typeRules.removeAll { $0 === rule }
         if rule.type == nil { objectRules[rule.targetID] = nil }
-        takeDelayed(of: rule, &remains)
+        if let delayed = rule.takeDelayed() { remains.delayed.append(delayed) }
         retire(rule, &remains)
         // The rule had discarded itself with its object.
         if rule.type == nil, object == nil { throw .notApplied(rule) }
@@ -177,15 +177,11 @@ final class RuleBook: @unchecked Sendable {
     func close(_ remains: inout Remains) {
         isClosed = true
         for rule in typeRules + objectRules.values {
-            takeDelayed(of: rule, &remains)
+            if let delayed = rule.takeDelayed() { remains.delayed.append(delayed) }
             retire(rule, &remains)
         }
         (typeRules, objectRules) = ([], [:])
         updateHasRules()
-    }
-
-    private func takeDelayed(of rule: ThrottleRule, _ remains: inout Remains) {
-        if let delayed = rule.takeDelayed() { remains.delayed.append(delayed) }
     }
 
     /// Removes the rules of deallocated objects.

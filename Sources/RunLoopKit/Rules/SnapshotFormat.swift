@@ -50,9 +50,7 @@ extension ThrottleEngine {
         /// The rules, in the order in which they were applied; then those that wait.
         public let rules: [Rule]
 
-        enum CodingKeys: String, CodingKey {
-            case version, rules
-        }
+        enum CodingKeys: String, CodingKey { case version, rules }
 
         init(_ rules: [Rule]) {
             version = Snapshot.currentVersion

@@ -216,8 +216,7 @@ public final class VirtualClock: @unchecked Sendable {
 
     /// Records that `loop` no longer sleeps.
     func awake(_ loop: some ClockedLoop) {
-        let id = ObjectIdentifier(loop)
-        lock.withLock { sleepers.removeAll { $0.loop == id } }
+        lock.withLock { sleepers.removeAll { $0.loop == ObjectIdentifier(loop) } }
     }
 
     // MARK: Jumping
