@@ -38,29 +38,21 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
     var count: Int { lock.withLock { elements.count } }
 
     func takeFirst() -> Element? {
-        let (element, waiting) = lock.withLock { () -> (Element?, CheckedContinuation<Bool, Never>?) in
-            defer { waiter = nil }
-            return (elements.takeFirst(), waiter)
-        }
+        let (element, waiting) = lock.withLock { (elements.takeFirst(), waiter.take()) }
         waiting?.resume(returning: true)
         return element
     }
 
     /// How the sequence ended, once all elements have been taken; nil in later calls.
     func takeEnding() -> Ending? {
-        lock.withLock {
-            guard elements.isEmpty else { return nil }
-            defer { ending = nil }
-            return ending
-        }
+        lock.withLock { elements.isEmpty ? ending.take() : nil }
     }
 
     /// Ends the task's wait: the loop takes no more elements.
     func close() {
-        let waiting = lock.withLock { () -> CheckedContinuation<Bool, Never>? in
+        let waiting = lock.withLock {
             isClosed = true
-            defer { waiter = nil }
-            return waiter
+            return waiter.take()
         }
         waiting?.resume(returning: false)
     }

@@ -22,10 +22,7 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
     func put(_ element: Element) {
         let waiting = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
             guard !isFinished else { return nil }
-            if let waiter {
-                self.waiter = nil
-                return waiter
-            }
+            if let waiter = waiter.take() { return waiter }
             // The loss is merged into the oldest element left, or into the new one if it is the only one.
             var element = element
             if elements.count == capacity, let lost = elements.takeFirst() {
@@ -44,10 +41,9 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
 
     /// Ends the sequence after the elements that are in the buffer.
     func finish() {
-        let waiting = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
+        let waiting = lock.withLock {
             isFinished = true
-            defer { waiter = nil }
-            return waiter
+            return waiter.take()
         }
         waiting?.resume(returning: nil)
     }

@@ -196,7 +196,8 @@ extension Loop {
             guard let (handler, wantedEvents) = beginCall(events) else { return false }
             if isOneShot { watchesChanged() }
             handler(self, Readiness(wantedEvents))
-            endCall()
+            itemLock.withLock { activeCalls -= 1 }
+            closeIfUnused()
             return true
         }
 
@@ -216,16 +217,9 @@ extension Loop {
             events.intersection(PollEvents(wanted).union([.error, .hangUp]))
         }
 
-        private func endCall() {
-            itemLock.withLock { activeCalls -= 1 }
-            closeIfUnused()
-        }
-
         private func closeIfUnused() {
-            let unused = itemLock.withLock { () -> Descriptor in
-                guard handler == nil, activeCalls == 0 else { return -1 }
-                defer { watched = -1 }
-                return watched
+            let unused = itemLock.withLock {
+                handler == nil && activeCalls == 0 ? exchange(&watched, with: -1) : -1
             }
             if unused >= 0 { System.close(unused) }
         }

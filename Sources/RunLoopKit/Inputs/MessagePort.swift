@@ -151,7 +151,6 @@ extension Loop {
         /// which now has room.
         public func takeWaiting() -> [Message] {
             let (taken, admitted, modes) = itemLock.withLock {
-                () -> ([Message], [WaitingSender<Message>], [ModeState]) in
                 var taken: [Message] = []
                 while let message = queue.takeFirst() { taken.append(message) }
                 let admitted = admitSenders()
@@ -267,10 +266,7 @@ extension Loop {
         }
         override func releaseHandlers() {
             refuseSenders()
-            releaseUnlocked {
-                defer { queue = FirstInFirstOut() }
-                return (handler.take(), queue)
-            }
+            releaseUnlocked { (handler.take(), exchange(&queue, with: FirstInFirstOut())) }
         }
     }
 }

@@ -103,13 +103,11 @@ extension Loop {
         }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
-            let taken = itemLock.withLock { () -> Handler? in
-                defer { handler = nil }
-                return handler
+            guard let handler = itemLock.withLock({ handler.take() }), let exit = exit(reaping: isReaping) else {
+                return false
             }
-            guard let taken, let exit = exit(reaping: isReaping) else { return false }
             invalidate()
-            taken(self, exit)
+            handler(self, exit)
             return true
         }
 

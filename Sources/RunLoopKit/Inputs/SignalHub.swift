@@ -34,10 +34,7 @@ final class SignalHub: @unchecked Sendable {
             if arrivals.count == 1 { eventFD.signal() }
         }
 
-        fileprivate func takeAll() -> [Loop.SignalSource.Arrival] {
-            defer { arrivals = [] }
-            return arrivals
-        }
+        fileprivate func takeAll() -> [Loop.SignalSource.Arrival] { exchange(&arrivals, with: []) }
     }
 
     /// A signal that a thread blocks because of sources made there.

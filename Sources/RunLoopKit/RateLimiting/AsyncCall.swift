@@ -45,8 +45,7 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
             guard self.answer == nil else { return [] }
             self.answer = answer
             run = nil
-            defer { waiters = [] }
-            return waiters
+            return exchange(&waiters, with: [])
         }
         for waiter in answered { waiter.answer(answer) }
     }

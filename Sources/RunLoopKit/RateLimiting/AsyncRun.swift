@@ -25,10 +25,7 @@ final class AsyncRun: @unchecked Sendable {
     }
 
     func end() {
-        let ended = AsyncRun.lock.withLock {
-            defer { waits = nil }
-            return waits
-        }
+        let ended = AsyncRun.lock.withLock { waits.take() }
         withExtendedLifetime(ended) {}
     }
 

@@ -36,9 +36,9 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             switch overlap {
             case .skipWhileRunning: return (calls, [], nil)
             case .queueLatest:
-                defer { queued = calls }
                 // A call that the running action waits for cannot wait for that action's end.
-                return (queued, calls.flatMap { $0.outcome.depend(on: previous.run) }, nil)
+                let closingRings = calls.flatMap { $0.outcome.depend(on: previous.run) }
+                return (exchange(&queued, with: calls), closingRings, nil)
             case .cancelPrevious:
                 begin(calls)
                 return (previous.calls, [], previous.task)
@@ -51,14 +51,13 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     }
 
     func dropQueued() {
-        let dropped = lock.withLock { takeQueued() }
+        let dropped = lock.withLock { exchange(&queued, with: []) }
         withExtendedLifetime(dropped) {}
     }
 
     func end() {
         let (dropped, action, task) = lock.withLock {
-            defer { self.action = nil }
-            return (takeQueued(), self.action, running?.task)
+            (exchange(&queued, with: []), self.action.take(), running?.task)
         }
         task?.cancel()
         withExtendedLifetime((dropped, action)) {}
@@ -92,14 +91,9 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             guard let ended = running, ended.run === run else { return nil }
             running = nil
             // The queue is empty after the limiter was invalidated.
-            if !queued.isEmpty { begin(takeQueued()) }
+            if !queued.isEmpty { begin(exchange(&queued, with: [])) }
             return ended
         }
         withExtendedLifetime(ended) {}
-    }
-
-    private func takeQueued() -> [Call] {
-        defer { queued = [] }
-        return queued
     }
 }

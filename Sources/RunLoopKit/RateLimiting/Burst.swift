@@ -38,13 +38,13 @@ class Burst<Input: Sendable>: AnyBurst {
         if wasPending {
             if keepsAll { earlier.append(last.move()) } else { replaced = last.move() }
         }
-        if acts { return (InputBatch(earlier: takeEarlier(), last: input), replaced) }
+        if acts { return (InputBatch(earlier: exchange(&earlier, with: []), last: input), replaced) }
         if state.isPending { last.initialize(to: input) }
         return (nil, replaced)
     }
 
     /// Takes the inputs to act on, when the state has returned that the timer or a flush acts.
-    final func take() -> InputBatch<Input> { InputBatch(earlier: takeEarlier(), last: last.move()) }
+    final func take() -> InputBatch<Input> { InputBatch(earlier: exchange(&earlier, with: []), last: last.move()) }
 
     /// Cancels the burst. Returns its inputs.
     final func cancel() -> InputBatch<Input>? {
@@ -53,9 +53,4 @@ class Burst<Input: Sendable>: AnyBurst {
     }
 
     final func isPending(where isSuch: (Input) -> Bool) -> Bool { state.isPending && isSuch(last.pointee) }
-
-    private final func takeEarlier() -> [Input] {
-        defer { earlier = [] }
-        return earlier
-    }
 }

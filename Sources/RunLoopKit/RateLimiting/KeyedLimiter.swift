@@ -122,10 +122,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase
         return bursts.values.compactMap { $0.state.isPending ? flush($0, at: now) : nil }
     }
 
-    override func forgetAll() -> Any? {
-        defer { action = nil }
-        return (forgetKeys(), action)
-    }
+    override func forgetAll() -> Any? { (forgetKeys(), action.take()) }
 
     /// Returns false when nothing is due.
     private func serveFirst() -> Bool {
@@ -193,11 +190,8 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase
 
     /// Returns what the caller must release without the lock.
     private func forgetKeys() -> [Key: KeyBurst] {
-        defer {
-            bursts = [:]
-            queue = KeyQueue()
-        }
-        return bursts
+        queue = KeyQueue()
+        return exchange(&bursts, with: [:])
     }
 
     /// Returns false when the loop refuses an action.

@@ -203,8 +203,7 @@ class LimiterBase: @unchecked Sendable {
 
     /// Takes the actions in line, and those left for the loop's end. The lock is held.
     private func takeLine() -> (inLine: FirstInFirstOut<Action>, left: [Action]) {
-        defer { (linedUp, leftForTheEnd) = (FirstInFirstOut(), []) }
-        return (linedUp, leftForTheEnd)
+        (exchange(&linedUp, with: FirstInFirstOut()), exchange(&leftForTheEnd, with: []))
     }
 
     /// Refuses everything from now on. The lock is held. Returns what the caller must release without it.

@@ -74,10 +74,7 @@ final class SingleLimiter<Input: Sendable>: LimiterBase, @unchecked Sendable {
 
     override func takePending() -> [Action] { burst.state.flush(at: now) ? [makeAction(burst.take())] : [] }
 
-    override func forgetAll() -> Any? {
-        defer { action = nil }
-        return (burst.cancel(), action)
-    }
+    override func forgetAll() -> Any? { (burst.cancel(), action.take()) }
 
     // MARK: With the lock held
 

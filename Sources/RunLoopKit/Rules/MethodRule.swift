@@ -23,10 +23,9 @@ public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, 
     public var alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? {
         get { book.lock.withLock { predicate } }
         set {
-            var old = newValue
-            book.lock.withLock {
-                swap(&predicate, &old)
-                hasPredicate = predicate != nil
+            let old = book.lock.withLock {
+                hasPredicate = newValue != nil
+                return exchange(&predicate, with: newValue)
             }
             withExtendedLifetime(old) {}  // A captured object's deinit may call the rule: released without the lock.
         }
@@ -53,8 +52,7 @@ public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, 
         // All rules of the book, and so their mergers, belong to one method.
         get { book.lock.withLock { settings.merger as! Merger<Input>? }?.combine }
         set {
-            var old: (any AnyMerger)? = newValue.map { Merger($0) }
-            book.lock.withLock { swap(&settings.merger, &old) }
+            let old = book.lock.withLock { exchange(&settings.merger, with: newValue.map { Merger($0) }) }
             withExtendedLifetime(old) {}  // A captured object's deinit may call the rule: released without the lock.
         }
     }

@@ -117,8 +117,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     public final var loop: Loop {
         get { book.lock.withLock { settings.loop } }
         set {
-            var old = newValue
-            book.lock.withLock { swap(&settings.loop, &old) }
+            let old = book.lock.withLock { exchange(&settings.loop, with: newValue) }
             withExtendedLifetime(old) {}  // It may be the last reference: released without the lock.
         }
     }
@@ -206,15 +205,14 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
 
     /// Takes over the window and the delayed calls of `other`, a rule for the same target and method.
     final func takeOver(from other: ThrottleRule) {
-        (delayed, lastRun) = (other.delayed, other.lastRun)
         // Leaves nothing: `other` may be applied again, and then starts a new window.
-        (other.delayed, other.lastRun) = (nil, nil)
+        (delayed, lastRun) = (other.delayed.take(), other.lastRun.take())
     }
 
     /// Ends the window, and returns the delayed calls, which the caller flushes without the lock.
     final func takeDelayed() -> (any HeldCalls)? {
-        defer { (delayed, lastRun) = (nil, nil) }
-        return delayed
+        lastRun = nil
+        return delayed.take()
     }
 }
 
