@@ -69,12 +69,8 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
 
     /// Ends one wait. Other waits and the call continue.
     func cancel(_ waiter: Waiter) {
-        let isWaiting = lock.withLock { () -> Bool in
-            guard let index = waiters.firstIndex(where: { $0 === waiter }) else { return false }
-            waiters.remove(at: index)
-            return true
-        }
-        if isWaiting { waiter.answer(.failure(CancellationError())) }
+        let removed = lock.withLock { waiters.firstIndex { $0 === waiter }.map { waiters.remove(at: $0) } }
+        removed?.answer(.failure(CancellationError()))
     }
 
     /// Records that there is no answer before `run` ends. Removes the waiters for which that closes a ring from the

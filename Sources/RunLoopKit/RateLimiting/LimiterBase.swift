@@ -194,6 +194,7 @@ class LimiterBase: @unchecked Sendable {
     private func loopEnds() {
         lock.lock()
         let pending = isOpen && whenReleased == .flush ? takePending() : []
+        // The blocks of those in line were dropped.
         let (dropped, left) = takeLine()
         let remains = close()
         lock.unlock()
