@@ -14,10 +14,8 @@ extension ThrottleEngine.Snapshot {
 
         /// One line, whatever the snapshot contains: names are shortened, and their unprintable characters escaped.
         public var description: String {
-            var parts: [String] = []
-            if let index { parts.append("rules[\(index)]") }
-            if let method { parts.append("(\"\(method.printable)\" of \(target.map(typeText) ?? "no target"))") }
-            let place = parts.joined(separator: " ")
+            let rule = method.map { "(\"\($0.printable)\" of \(target.map(typeText) ?? "no target"))" }
+            let place = [index.map { "rules[\($0)]" }, rule].compactMap(\.self).joined(separator: " ")
             let text = [field, reason].compactMap(\.self).joined(separator: " ")
             return place.isEmpty ? text : "\(place): \(text)"
         }
