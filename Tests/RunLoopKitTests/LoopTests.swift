@@ -434,6 +434,7 @@ import Testing
     @Test("The description shows the modes and their items")
     func description() throws {
         let (loop, _) = Loop.inVirtualTime()
+        let line = #line
         let source = Loop.Source0(order: 3) {}
         let port = try Loop.PortSource { _ in }
         port.send()
@@ -443,15 +444,17 @@ import Testing
         loop.add(Loop.Observer([.entry], repeats: false, order: 1) { _, _ in }, in: .tracking)
         source.signal()
         loop.perform {}
+        port.label = "wake"
+        let file = "RunLoopKitTests/LoopTests.swift"
         #expect(
             "\(loop)" == """
-                Loop: not running, 1 block posted
+                Loop: not running; 1 block posted
                   default (common)
-                    source 0: order 3, signalled
-                    port source: 1 sends waiting
-                    timer: fires in 2.0 seconds, every 2.0 seconds
+                    source 0 (\(file):\(line + 1)): order 3, signalled
+                    port source "wake": 1 sends waiting
+                    timer (\(file):\(line + 6)): fires in 2.0 seconds, every 2.0 seconds
                   tracking
-                    observer: entry, order 1, once
+                    observer (\(file):\(line + 7)): entry, order 1, once
                 """)
         let inside = Log<String>()
         loop.perform { inside.add("\(Loop.current)") }

@@ -28,82 +28,89 @@ extension Loop.Timer {
     /// (If the actor is on another loop of the thread, do not run that one inside the handler.)
     ///
     /// - Parameters:
-    ///   - delay, interval, tolerance, timeBase: As in `init(after:repeating:tolerance:timeBase:handler:)`.
+    ///   - delay, interval, tolerance, timeBase: As in `init(after:repeating:tolerance:timeBase:file:line:handler:)`.
     ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
     ///     first call traps, and names the actor. (The main actor does not work here, since the compiler knows it as a
     ///     global actor only: in handlers on ``Loop/main``, write `MainActor.assumeIsolated { … }`.)
     ///   - handler: Called on the loop's thread. Not called again while it runs.
     public convenience init<A: Actor>(
         after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-        timeBase: Loop.TimeBase = .suspending, isolation actor: A,
+        timeBase: Loop.TimeBase = .suspending, isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(after: delay, repeating: interval, tolerance: tolerance, timeBase: timeBase) { isolated.call($0) }
+        self.init(after: delay, repeating: interval, tolerance: tolerance, timeBase: timeBase, file: file, line: line) {
+            isolated.call($0)
+        }
         isolated.item = self
     }
 
     /// Makes a timer that fires at `time`, on the clock of the loop or that of another `timeBase`, and then every
     /// `interval`, with a handler that is isolated to an actor on the loop. See
-    /// `init(after:repeating:tolerance:timeBase:isolation:handler:)`.
+    /// `init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)`.
     public convenience init<A: Actor>(
         at time: Loop.Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-        timeBase: Loop.TimeBase = .suspending, isolation actor: A,
+        timeBase: Loop.TimeBase = .suspending, isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(at: time, repeating: interval, tolerance: tolerance, timeBase: timeBase) { isolated.call($0) }
+        self.init(at: time, repeating: interval, tolerance: tolerance, timeBase: timeBase, file: file, line: line) {
+            isolated.call($0)
+        }
         isolated.item = self
     }
 
     /// Makes a timer that fires every `interval`, with a handler that is isolated to an actor on the loop. See
-    /// `init(after:repeating:tolerance:timeBase:isolation:handler:)`.
+    /// `init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)`.
     public convenience init<A: Actor>(
         every interval: Duration, tolerance: Duration = .zero, timeBase: Loop.TimeBase = .suspending,
-        isolation actor: A,
+        isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
     ) {
         self.init(
             after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, isolation: actor,
-            handler: handler)
+            file: file, line: line, handler: handler)
     }
 }
 
 extension Loop.Source0 {
     /// Makes a source that performs isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
     public convenience init<A: Actor>(
-        order: Int = 0, isolation actor: A, perform: @escaping @Sendable (_ actor: isolated A) -> Void
+        order: Int = 0, isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        perform: @escaping @Sendable (_ actor: isolated A) -> Void
     ) {
         let isolated = IsolatedHandler(actor) { (actor: isolated A, _: Void) in perform(actor) }
-        self.init(order: order) { isolated.call(()) }
+        self.init(order: order, file: file, line: line) { isolated.call(()) }
         isolated.item = self
     }
 }
 
 extension Loop.PortSource {
     /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
     ///
     /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
     public convenience init<A: Actor>(
-        isolation actor: A, handler: @escaping @Sendable (_ actor: isolated A, _ count: Int) -> Void
+        isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @Sendable (_ actor: isolated A, _ count: Int) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init { isolated.call($0) }
+        try self.init(file: file, line: line) { isolated.call($0) }
         isolated.item = self
     }
 }
 
 extension Loop.Observer {
     /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
     public convenience init<A: Actor>(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
+        file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ activity: Loop.Activity) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(activities, repeats: repeats, order: order) { isolated.call($1) }
+        self.init(activities, repeats: repeats, order: order, file: file, line: line) { isolated.call($1) }
         isolated.item = self
     }
 }

@@ -83,37 +83,40 @@ extension Loop {
         ///   - interest: What to wait for.
         ///   - trigger: When to report.
         ///   - isOneShot: Whether to report once only, until ``Loop/FileDescriptorSource/rearm()``.
+        ///   - file: The source file that makes the source, for diagnostics.
+        ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
         /// - Throws: ``LoopError``: `EBADF` if the descriptor is not open; `EPERM` if it is of a kind that is always
         ///   ready (a regular file, a directory, `/dev/null`), which the kernel does not watch: read or write it
         ///   directly; `EMFILE` if the process has no descriptor left for the duplicate.
         public convenience init(
             _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
-            handler: @escaping Handler
+            file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
         ) throws(LoopError) {
             // Before the duplicate is made: closing it would release the process's POSIX locks on the file.
             try System.checkCanBeWatched(descriptor)
             let duplicate = try System.duplicate(descriptor)
-            self.init(descriptor, watched: duplicate, interest, trigger, isOneShot, handler)
+            self.init(descriptor, watched: duplicate, interest, trigger, isOneShot, Place(file, line), handler)
         }
 
         /// Makes a source that owns its descriptor. The source closes it when it is invalidated (after its handler
-        /// returns, if that is running) or when its last reference is released. Do not close it elsewhere. The parameters
-        /// are those of ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:handler:)``.
+        /// returns, if that is running) or when its last reference is released. Do not close it elsewhere. The
+        /// parameters are those of ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:file:line:handler:)``.
         ///
-        /// - Throws: ``LoopError``, as ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:handler:)`` does.
-        ///   The caller then still owns the descriptor, which stays open.
+        /// - Throws: ``LoopError``, as
+        ///   ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:file:line:handler:)`` does. The caller then
+        ///   still owns the descriptor, which stays open.
         public convenience init(
             owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
-            handler: @escaping Handler
+            file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
         ) throws(LoopError) {
             try System.checkCanBeWatched(descriptor)
-            self.init(descriptor, watched: descriptor, interest, trigger, isOneShot, handler)
+            self.init(descriptor, watched: descriptor, interest, trigger, isOneShot, Place(file, line), handler)
         }
 
         private init(
             _ number: Descriptor, watched: Descriptor, _ interest: Interest, _ trigger: Trigger, _ isOneShot: Bool,
-            _ handler: @escaping Handler
+            _ place: Place, _ handler: @escaping Handler
         ) {
             self.number = number
             self.watched = watched
@@ -122,6 +125,7 @@ extension Loop {
             self.trigger = trigger
             self.isOneShot = isOneShot
             self.handler = handler
+            super.init(place)
         }
 
         deinit { if watched >= 0 { System.close(watched) } }
@@ -167,12 +171,6 @@ extension Loop {
                 if trigger == .edge { events.insert(.edge) }
                 return [Watch(descriptor: watched, events: armed ? events : nil)]
             }
-        }
-
-        var summary: String {
-            let (interest, isArmed) = itemLock.withLock { (wanted, armed) }
-            return "descriptor \(number): \(interest), \(trigger)-triggered" + (isOneShot ? ", one-shot" : "")
-                + (isArmed ? "" : ", disarmed")
         }
 
         /// If other handlers have been called since the report, asks the kernel again: they may have read the
@@ -225,6 +223,14 @@ extension Loop {
         }
 
         // MARK: Item
+
+        override var kind: String { "descriptor \(number)" }
+
+        override var status: ItemStatus {
+            let (interest, isArmed) = itemLock.withLock { (wanted, armed) }
+            let words = "\(interest), \(trigger)-triggered" + (isOneShot ? ", one-shot" : "")
+            return isArmed ? .waits(words) : .disarmed(words + ", disarmed")
+        }
 
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }

@@ -75,13 +75,17 @@ extension Loop {
         /// - Parameters:
         ///   - capacity: The largest number of waiting messages; less than 1 counts as 1. Nil for no limit.
         ///   - isOneShot: Whether to handle one message only, until ``Loop/MessagePort/rearm()``.
+        ///   - file: The source file that makes the port, for diagnostics.
+        ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread, once for each message.
         public init(
-            capacity: Int? = nil, isOneShot: Bool = false, handler: @escaping @Sendable (_ message: Message) -> Void
+            capacity: Int? = nil, isOneShot: Bool = false, file: StaticString = #fileID, line: UInt = #line,
+            handler: @escaping @Sendable (_ message: Message) -> Void
         ) {
             self.capacity = capacity.map { max(1, $0) }
             self.isOneShot = isOneShot
             self.handler = handler
+            super.init(Place(file, line))
         }
 
         // MARK: Sending. The public calls are in MessagePortSending.swift.
@@ -200,13 +204,6 @@ extension Loop {
 
         var readyTurn: UInt64? { itemLock.withLock { isReadyWhileLocked ? turn : 0 } }
 
-        var summary: String {
-            let (count, suspended, isArmed) = itemLock.withLock { (queue.count, senders.count, armed) }
-            return "message port of \(Message.self): \(count) waiting" + (capacity.map { " of \($0)" } ?? "")
-                + (suspended == 0 ? "" : ", \(suspended) senders suspended") + (isOneShot ? ", one-shot" : "")
-                + (isArmed ? "" : ", disarmed")
-        }
-
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
             itemLock.withLock { isReadyWhileLocked } ? events : nil
         }
@@ -246,6 +243,16 @@ extension Loop {
         }
 
         // MARK: Item
+
+        override var kind: String { "message port of \(Message.self)" }
+
+        override var status: ItemStatus {
+            let (count, suspended, isArmed) = itemLock.withLock { (queue.count, senders.count, armed) }
+            let words =
+                "\(count) waiting" + (capacity.map { " of \($0)" } ?? "")
+                + (suspended == 0 ? "" : ", \(suspended) senders suspended") + (isOneShot ? ", one-shot" : "")
+            return isArmed ? count == 0 ? .waits(words) : .ready(words) : .disarmed(words + ", disarmed")
+        }
 
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) {

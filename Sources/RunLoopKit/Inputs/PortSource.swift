@@ -29,12 +29,17 @@ extension Loop {
 
         /// Makes a port.
         ///
-        /// - Parameter handler: Called on the loop's thread with the number of sends since its last call, at least 1.
+        /// - Parameters:
+        ///   - file: The source file that makes the port, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - handler: Called on the loop's thread with the number of sends since its last call, at least 1.
         /// - Throws: ``LoopError`` from `eventfd`, if the process has no descriptor left.
-        public init(handler: @escaping @Sendable (_ count: Int) -> Void) throws(LoopError) {
+        public init(
+            file: StaticString = #fileID, line: UInt = #line, handler: @escaping @Sendable (_ count: Int) -> Void
+        ) throws(LoopError) {
             self.handler = handler
             self.eventFD = try EventFD()
-            super.init()
+            super.init(Place(file, line))
             // Initializes both, which must not happen in a signal handler.
             _ = Turn.next()
             _ = Monitors.seeHandovers
@@ -64,8 +69,6 @@ extension Loop {
 
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? { hasWork ? events : nil }
 
-        var summary: String { "port source: \(unhandled.load(ordering: .relaxed)) sends waiting" }
-
         var readyTurn: UInt64? { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
@@ -77,6 +80,13 @@ extension Loop {
         }
 
         // MARK: Item
+
+        override var kind: String { "port source" }
+
+        override var status: ItemStatus {
+            let words = "\(unhandled.load(ordering: .relaxed)) sends waiting"
+            return hasWork ? .ready(words) : .waits(words)
+        }
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }

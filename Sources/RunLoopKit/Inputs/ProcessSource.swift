@@ -67,14 +67,20 @@ extension Loop {
         /// - Parameters:
         ///   - process: The number of a process, which may have ended but must not have been reaped.
         ///   - reaping: Whether to reap a child when its exit is reported.
+        ///   - file: The source file that makes the source, for diagnostics.
+        ///   - line: The line in that file.
         ///   - handler: Called once, on the loop's thread.
         /// - Throws: ``LoopError`` from `pidfd_open`: `ESRCH` if there is no such process, `EINVAL` if the number is
         ///   zero, negative or a thread's, `EMFILE` if the process has no descriptor left, `ENOSYS` before Linux 5.4.
-        public init(_ process: Int32, reaping: Bool = true, handler: @escaping Handler) throws(LoopError) {
+        public init(
+            _ process: Int32, reaping: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+            handler: @escaping Handler
+        ) throws(LoopError) {
             self.process = process
             self.isReaping = reaping
             self.handler = handler
             processFD = try System.makeProcessFD(process)
+            super.init(Place(file, line))
         }
 
         deinit { System.close(processFD) }
@@ -84,8 +90,6 @@ extension Loop {
         /// Edge-triggered: a child that another process traces has ended, and so is readable, before its exit is
         /// reported to this process. That raises another edge.
         var watches: [Watch] { [Watch(descriptor: processFD, events: [.read, .edge])] }
-
-        var summary: String { "process source: process \(process)" + (isReaping ? "" : ", not reaping") }
 
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
             exit(reaping: false) == nil ? nil : events
@@ -112,6 +116,10 @@ extension Loop {
         }
 
         // MARK: Item
+
+        override var kind: String { "process source" }
+
+        override var status: ItemStatus { .waits("process \(process)" + (isReaping ? "" : ", not reaping")) }
 
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }

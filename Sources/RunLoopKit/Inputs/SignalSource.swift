@@ -81,13 +81,18 @@ extension Loop {
         ///   - signal: A signal such as `SIGINT`, or a real-time signal.
         ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
         ///     Pass `false` if they block it later, or are known to end.
+        ///   - file: The source file that makes the source, for diagnostics.
+        ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order;
         ///     at least one. Each real-time signal is reported, with its value; of an ordinary signal that was sent
         ///     several times before the loop served the source, only the first.
         /// - Throws: ``LoopError``: `EINVAL` if the number is not a signal that can be caught (SIGKILL, SIGSTOP, or one
         ///   that the C library reserves); `EBUSY` if another thread does not block it; `EMFILE` if the process has no
         ///   descriptor left. The masks are then unchanged.
-        public init(_ signal: Int32, checkingThreads: Bool = true, handler: @escaping Handler) throws(LoopError) {
+        public init(
+            _ signal: Int32, checkingThreads: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+            handler: @escaping Handler
+        ) throws(LoopError) {
             self.signal = signal
             inbox = try SignalHub.Inbox(signal)
             self.handler = handler
@@ -98,7 +103,7 @@ extension Loop {
                 SignalHub.shared.unblock(signal)
                 throw SignalSource.taken(signal, by: other)
             }
-            super.init()
+            super.init(Place(file, line))
             SignalHub.shared.add(inbox)
         }
 
@@ -135,8 +140,6 @@ extension Loop {
             ]
         }
 
-        var summary: String { "signal source: signal \(signal)" }
-
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
             SignalHub.shared.collect(for: inbox) ? events : nil
         }
@@ -149,6 +152,10 @@ extension Loop {
         }
 
         // MARK: Item
+
+        override var kind: String { "signal source" }
+
+        override var status: ItemStatus { .waits("signal \(signal)") }
 
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }

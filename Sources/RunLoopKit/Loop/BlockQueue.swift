@@ -72,7 +72,7 @@ struct BlockQueue {
 }
 
 extension Loop {
-    /// A posted block that can be withdrawn. Made by ``Loop/performCancellable(in:wake:_:)``.
+    /// A posted block that can be withdrawn. Made by ``Loop/performCancellable(in:wake:label:file:line:_:)``.
     ///
     /// Releasing this object changes nothing: the block still runs.
     public final class PendingBlock: Sendable {

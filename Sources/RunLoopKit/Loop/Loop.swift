@@ -16,8 +16,9 @@ import Synchronization
 /// **Threads.** Any thread may call everything here except `run`, which belongs to the loop's own thread and traps
 /// elsewhere. Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate
 /// items, also their own; run the loop nested; stop it. They are `@Sendable`: see ``Loop/main`` for handlers that
-/// access the main actor's state, and ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:handler:)`` for
-/// handlers that access another actor's.
+/// access the main actor's state, and
+/// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)`` for handlers that access
+/// another actor's.
 ///
 /// **Lifetime.** A loop retains the items in it. The loop ends with its thread: its items leave it, the cancel handlers
 /// of sources run, posted blocks that never ran are dropped, and its descriptors are closed. An ended loop refuses
@@ -72,8 +73,8 @@ public final class Loop: @unchecked Sendable {
 
     // MARK: Guarded by the lock
 
-    // Exclusivity is unchecked, as in `ModeState`: debug builds check that the lock is held, and it is not recursive, so
-    // accesses cannot overlap. The checks cost a third of a pass.
+    // Exclusivity is unchecked, as in `ModeState`: debug builds check that the lock is held, and it is not recursive,
+    // so accesses cannot overlap. The checks cost a third of a pass.
 
     let lock = Lock(.loop)
     @exclusivity(unchecked) var modeStates: [ModeState] = []

@@ -165,11 +165,15 @@ final class ModeState {
         for watch in source.watches { poller.remove(watch) }
     }
 
+    var items: [Loop.Item] {
+        assertLocked()
+        return source0s + source1s.all.map(\.source) + timers.all + observers
+    }
+
     /// Removes and returns all items, at the loop's end.
     func removeAll() -> [Loop.Item] {
         assertLocked()
-        let items: [Loop.Item] =
-            source0s + source1s.all.map(\.source) + timers.all + observers
+        let items = self.items
         source0s = []
         observers = []
         source1s = Source1Table()

@@ -25,8 +25,8 @@ extension Loop {
         post(.one(mode), wake, block, noteOfHandover(label, file, line))
     }
 
-    /// Posts a block that runs once, in whichever of `modes` runs first, as `perform(in:wake:_:)` does. Refused
-    /// if `modes` is empty. CF: `CFRunLoopPerformBlock` with an array of modes.
+    /// Posts a block that runs once, in whichever of `modes` runs first, as `perform(in:wake:label:file:line:_:)` does.
+    /// Refused if `modes` is empty. CF: `CFRunLoopPerformBlock` with an array of modes.
     @discardableResult
     public func perform(
         in modes: Set<Mode>, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
@@ -36,8 +36,8 @@ extension Loop {
         !modes.isEmpty && post(.any(modes), wake, block, noteOfHandover(label, file, line))
     }
 
-    /// Posts a block as `perform(in:wake:_:)` does. Returns an object that withdraws it; nil if the loop refuses
-    /// it.
+    /// Posts a block as `perform(in:wake:label:file:line:_:)` does. Returns an object that withdraws it; nil if the
+    /// loop refuses it.
     public func performCancellable(
         in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
         line: UInt = #line,

@@ -146,6 +146,12 @@ extension Loop {
         /// Whether `didJoin` and `didLeave` are called. Constant.
         var isNotifiedOfModes: Bool { false }
 
+        /// What diagnostics call items of this kind.
+        var kind: String { "item" }
+
+        /// Whether the handler is to be called. Called without any lock.
+        var status: ItemStatus { .waits("") }
+
         /// Inserts the item into a mode that it has joined. The loop's lock is held.
         func insert(into mode: ModeState) {}
 

@@ -65,6 +65,13 @@ extension Loop {
 
         // MARK: Item
 
+        override var kind: String { "observer" }
+
+        override var status: ItemStatus {
+            if firing.load(ordering: .relaxed) { return .inHandler }
+            return .waits("\(activities), order \(order)" + (repeats ? "" : ", once"))
+        }
+
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }

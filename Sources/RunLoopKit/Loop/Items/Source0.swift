@@ -96,6 +96,12 @@ extension Loop {
 
         // MARK: Item
 
+        override var kind: String { "source 0" }
+
+        override var status: ItemStatus {
+            isSignalled ? .ready("order \(order), signalled") : .waits("order \(order), not signalled")
+        }
+
         override var isNotifiedOfModes: Bool { true }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }

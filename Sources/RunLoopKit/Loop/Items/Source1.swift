@@ -15,9 +15,6 @@ protocol Source1: Loop.Item {
     /// The sequence number of the source's readiness, or 0 if it is not ready. Nil if the source does not know.
     var readyTurn: UInt64? { get }
 
-    /// One line for the description of a loop.
-    var summary: String { get }
-
     /// Handles the events, in a pass of `mode`. Returns false if another loop handled them first.
     func perform(_ events: PollEvents, in mode: ModeState) -> Bool
 }

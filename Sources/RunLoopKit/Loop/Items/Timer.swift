@@ -278,6 +278,23 @@ extension Loop {
 
         // MARK: Item
 
+        override var kind: String { "timer" }
+
+        override var status: ItemStatus {
+            if firing.load(ordering: .relaxed) { return .inHandler }
+            let rest =
+                (timeBase == .continuous ? " of the continuous clock" : "") + (repeats ? ", every \(interval)" : "")
+            switch itemLock.withLock({ fireTime }) {
+            case .delay(let delay): return .waits("\(Duration.nanoseconds(delay)) after it is added" + rest)
+            case .asked(TimerHeap.never, _, _), .at(TimerHeap.never): return .disarmed("no fire time" + rest)
+            case .asked(let time, _, _), .at(let time):
+                let clock = currentModes.first?.loop?.clock ?? .monotonic
+                let left = time.subtractingReportingOverflow(clock.nanoseconds(timeBase)).partialValue
+                if left <= 0 { return .ready("due" + rest) }
+                return .waits("fires in \(Duration.nanoseconds(left))" + rest)
+            }
+        }
+
         override var canBeInManyLoops: Bool { false }
 
         override func insert(into mode: ModeState) {

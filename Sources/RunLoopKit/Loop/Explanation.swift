@@ -1,0 +1,66 @@
+extension Loop {
+    /// Why an item of a loop is not called now. Made by ``Loop/explain(_:)``.
+    public enum Explanation: Sendable, Equatable, CustomStringConvertible {
+        /// The item is invalid: it is never called again.
+        case invalid
+        /// The loop has ended, and runs nothing.
+        case loopHasEnded
+        /// The item is in no mode of this loop; `isElsewhere` if it is in another loop.
+        case notAdded(isElsewhere: Bool)
+        /// The loop does not run. Its thread has to call ``Loop/run()``.
+        case loopDoesNotRun
+        /// The loop runs, but in a mode that the item is not in.
+        case otherMode(running: Mode, modes: [Mode])
+        /// The program has to arm the item first, in words.
+        case disarmed(String)
+        /// The item waits for something to happen, in words.
+        case waits(String)
+        /// The item is ready, and the loop has not come to it yet, since it is in a handler or about to call it.
+        case ready(String)
+        /// The item's handler runs, and is not called again before it returns.
+        case inHandler
+
+        public var description: String {
+            switch self {
+            case .invalid: "It is invalid, and is never called again: make a new one."
+            case .loopHasEnded: "The loop has ended: add it to the loop of a thread that runs."
+            case .notAdded(let isElsewhere):
+                isElsewhere ? "It is in another loop, not in this one." : "It is in no mode: add it to the loop."
+            case .loopDoesNotRun:
+                "The loop does not run: its thread has to call run(). A LoopThread does so by itself."
+            case .otherMode(let running, let modes):
+                "It is in \(modes.map { "mode '\($0)'" }.joined(separator: ", ")), and the loop runs in mode "
+                    + "'\(running)': add it to that mode, or to the common modes."
+            case .disarmed(let words): "It is not armed: \(words)."
+            case .waits(let words): "It waits: \(words)."
+            case .ready(let words): "It is ready (\(words)), and the loop has not come to it yet: a handler runs."
+            case .inHandler: "Its handler runs, and is not called again before that returns."
+            }
+        }
+    }
+
+    /// Tells why an item's handler is not called now: for the program that waits for it in vain.
+    ///
+    /// ```swift
+    /// print(loop.explain(timer))
+    /// // It is in mode 'tracking', and the loop runs in mode 'default': add it to that mode, or to the common modes.
+    /// ```
+    ///
+    /// From any thread. The answer holds for a moment: the loop goes on meanwhile.
+    public func explain(_ item: Item) -> Explanation {
+        guard item.isValid else { return .invalid }
+        guard !hasEnded else { return .loopHasEnded }
+        let all = item.currentModes
+        let modes = all.filter { $0.waker === waker && $0.mode != .common }.map(\.mode)
+        guard !modes.isEmpty else { return .notAdded(isElsewhere: all.contains { $0.waker !== waker }) }
+        if case .inHandler = item.status { return .inHandler }
+        guard let running = currentMode else { return .loopDoesNotRun }
+        guard modes.contains(running) else { return .otherMode(running: running, modes: modes) }
+        return switch item.status {
+        case .disarmed(let words): .disarmed(words)
+        case .waits(let words): .waits(words)
+        case .ready(let words): .ready(words)
+        case .inHandler: .inHandler
+        }
+    }
+}

@@ -1,0 +1,29 @@
+/// Whether an item's handler is to be called, in words that `Loop.explain(_:)` and descriptions show.
+enum ItemStatus {
+    /// Not before the program changes something, such as the time of a timer.
+    case disarmed(String)
+    /// When something happens.
+    case waits(String)
+    /// In the next pass.
+    case ready(String)
+    case inHandler
+
+    var words: String {
+        switch self {
+        case .disarmed(let words), .waits(let words), .ready(let words): words
+        case .inHandler: "its handler runs"
+        }
+    }
+}
+
+extension Loop.Item: CustomStringConvertible {
+    /// The item in one line, for people to read: its label or where it was made, what it waits for, and its modes.
+    public final var description: String {
+        guard isValid else { return "\(name): invalid" }
+        let modes = Set(currentModes.map { "\($0.mode)" }).sorted()
+        return "\(name): \(status.words), " + (modes.isEmpty ? "in no mode" : "in \(modes.joined(separator: ", "))")
+    }
+
+    /// The kind of the item, and its label or the place where it was made.
+    final var name: String { label.map { "\(kind) \"\($0)\"" } ?? "\(kind) (\(place))" }
+}
