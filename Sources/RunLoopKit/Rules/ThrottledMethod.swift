@@ -26,7 +26,7 @@ import Synchronization
 /// `limit` makes a rule and applies it. To do that in two steps, make a rule with `rule(for:…)` and apply it with
 /// ``ThrottleRule/apply()``.
 ///
-/// Without any rule a call costs an atomic load more than calling the body. A throttled method has no result: its body
+/// Without any rule a call costs two atomic loads more than calling the body. A throttled method has no result: its body
 /// may run later, or never.
 ///
 /// The target of a call is an object, or a type for a static method. The method belongs to the class that declares it;
@@ -39,14 +39,14 @@ import Synchronization
 /// and a selector, which Swift does not have.
 public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecked Sendable {
     @usableFromInline let book: RuleBook
-    @usableFromInline let body: @Sendable (_ target: Target, _ input: Input) -> Void
+    @usableFromInline let body: MethodBody<Target, Input>
     @usableFromInline let traits: TargetTraits<Target>
 
     private init(
         _ name: String, _ engine: ThrottleEngine, of declaringType: Any.Type,
         _ traits: TargetTraits<Target>, body: @escaping @Sendable (Target, Input) -> Void
     ) {
-        self.body = body
+        self.body = MethodBody(body)
         self.traits = traits
         book = RuleBook(name, of: declaringType, isStatic: traits.objectID == nil, engine: engine) {
             book, type, settings in
