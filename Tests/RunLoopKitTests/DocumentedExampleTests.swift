@@ -3,7 +3,8 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// The examples of the documentation on limited methods and rules, which must compile. Nothing calls them.
+/// The examples of the documentation on limited methods, rules and feedback loops, which must compile. Nothing calls
+/// them.
 private enum Examples {
     // README.md
     static func readme() throws {
@@ -16,6 +17,20 @@ private enum Examples {
         for text in ["a", "b", "c"] { document.save(text) }
         Loop.main.run(mode: .default, for: .seconds(2))  // saved c
         try rule.discard()
+    }
+
+    // README.md, on work that triggers itself
+    static func feedback() {
+        final class Panel: Sendable {
+            static let layouting = ThrottledMethod<Panel, Void>("layout") { panel, _ in print("laid out") }
+            func layout() { Panel.layouting(self) }
+        }
+        let detector = FeedbackLoopDetector(on: .main, actions: [.log, .dropCalls])  // keep it
+        detector.watch(Panel.layouting)  // from outside; callers and class do not change
+        let panel = Panel()
+        detector.call("draw", of: panel) { print("drawn") }  // around any call; wrap(_:of:_:) for a closure
+        if detector.count(panel, "move") { print("moved") }  // where no wrapper is possible; false: drop the call
+        FeedbackLoopDetector.isEnabled = false  // turns all off, at once, from any thread
     }
 
     // ThrottledMethod.swift
