@@ -24,7 +24,7 @@ import Testing
             ["lines", "--debounce", "soon"], ["lines", "--debounce=-1s"], ["lines", "--debounce", "5"],
             ["lines", "--debounce=1e3s"],
             ["lines", "--debounce", "3601s"], ["lines", "--debounce", "0ms"], ["lines", "--debounce", ""],
-            ["lines", "--debounce", "ms"],
+            ["lines", "--debounce", "ms"], ["feedback", "--threshold", "1"], ["feedback", "more"],
         ])
     func badUsage(_ arguments: [String]) throws {
         let demo = try Demo.run(arguments)
@@ -52,6 +52,7 @@ import Testing
             ["a\(text)"], ["help", text], ["trace", text], ["trace", "--\(text)"], ["trace", "--format", text],
             ["lines", "--debounce", text], ["keepalive", "--jobs", text], ["replay", "/nowhere/\(text)"],
             ["rules", "--file", "/dev/null/\(text)"], ["throttle", "--svg", "/nowhere/\(text)"],
+            ["feedback", "--output", "/nowhere/\(text)"], ["feedback", "--threshold", text],
         ]
         for command in commands {
             let demo = try Demo.run(command)

@@ -10,6 +10,7 @@ enum Demo {
     static let subcommands = [
         ["trace"], ["keepalive", "--jobs", "3"], ["keepalive", "--owner", "--jobs", "3"], ["throttle"],
         ["throttle", "--svg", "-"], ["replay", "-"], ["rules"], ["lines"], ["lines", "--debounce", "1ms"],
+        ["feedback"], ["feedback", "--output", "-"],
     ]
 
     /// - Parameter signal: A signal to send once the program has begun its output.

@@ -118,7 +118,7 @@ import Testing
             #expect(demo.waitForEnd() == 0)
             return demo.screen.contains("\u{1B}")
         }
-        for arguments in [["trace"], ["keepalive"], ["throttle"], ["rules"], ["lines"]] {
+        for arguments in [["trace"], ["keepalive"], ["throttle"], ["rules"], ["lines"], ["feedback"]] {
             #expect(try hasColours(arguments, [:]))
             #expect(try !hasColours(arguments, ["TERM": "dumb"]))
             #expect(try !hasColours(arguments, ["TERM": ""]))

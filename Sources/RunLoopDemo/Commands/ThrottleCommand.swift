@@ -51,7 +51,7 @@ struct ThrottleCommand: Command {
         let scale = TimeScale(start: .zero, end: max(length, timeline.end))
         if let picture {
             let source = "Real limiters in virtual time; seed \(seed)."
-            let code = write(TimelinePicture.draw(timeline, scale, source: source), to: picture)
+            let code = writePicture(TimelinePicture.draw(timeline, scale, source: source), to: picture)
             if code != .success || picture == "-" { return code }
         }
         switch format {
@@ -89,16 +89,5 @@ struct ThrottleCommand: Command {
             + TimelineText.legend(timeline.interval)
         StandardOutput.write(lines.joined(separator: "\n") + "\n")
         if let picture { StandardOutput.write("\nThe picture is in \(picture.debugDescription.printable).\n") }
-    }
-
-    private func write(_ picture: String, to file: String) -> ExitCode {
-        guard file != "-" else {
-            StandardOutput.write(picture)
-            return .success
-        }
-        let error = writeFile(picture, to: file)
-        guard error != 0 else { return .success }
-        StandardError.complain("cannot write \(file.debugDescription): \(String(cString: strerror(error)))")
-        return .failure
     }
 }
