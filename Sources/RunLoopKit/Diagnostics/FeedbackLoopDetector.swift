@@ -116,7 +116,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     /// Whether detectors count. False turns all of them off, in effect at once: the next call is made uncounted, also
     /// one that a detector would drop. From any thread. True by default.
     ///
-    /// A call then costs a relaxed load and a branch; that of a watched limited method also a lock.
+    /// A call then costs a relaxed load and a branch; that of a watched limited method also a lock. The loops still call
+    /// the detectors' observers, which find nothing to do: ``detach()`` removes them.
     public static var isEnabled: Bool {
         // Relaxed: it guards nothing. The loop's thread sees the store as soon as the hardware delivers it.
         get { isOn.load(ordering: .relaxed) }
