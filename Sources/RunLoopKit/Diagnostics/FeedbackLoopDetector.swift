@@ -31,14 +31,14 @@ import Synchronization
 /// more, it forgets those with the lowest counts.
 ///
 /// **Threads.** A detector belongs to one loop, and counts on its thread. A call on another thread is no part of a pass
-/// of the loop: it is made and not counted (``callsOnOtherThreads``). Handlers and labels run on the loop's thread, with
-/// no lock held. Everything else may be called from any thread.
+/// of the loop: it is made and not counted (``callsOnOtherThreads``). Handlers and labels run on the loop's thread,
+/// with no lock held. Everything else may be called from any thread.
 ///
 /// **Lifetime.** The detector retains its loop, and the loop does not retain the detector: keep it. When it is
 /// deallocated, it is detached. CF: none. UIKit: `-UIViewLayoutFeedbackLoopDebuggingThreshold`.
 public final class FeedbackLoopDetector: @unchecked Sendable {
-    // For the maintainer. `runs` belongs to the loop's thread: `countsOfThisPass` checks that. User code (labels, causes,
-    // handlers, wrapped calls) is never called while `runs` changes, so it may call the detector.
+    // For the maintainer. `runs` belongs to the loop's thread: `countsOfThisPass` checks that. User code (labels,
+    // causes, handlers, wrapped calls) is never called while `runs` changes, so it may call the detector.
 
     /// The threshold of ``init(on:threshold:typeThreshold:backtraceDepth:actions:label:)`` if none is given.
     public static let defaultThreshold = 100
@@ -77,8 +77,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     ///     objects of one type may rightly be called once each.
     ///   - backtraceDepth: The number of return addresses to record for each of the last callers. Zero: none.
     ///   - actions: What to do when something reaches a threshold, in this order.
-    ///   - label: The name of an object in reports; nil for the name of its type. Called when an object is first counted
-    ///     in a pass, except from the object's `deinit`.
+    ///   - label: The name of an object in reports; nil for the name of its type. Called when an object is first
+    ///     counted in a pass, except from the object's `deinit`.
     /// - Precondition: The thresholds are positive, and `backtraceDepth` is not negative.
     public init(
         on loop: Loop = .current, threshold: Int = defaultThreshold, typeThreshold: Int? = nil,
@@ -116,8 +116,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     /// Whether detectors count. False turns all of them off, in effect at once: the next call is made uncounted, also
     /// one that a detector would drop. From any thread. True by default.
     ///
-    /// A call then costs a relaxed load and a branch; that of a watched limited method also a lock. The loops still call
-    /// the detectors' observers, which find nothing to do: ``detach()`` removes them.
+    /// A call then costs a relaxed load and a branch; that of a watched limited method also a lock. The loops still
+    /// call the detectors' observers, which find nothing to do: ``detach()`` removes them.
     public static var isEnabled: Bool {
         // Relaxed: it guards nothing. The loop's thread sees the store as soon as the hardware delivers it.
         get { isOn.load(ordering: .relaxed) }

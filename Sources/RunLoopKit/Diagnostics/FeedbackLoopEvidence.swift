@@ -31,12 +31,12 @@ struct FeedbackLoopEvidence {
     }
 
     func report(depth: Int) -> FeedbackLoopDetector.Report {
-        let all = counts.objects.all.sorted { $0.count > $1.count }
+        let tallies = counts.objects.all.map { FeedbackLoopDetector.Report.Tally(step: step($0), count: $0.count) }
         return FeedbackLoopDetector.Report(
             step: step(tally), count: tally.count, mode: counts.mode, depth: depth, activity: counts.activity,
             callers: callers, cycle: members.map(step), rounds: cycle?.rounds ?? 0,
             recording: calls.map { .init(step: step($0.tally), caller: caller(of: $0)) },
-            tallies: all.map { .init(step: step($0), count: $0.count) })
+            tallies: tallies.sorted { (-$0.count, "\($0.step)") < (-$1.count, "\($1.step)") })
     }
 
     private var callers: [FeedbackLoopDetector.Report.Caller] {

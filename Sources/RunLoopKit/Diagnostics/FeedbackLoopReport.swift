@@ -27,8 +27,8 @@ extension FeedbackLoopDetector {
         /// The callers of the last calls, oldest first.
         public let callers: [Caller]
 
-        /// One round of the cycle, beginning with ``step``. If nothing repeats exactly (``rounds`` is 0), the steps from
-        /// the last call but one to the last call.
+        /// One round of the cycle, beginning with ``step``. If nothing repeats exactly (``rounds`` is 0), the steps
+        /// from the last call but one to the last call.
         public let cycle: [Step]
 
         /// How many times the cycle repeats at the end of the recording, in complete rounds. 0 if it does not.
@@ -37,7 +37,7 @@ extension FeedbackLoopDetector {
         /// Everything that was counted in the pass, oldest first: its last 1024 calls.
         public let recording: [Call]
 
-        /// How often each step was called in the pass, most often first; at most 1024.
+        /// How often each step was called in the pass, most often first, then by name; at most 1024.
         public let tallies: [Tally]
 
         /// The cycle as text: `sidebar.layout → content.layout → sidebar.layout …`.

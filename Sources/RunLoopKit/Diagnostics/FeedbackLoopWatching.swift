@@ -19,8 +19,8 @@ extension FeedbackLoopDetector {
     ///   - file: The place in the source code, which the report names if there is neither a cause nor an enclosing
     ///     watched call.
     ///   - line: The same.
-    /// - Returns: Whether to make the call. False only with ``Action/dropCalls``, once the threshold is reached. True if
-    ///   nothing was counted: the detector is off, or the caller is on another thread or in no pass of the loop.
+    /// - Returns: Whether to make the call. False only with ``Action/dropCalls``, once the threshold is reached. True
+    ///   if nothing was counted: the detector is off, or the caller is on another thread or in no pass of the loop.
     @discardableResult
     public func count(
         _ object: AnyObject, _ name: String, cause: @autoclosure () -> String? = nil, file: StaticString = #fileID,
