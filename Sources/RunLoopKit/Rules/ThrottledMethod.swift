@@ -26,8 +26,8 @@ import Synchronization
 /// `limit` makes a rule and applies it. To do that in two steps, make a rule with `rule(for:…)` and apply it with
 /// ``ThrottleRule/apply()``.
 ///
-/// Without any rule a call costs two atomic loads more than calling the body. A throttled method has no result: its body
-/// may run later, or never.
+/// Without any rule a call costs two atomic loads more than calling the body. A throttled method has no result: its
+/// body may run later, or never.
 ///
 /// The target of a call is an object, or a type for a static method. The method belongs to the class that declares it;
 /// objects of subclasses are targets too, and a rule may be for a subclass. To override a limited method, let the body
