@@ -20,6 +20,7 @@ extension Loop {
         /// The item's handler runs, and is not called again before it returns.
         case inHandler
 
+        /// The reason and, where there is one, the remedy, in one sentence.
         public var description: String {
             switch self {
             case .invalid: "It is invalid, and is never called again: make a new one."
