@@ -47,7 +47,7 @@ struct ThrottleCommand: Command {
             return try live(interval, length)
         }
         let times = EventStream.times(seed: UInt64(seed), until: ThrottleCommand.lastCall(length, interval))
-        let timeline = try Lanes.rehearse(times, interval: interval)
+        let timeline = try LanePlayer.rehearse(times, interval: interval)
         let scale = TimeScale(start: .zero, end: max(length, timeline.end))
         if let picture {
             let source = "Real limiters in virtual time; seed \(seed)."

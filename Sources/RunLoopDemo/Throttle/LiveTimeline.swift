@@ -8,7 +8,7 @@ struct LiveTimeline {
     private let interval: Duration
     private let length: Duration
     private let stage: Stage
-    private let lanes: LoopBound<Lanes>
+    private let lanes: LoopBound<LanePlayer>
 
     /// - Parameter length: How much of the past is seen.
     /// - Throws: `LoopError` when descriptors or a thread cannot be had.
@@ -16,7 +16,7 @@ struct LiveTimeline {
         self.interval = interval
         self.length = length
         stage = try Stage()
-        lanes = LoopBound(Lanes(interval: interval, on: .main), on: .main)
+        lanes = LoopBound(LanePlayer(interval: interval, on: .main), on: .main)
     }
 
     /// Runs until the user ends it. Returns the lines to show afterwards.

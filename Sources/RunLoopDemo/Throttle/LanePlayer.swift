@@ -1,7 +1,7 @@
 import RunLoopKit
 
 /// The seven limiters on a loop, called together. On the loop's thread.
-struct Lanes {
+struct LanePlayer {
     let loop: Loop
     private let start: Loop.Instant
     private let timeline: LoopBound<Timeline>
@@ -43,7 +43,7 @@ struct Lanes {
         let loop = Loop(clock: clock)
         defer { loop.end() }
         try loop.prepare(.default)
-        let lanes = Lanes(interval: interval, on: loop)
+        let lanes = LanePlayer(interval: interval, on: loop)
         for time in times {
             clock.advance(by: time - lanes.now)
             lanes.call()

@@ -33,7 +33,7 @@ private final class ForeignLibrary {
     }
 }
 
-@Suite(.timeBound) struct ForeignSourceTests {
+@Suite(.timeBound) struct ForeignDescriptorTests {
     @Test("A library that announces its reads is hosted through its descriptor")
     func announcedReads() throws {
         let (loop, _) = Loop.inVirtualTime()
