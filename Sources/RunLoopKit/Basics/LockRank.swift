@@ -23,6 +23,8 @@ extension Lock {
         case signals
         /// A virtual clock. Read while a timer of a loop changes.
         case clock
+        /// Which thread blocks until which others answer. One lock for the process.
+        case threadWaits
         /// A lock under which no other lock is taken.
         case leaf
     }

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Identifies a thread; never reused, unlike `pthread_t` and kernel thread ids.
-struct ThreadID: Equatable, Sendable {
+struct ThreadID: Hashable, Sendable {
     private let number: UInt64
 
     /// The process's first thread, which called `main`. In a forked child this is the thread that forked, with another

@@ -133,7 +133,8 @@ public final class LoopThread: Sendable {
     /// Runs a block on the thread and waits for its result. On the thread itself the block runs at once.
     ///
     /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because
-    ///   the thread was stopped; `Exited` if the thread exits in the block.
+    ///   the thread was stopped; `Exited` if the thread exits in the block; ``LoopThread/WaitRing`` if the thread
+    ///   waits for the caller's, directly or not: the block is not handed over then.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
@@ -141,9 +142,11 @@ public final class LoopThread: Sendable {
         in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isCurrent { return try block() }
-        let waiter = Waiter<Value>()
-        loop.perform(in: mode, Reply(block, .ofThread(name), waiter.fulfil).makeBlock())
-        return try waiter.wait()
+        return try WaitRings.shared.waiting(for: { [self.waitTarget] }) {
+            let waiter = Waiter<Value>()
+            loop.perform(in: mode, Reply(block, .ofThread(name), waiter.fulfil).makeBlock())
+            return try waiter.wait()
+        }
     }
 
     /// Runs a block on the thread and suspends until it is done.
@@ -188,13 +191,14 @@ public final class LoopThread: Sendable {
     /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel thread
     /// no longer exists. Returns at once if that is so already. Does not stop the thread.
     ///
-    /// - Precondition: Not called on the thread itself, which would wait forever; traps there with a message.
+    /// - Precondition: Not called on the thread itself, nor on a thread that this one waits for in
+    ///   `performAndWait(in:_:)` or `join()`: both would wait forever. Traps there with a message.
     public func join() {
         guard !isCurrent else {
             fatalError(
                 "RunLoopKit: LoopThread.join() was called on the thread \"\(name)\" itself, which would wait for ever.")
         }
-        worker.join()
+        WaitRings.shared.waitingOrTrapping("LoopThread.join()", for: { [self.waitTarget] }) { worker.join() }
     }
 }
 

@@ -181,14 +181,16 @@ public final class LoopThreadPool: Sendable {
 
     /// As ``drain()``, but blocks the calling thread.
     ///
-    /// - Precondition: Not called on one of the pool's threads, which might wait for itself forever; traps there with a
-    ///   message.
+    /// - Precondition: Not called on one of the pool's threads, nor on a thread that one of them waits for in its work:
+    ///   both would wait forever. Traps there with a message.
     public func drainAndWait() {
         requireForeignThread("drainAndWait()")
         let waiter = Waiter<Void>()
-        _ = workload.whenFinished { waiter.fulfil(.success(())) }
+        let drain = workload.whenFinished { waiter.fulfil(.success(())) }
+        // Only threads with work that the drain waits for: they may block on the caller later.
+        let targets = { [workload, threads] in workload.workers(awaitedBy: drain).map { threads[$0].waitTarget } }
         // Never fails: no other thread can give up this drain.
-        try? waiter.wait()
+        WaitRings.shared.waitingOrTrapping("LoopThreadPool.drainAndWait()", for: targets) { try? waiter.wait() }
     }
 
     // MARK: The end

@@ -13,7 +13,10 @@ final class Workload: @unchecked Sendable {
     private struct Drain {
         let id: UInt64
         let limit: UInt64
-        var remaining: Int
+        /// The number of unfinished pieces of each worker.
+        var remaining: [Int]
+
+        var isOver: Bool { remaining.allSatisfy { $0 == 0 } }
         let answer: @Sendable () -> Void
     }
 
@@ -57,9 +60,11 @@ final class Workload: @unchecked Sendable {
         let done = lock.withLock { () -> [Drain] in
             loads[piece.worker] -= 1
             guard !drains.isEmpty else { return [] }
-            for index in drains.indices where piece.number <= drains[index].limit { drains[index].remaining -= 1 }
-            let done = drains.filter { $0.remaining == 0 }
-            drains.removeAll { $0.remaining == 0 }
+            for index in drains.indices where piece.number <= drains[index].limit {
+                drains[index].remaining[piece.worker] -= 1
+            }
+            let done = drains.filter(\.isOver)
+            drains.removeAll(where: \.isOver)
             return done
         }
         for drain in done { drain.answer() }
@@ -75,14 +80,20 @@ final class Workload: @unchecked Sendable {
     func whenFinished(_ answer: @escaping @Sendable () -> Void) -> UInt64 {
         let (id, isFinished) = lock.withLock {
             lastDrain += 1
-            let remaining = loads.reduce(0, +)
-            if remaining > 0 {
-                drains.append(Drain(id: lastDrain, limit: accepted, remaining: remaining, answer: answer))
-            }
-            return (lastDrain, remaining == 0)
+            let drain = Drain(id: lastDrain, limit: accepted, remaining: loads, answer: answer)
+            if !drain.isOver { drains.append(drain) }
+            return (lastDrain, drain.isOver)
         }
         if isFinished { answer() }
         return id
+    }
+
+    /// The workers that a drain still waits for.
+    func workers(awaitedBy drain: UInt64) -> [Int] {
+        lock.withLock {
+            guard let remaining = drains.first(where: { $0.id == drain })?.remaining else { return [] }
+            return remaining.indices.filter { remaining[$0] > 0 }
+        }
     }
 
     /// Gives up a drain. Returns whether it still waited: then its answer is not called.

@@ -1,0 +1,98 @@
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// Threads that would wait for each other for ever get an error or a trap that names them.
+@Suite(.timeBound) struct WaitRingTests {
+    @Test("Two threads that wait for each other: the second call throws, and the first gets its answer")
+    func ringOfTwo() throws {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        let inner = Log<LoopThread.WaitRing?>()
+        let answer = try a.performAndWait {
+            try b.performAndWait {
+                do { try a.performAndWait {} } catch { inner.add(error as? LoopThread.WaitRing) }
+                return 1
+            }
+        }
+        #expect(answer == 1)
+        #expect(inner.entries == [LoopThread.WaitRing(threads: ["a", "b"])])
+    }
+
+    @Test("A ring of many threads is named in order, and says the way out")
+    func ringOfMany() throws {
+        let threads = try (0..<5).map { try LoopThread(name: "t\($0)") }
+        @Sendable func visit(_ index: Int) throws -> String {
+            try threads[index % 5].performAndWait { try visit(index + 1) }
+        }
+        #expect(throws: LoopThread.WaitRing(threads: ["t0", "t1", "t2", "t3", "t4"])) { try visit(0) }
+        #expect(
+            "\(LoopThread.WaitRing(threads: ["a", "b"]))"
+                == "the threads \"b\" → \"a\" → \"b\" would wait for each other for ever: let one of them hand its work "
+                + "over with perform(in:_:), or await run(in:_:), instead")
+    }
+
+    @Test("Of two threads that call each other at the same moment at most one fails, and none hangs")
+    func ringAtOneMoment() throws {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        for _ in 0..<500 {
+            let results = Log<Bool>()
+            for (own, other) in [(a, b), (b, a)] {
+                own.perform { results.add((try? other.performAndWait { true }) ?? false) }
+            }
+            // Not performAndWait: a block of its own comes after the calls.
+            let (first, second) = (Gate(), Gate())
+            a.perform { first.open() }
+            b.perform { second.open() }
+            first.wait()
+            second.wait()
+            #expect(results.entries.count == 2)
+            #expect(results.entries.contains(true))
+        }
+    }
+
+    @Test("Threads that wait for others without a ring are not refused")
+    func noRing() throws {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        let c = try LoopThread(name: "c")
+        // A diamond, and the same thread several times in a row.
+        for _ in 0..<100 {
+            #expect(try a.performAndWait { try b.performAndWait { try c.performAndWait { 1 } } } == 1)
+            #expect(try a.performAndWait { try c.performAndWait { 2 } } == 2)
+            #expect(try b.performAndWait { try c.performAndWait { 3 } } == 3)
+        }
+    }
+
+    @Test("A worker of a pool that waits for a thread that drains the pool gets the error, and the drain ends")
+    func ringThroughADrain() throws {
+        let pool = try LoopThreadPool(count: 2)
+        let caller = try LoopThread(name: "caller")
+        let errors = Log<String>()
+        try caller.performAndWait {
+            pool.perform {
+                spin(until: WaitRings.shared.isWaiting(caller.loop.owner))
+                do { try caller.performAndWait {} } catch { errors.add("\(type(of: error))") }
+            }
+            pool.drainAndWait()
+        }
+        #expect(errors.entries == ["WaitRing"])
+        pool.stop()
+        pool.join()
+    }
+
+    @Test("A join that closes a ring traps with the names of the threads")
+    func ringThroughAJoin() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let a = try LoopThread(name: "a")
+            let b = try LoopThread(name: "b")
+            try a.performAndWait {
+                try b.performAndWait { a.join() }
+            }
+        }
+        expect(
+            result, says: ["LoopThread.join(): the threads \"b\" → \"a\" → \"b\" would wait for each other for ever"])
+    }
+}
