@@ -114,6 +114,17 @@ static inline int clinux_get_affinity(unsigned long *mask, unsigned long bytes) 
     return (int)syscall(SYS_sched_getaffinity, 0, bytes, mask);
 }
 
+// At most 16 bytes with the terminating zero.
+static inline void clinux_get_thread_name(char *name) { prctl(PR_GET_NAME, name, 0, 0, 0); }
+
+// The handler is called for each signal; system calls that it interrupts are restarted.
+static inline int clinux_handle_signal(int signal, void (*handler)(int)) {
+    struct sigaction action = {0};
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    return sigaction(signal, &action, 0);
+}
+
 static inline int clinux_set_timer_slack(unsigned long nanoseconds) {
     return prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
 }

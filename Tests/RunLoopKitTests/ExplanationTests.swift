@@ -103,6 +103,24 @@ import Testing
             loop.run(mode: .tracking, for: .zero)
         }
         loop.run(mode: .default, for: .zero)
-        #expect(pages.entries[0].hasPrefix("Loop: running in tracking, in a handler of default\n"))
+        #expect(pages.entries[0].contains(": running in tracking, in a handler of default\n"))
+    }
+
+    @Test("A thread and a limiter print one line")
+    func threadAndLimiter() throws {
+        let thread = try LoopThread(name: "printed")
+        spin(until: thread.loop.isWaiting)
+        #expect("\(thread)" == "LoopThread \"printed\": waiting in default")
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let debounce = Debounce<Int>(interval: .seconds(2), on: loop) { _ in }
+        #expect("\(debounce)" == "Debounce<Int>: interval 2.0 seconds, no call is pending")
+        debounce(1)
+        #expect(
+            "\(debounce)"
+                == "Debounce<Int>: interval 2.0 seconds, a call is pending. The loop does not run: its thread "
+                + "has to call run(). A LoopThread does so by itself.")
+        let keyed = KeyedThrottle<Int, Int>(interval: .seconds(1), on: loop) { _, _ in }
+        #expect("\(keyed)" == "KeyedThrottle<Int, Int>: interval 1.0 seconds. No timer runs.")
     }
 }

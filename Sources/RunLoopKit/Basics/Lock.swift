@@ -63,6 +63,19 @@ struct Lock: ~Copyable, @unchecked Sendable {
     }
 }
 
+extension Lock {
+    /// Calls `body` with the lock held; nil, at once, if another thread holds it.
+    borrowing func withLockIfFree<Result>(_ body: () -> Result) -> Result? {
+        guard System.tryLock(mutex) else { return nil }
+        #if DEBUG
+            HeldLocks.insert(rank)
+            holder.store(HeldLocks.thread, ordering: .relaxed)
+        #endif
+        defer { unlock() }
+        return body()
+    }
+}
+
 // What debug builds check. Nothing in release builds.
 extension Lock {
     /// Traps unless the calling thread holds this lock.

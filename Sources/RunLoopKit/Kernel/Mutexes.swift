@@ -14,6 +14,8 @@ extension System {
     @inline(__always)
     static func lock(_ mutex: UnsafeMutablePointer<CMutex>) { pthread_mutex_lock(mutex) }
 
+    static func tryLock(_ mutex: UnsafeMutablePointer<CMutex>) -> Bool { pthread_mutex_trylock(mutex) == 0 }
+
     @inline(__always)
     static func unlock(_ mutex: UnsafeMutablePointer<CMutex>) { pthread_mutex_unlock(mutex) }
 

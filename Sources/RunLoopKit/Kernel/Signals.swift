@@ -43,6 +43,11 @@ extension System {
     /// limit.
     static var pendingSignalLimit: Int { Int(clamping: clinux_pending_signal_limit()) }
 
+    /// Calls `handler` whenever the process gets a signal, on whichever thread gets it: it must be async-signal-safe.
+    static func handle(_ signal: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) throws(LoopError) {
+        guard clinux_handle_signal(signal, handler) == 0 else { throw LoopError(call: "sigaction(\(signal))") }
+    }
+
     /// Blocks a signal on the calling thread. Returns whether it was blocked before.
     static func block(_ signal: Int32) throws(LoopError) -> Bool {
         var (set, old) = (try set(of: signal, "pthread_sigmask"), sigset_t())

@@ -2,7 +2,7 @@ extension Loop: CustomStringConvertible {
     /// The loop with its modes and their contents, over several lines, for people to read. From any thread.
     ///
     /// ```
-    /// Loop: running in tracking, in a handler of default; 1 block posted
+    /// Loop of "server": running in tracking, in a handler of default; 1 block posted
     ///   default (common)
     ///     port source (Server.swift:12): 0 sends waiting
     ///     timer "heartbeat": fires in 0.25 seconds, every 1.0 seconds
@@ -10,13 +10,36 @@ extension Loop: CustomStringConvertible {
     ///     source 0 (Server.swift:20): order 0, signalled
     /// ```
     ///
+    /// While a ``StallMonitor`` or a ``LoopTracer`` watches the loop, the first line also names the handler that runs.
     /// ``Loop/explain(_:)`` tells why one item is not called.
-    public var description: String {
-        let (state, modes) = lock.withLock { (stateInWords, modeStates.map { ($0.mode, $0.items) }) }
-        let common = lock.withLock { commonModes }
-        var lines = ["Loop: \(state)"]
-        for (mode, items) in modes {
-            lines.append("  \(mode)" + (common.contains(mode) ? " (common)" : ""))
+    public var description: String { page(of: lock.withLock { Contents(of: self) }) }
+
+    /// The same, without waiting for long for a thread that holds the loop's lock and does not continue.
+    var descriptionWithPatience: String {
+        for _ in 0..<1_000 {
+            if let contents = lock.withLockIfFree({ Contents(of: self) }) { return page(of: contents) }
+            System.yieldThread()
+        }
+        return "Loop of \"\(threadName)\": \(isWaiting ? "waiting" : "not waiting"); a thread holds its lock, and does "
+            + "not continue"
+    }
+
+    /// What the lock guards, for printing without it.
+    private struct Contents {
+        let state: String
+        let modes: [(mode: Mode, isCommon: Bool, items: [Item])]
+
+        init(of loop: Loop) {
+            state = loop.stateInWords
+            modes = loop.modeStates.map { ($0.mode, loop.commonModes.contains($0.mode), $0.items) }
+        }
+    }
+
+    private func page(of contents: Contents) -> String {
+        let handler = waker.monitors.first(\.calloutInWords).map { ", calling \($0)" } ?? ""
+        var lines = ["Loop of \"\(threadName)\": \(contents.state)\(handler)"]
+        for (mode, isCommon, items) in contents.modes {
+            lines.append("  \(mode)" + (isCommon ? " (common)" : ""))
             lines += items.map { "    \($0.name): \($0.isValid ? $0.status.words : "invalid")" }
         }
         return lines.joined(separator: "\n")
@@ -26,13 +49,16 @@ extension Loop: CustomStringConvertible {
     private var stateInWords: String {
         lock.assertHeld()
         let count = blocks.blocks.count
-        return doingInWords + (count == 0 ? "" : "; \(count) block\(count == 1 ? "" : "s") posted")
+        return summaryInWords + (count == 0 ? "" : "; \(count) block\(count == 1 ? "" : "s") posted")
     }
 
-    private var doingInWords: String {
+    private var summaryInWords: String {
         if hasEnded { return "ended" }
         guard let innermostRun else { return isClosing ? "not running, closing" : "not running" }
         let outer = innermostRun.stack.dropFirst().map { ", in a handler of \($0.mode.mode)" }.joined()
         return "\(isWaiting ? "waiting" : "running") in \(innermostRun.mode.mode)\(outer)"
     }
+
+    /// What the loop does, in a few words, as the first line of its description says it.
+    var state: String { lock.withLock { stateInWords } }
 }

@@ -41,6 +41,9 @@ public final class Loop: @unchecked Sendable {
     /// The thread that the loop belongs to.
     let owner: ThreadID
 
+    /// The name of that thread when the loop was made.
+    let threadName: String
+
     /// The process that the loop belongs to. Its forked children cannot use the loop.
     let process = ProcessMark.current
 
@@ -116,11 +119,16 @@ public final class Loop: @unchecked Sendable {
         self.clock = clock
         self.owner = owner
         self.informsClockBetweenRuns = informsClockBetweenRuns
+        threadName = owner == .initial ? "main" : System.threadName
+        LoopRegistry.shared.insert(self)
         _ = lock.withLock { state(for: .default) }
         if case .virtual(let clock) = clock { clock.attach(self) }
     }
 
-    deinit { end(tellingSources: false) }
+    deinit {
+        end(tellingSources: false)
+        LoopRegistry.shared.remove(self)
+    }
 
     /// The calling thread's loop, made on first use. Inside a handler, the loop that called it. CF:
     /// `CFRunLoopGetCurrent`.

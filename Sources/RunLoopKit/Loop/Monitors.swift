@@ -21,6 +21,11 @@ protocol LoopMonitor: AnyObject, Sendable {
     /// The sleep has ended: the kernel reported this many ready descriptors, and a thread has woken the loop or not.
     func didWait(readyCount: Int, wasWoken: Bool)
 
+    // On any thread:
+
+    /// The handler that the loop is calling, and since when, if the monitor knows.
+    var calloutInWords: String? { get }
+
     // On any thread, also in a Unix signal handler, and with locks held: takes no lock and allocates nothing.
 
     /// A sender woke the sleeping loop.
@@ -32,6 +37,7 @@ protocol LoopMonitor: AnyObject, Sendable {
 }
 
 extension LoopMonitor {
+    var calloutInWords: String? { nil }
     func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {}
     func willCallOut(_ callout: Callout) {}
     func didCallOut(_ callout: Callout) {}
@@ -156,6 +162,13 @@ final class Monitors: @unchecked Sendable {
         defer { readers.subtract(1, ordering: .releasing) }
         guard let pointer = list.load(ordering: .sequentiallyConsistent) else { return }
         for monitor in Monitors.monitors(at: pointer) { body(monitor) }
+    }
+
+    /// The first answer that is not nil.
+    func first<Answer>(_ ask: (any LoopMonitor) -> Answer?) -> Answer? {
+        var answer: Answer?
+        report { answer = answer ?? ask($0) }
+        return answer
     }
 
     /// - Parameter isObserved: Set to whether there is any monitor.

@@ -9,7 +9,7 @@
 ///
 /// Threads and lifetime are those of ``RateLimiter``. Keys are compared with a lock held: their `==` and `hash(into:)`
 /// must not call the limiter.
-public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: @unchecked Sendable {
+public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
     private let core: KeyedLimiter<Key, Input>
 
@@ -52,6 +52,9 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: @unche
 
     /// The number of keys that are remembered. From any thread.
     public final var keyCount: Int { core.keyCount }
+
+    /// The kind of limiter and its interval, and if a timer runs for a key, why that does not act yet.
+    public final var description: String { "\(type(of: self)): interval \(interval). \(core.explanation)" }
 
     /// The interval of every key, as in ``RateLimiter``. May be set from any thread; a new value takes effect for each
     /// key with its next event.

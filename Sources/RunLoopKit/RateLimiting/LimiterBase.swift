@@ -73,6 +73,12 @@ class LimiterBase: @unchecked Sendable {
         for mode in modes { loop.add(made, in: mode) }
     }
 
+    /// Why the limiter does not act now, in words.
+    final var explanation: String {
+        guard let timer = lock.withLock({ timer }) else { return "No timer runs." }
+        return loop.explain(timer).description
+    }
+
     private func fired(_ firing: Loop.Timer) {
         let isCurrent = lock.withLock {
             // Another thread may have stopped it meanwhile, or moved it: then the subclass starts another one.

@@ -19,7 +19,7 @@
 /// **Lifetime.** The loop does not retain the limiter; keep a reference. `whenReleased` says what happens to a pending
 /// call when the limiter is deallocated. The same happens when the loop ends: a `LoopThread` that is stopped runs the
 /// blocks that it has accepted, and then discards or acts on pending calls.
-public class RateLimiter<Input: Sendable>: @unchecked Sendable {
+public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
     private let core: SingleLimiter<Input>
 
@@ -57,6 +57,12 @@ public class RateLimiter<Input: Sendable>: @unchecked Sendable {
 
     /// Whether a call with such an input is pending. `isSuch` is called with the lock held.
     final func isPending(where isSuch: (Input) -> Bool) -> Bool { core.isPending(where: isSuch) }
+
+    /// The kind of limiter, its interval, and whether a call is pending, and if so why it does not act yet.
+    public final var description: String {
+        let pending = isPending ? "a call is pending. \(core.explanation)" : "no call is pending"
+        return "\(type(of: self)): interval \(interval), \(pending)"
+    }
 
     /// The time in which a throttle acts at most once; the time without a call that ends a debounce's burst.
     ///

@@ -21,7 +21,7 @@ import Synchronization
 ///
 /// Everything here may be called from any thread. Cocoa: an `NSThread` whose main method runs its run loop with a port
 /// in it, and `performSelector:onThread:`.
-public final class LoopThread: Sendable {
+public final class LoopThread: Sendable, CustomStringConvertible {
     /// The error of a caller whose work did not run because the thread was stopped.
     public struct Stopped: Error, Equatable, Sendable, CustomStringConvertible {
         /// The thread's name.
@@ -96,6 +96,9 @@ public final class LoopThread: Sendable {
         stop()
         worker.detach()
     }
+
+    /// The thread's name, and what its loop does, in one line. `loop.description` is the whole page.
+    public var description: String { "LoopThread \"\(name)\": \(loop.state)" }
 
     /// Whether the caller is on this thread.
     public var isCurrent: Bool { loop.isOnOwnThread }
