@@ -22,11 +22,11 @@ import Testing
             #expect(log.entries == Array(1...round) && port.waitingCount == 3 - round && !port.isArmed)
             port.rearm()
         }
-        #expect("\(loop)".hasSuffix("message port of Int: 0 waiting, one-shot"))
+        #expect("\(loop)".hasSuffix("): 0 waiting, one-shot"))
         port.send(4)
         loop.run(mode: .default, for: .seconds(1))
         #expect(log.entries == [1, 2, 3, 4])
-        #expect("\(loop)".hasSuffix("message port of Int: 0 waiting, one-shot, disarmed"))
+        #expect("\(loop)".hasSuffix("): 0 waiting, one-shot, disarmed"))
     }
 
     @Test("A disarmed port wakes no loop, and re-arming it does once")

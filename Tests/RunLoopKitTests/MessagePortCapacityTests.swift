@@ -25,7 +25,7 @@ import Testing
         loop.add(port)
         #expect((1...3).map(port.trySend) == [.accepted, .accepted, .accepted])
         #expect(port.trySend(4) == .full && !port.send(5) && port.waitingCount == 3)
-        #expect("\(loop)".hasSuffix("message port of Int: 3 waiting of 3"))
+        #expect("\(loop)".hasSuffix("): 3 waiting of 3"))
         loop.run(mode: .default, for: .zero)
         #expect(port.trySend(6) == .accepted)
         loop.run(mode: .default, for: .zero)
@@ -84,7 +84,7 @@ import Testing
         var senders: [Task<Void, any Error>] = []
         for number in 3...5 { senders.append(await waitingSend(number, to: port)) }
         #expect(port.trySend(9) == .full && port.waitingCount == 2)
-        #expect("\(thread.loop)".contains("message port of Int: 2 waiting of 2, 3 senders suspended"))
+        #expect("\(thread.loop)".contains("): 2 waiting of 2, 3 senders suspended"))
         for handled in 1...5 {
             port.rearm()
             clock.advance(by: .seconds(1))

@@ -182,6 +182,6 @@ import Testing
         let port = Loop.MessagePort<Int> { _ in }
         #expect(one.add(port, in: .common) && !two.add(port, in: .default))
         port.send(1)
-        #expect("\(one)".contains("message port of Int: 1 waiting"))
+        #expect("\(one)".contains("): 1 waiting"))
     }
 }

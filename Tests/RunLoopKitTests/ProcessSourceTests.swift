@@ -18,7 +18,7 @@ import Testing
         loop.add(source, in: .default)
         loop.add(source, in: "other")
         #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut, "not yet")
-        #expect("\(loop)".contains("process source: process \(child.number)"))
+        #expect("\(loop)".contains("): process \(child.number)"))
         child.goOn()
         waitForEnd(of: child.number)
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)

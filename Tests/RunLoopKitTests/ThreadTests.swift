@@ -250,7 +250,7 @@ import Testing
         loop.wakeUp()
         #expect(loop.currentMode == nil && !loop.isWaiting)
         #expect(loop.nextTimerFireTime(in: .default) == nil)
-        #expect("\(loop)".hasPrefix("Loop: ended"))
+        #expect("\(loop)".contains(": ended"))
     }
 
     @Test("Releasing the last reference to a loop ends it")

@@ -55,7 +55,7 @@ extension Loop {
                 // The loop is alive: it is the caller.
                 feed.put(Passage(activity: activity, time: loop.now, missed: 0))
             }
-            loop.add(observer, in: mode)
+            loop.insert(observer, in: mode)
             return Iterator(subscription: Subscription(observer, feeds: buffer))
         }
 

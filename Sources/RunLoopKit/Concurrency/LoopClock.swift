@@ -78,7 +78,7 @@ public struct LoopClock: Clock {
             reply.cancel()
         }
         // The deadline has passed already: the task need not wait for a loop that is busy or does not run.
-        if loop.add(timer, in: mode), deadline <= now {
+        if loop.insert(timer, in: mode), deadline <= now {
             timer.invalidate()
             wake()
         }

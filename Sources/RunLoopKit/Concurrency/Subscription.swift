@@ -32,7 +32,7 @@ final class Subscription<Element: Sendable>: Sendable {
         // buffer.
         let feed = Feed(buffer)
         endHandler = loop.onEnd { withExtendedLifetime(feed) { farewell() } }
-        if !loop.add(item, in: mode) { item.invalidate() }
+        if !loop.insert(item, in: mode) { item.invalidate() }
     }
 
     deinit { leave() }

@@ -52,7 +52,7 @@ extension Loop {
                 firing in
                 feed.put(Tick(scheduledTime: firing.scheduledTime, missed: firing.missed))
             }
-            loop.add(timer, in: mode)
+            loop.insert(timer, in: mode)
             return Iterator(subscription: Subscription(timer, feeds: buffer))
         }
 

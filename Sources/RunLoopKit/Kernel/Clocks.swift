@@ -7,6 +7,12 @@ extension System {
     /// CLOCK_BOOTTIME in nanoseconds: the same, including the time in suspend.
     static func bootTimeNanoseconds() -> Int64 { nanoseconds(CLOCK_BOOTTIME) }
 
+    /// Sleeps until a time on the monotonic clock. May return earlier.
+    static func sleep(until time: Int64) {
+        var time = timespec(tv_sec: Int(time / 1_000_000_000), tv_nsec: Int(time % 1_000_000_000))
+        clock_nanosleep(CLOCK_MONOTONIC, Int32(TIMER_ABSTIME), &time, nil)
+    }
+
     @inline(__always)
     private static func nanoseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()

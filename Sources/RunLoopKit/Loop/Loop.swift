@@ -41,6 +41,10 @@ public final class Loop: @unchecked Sendable {
     /// The thread that the loop belongs to.
     let owner: ThreadID
 
+    /// Whether the thread is one that Swift concurrency lends to tasks, which as a rule do not run its loop.
+    let isOfTaskThread: Bool
+    let isWatchedAsUnrun = Atomic<Bool>(false)
+
     /// The name of that thread when the loop was made.
     let threadName: String
 
@@ -115,10 +119,11 @@ public final class Loop: @unchecked Sendable {
         self.init(clock: .virtual(clock), owner: ThreadLoops.current.id)
     }
 
-    init(clock: LoopTime, owner: ThreadID, informsClockBetweenRuns: Bool = false) {
+    init(clock: LoopTime, owner: ThreadID, informsClockBetweenRuns: Bool = false, isOfTaskThread: Bool = false) {
         self.clock = clock
         self.owner = owner
         self.informsClockBetweenRuns = informsClockBetweenRuns
+        self.isOfTaskThread = isOfTaskThread
         threadName = owner == .initial ? "main" : System.threadName
         LoopRegistry.shared.insert(self)
         _ = lock.withLock { state(for: .default) }

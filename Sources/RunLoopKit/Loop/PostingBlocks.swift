@@ -65,7 +65,7 @@ extension Loop {
             hasBlocks.store(true, ordering: .relaxed)
             return true
         }
-        if !isAccepted { complainIfMainIsGone() }
+        if isAccepted { watchIfUnrun("block") } else { complainIfMainIsGone() }
         if isAccepted, let handle, handle.number != 0 { Monitors.report(Handover(of: handle)) }
         if isAccepted, wake { waker.wake() }
         return isAccepted

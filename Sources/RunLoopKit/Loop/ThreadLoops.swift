@@ -61,7 +61,8 @@ final class ThreadLoops {
     private func makeLoop() -> Loop {
         // In a forked child the main loop may be the parent's.
         if id == .initial, Loop.main.process.isCurrent { return Loop.main }
-        let loop = Loop(clock: .monotonic, owner: id)
+        let isInTask = withUnsafeCurrentTask { $0 != nil }
+        let loop = Loop(clock: .monotonic, owner: id, isOfTaskThread: isInTask && id != .initial)
         if id == .ended { loop.end(tellingSources: false) }
         return loop
     }

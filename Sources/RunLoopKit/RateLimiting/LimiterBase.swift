@@ -68,9 +68,10 @@ class LimiterBase: @unchecked Sendable {
             return
         }
         let made = Loop.Timer(at: instant) { [self] in fired($0.timer) }
+        made.label = "rate limiter"
         timer = made
         // A loop that is about to end refuses the timer: then its end handler decides about what is pending.
-        for mode in modes { loop.add(made, in: mode) }
+        for mode in modes { loop.insert(made, in: mode) }
     }
 
     /// Why the limiter does not act now, in words.

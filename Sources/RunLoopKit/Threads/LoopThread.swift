@@ -78,6 +78,14 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         (loop, refusedOptions) = try worker.start(options)
     }
 
+    private func reportTimersLeft() {
+        guard !loop.isClosing, loop.process.isCurrent else { return }
+        let timers = loop.lock.withLock { loop.modeStates.flatMap { $0.timers.all } }
+        guard !timers.isEmpty else { return }
+        let names = Set(timers.map(\.name)).sorted()
+        Mistakes.shared.report(.droppedThread(name: name, timers: names))
+    }
+
     /// Starts a thread, and returns when its loop is ready to run. For more options, see ``init(options:clock:)``.
     ///
     /// - Parameters:
@@ -93,6 +101,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     }
 
     deinit {
+        reportTimersLeft()
         stop()
         worker.detach()
     }
@@ -130,7 +139,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         after delay: Duration, in mode: Loop.Mode = .common, _ block: @escaping @Sendable () -> Void
     ) -> Loop.Timer? {
         let timer = Loop.Timer(after: delay) { _ in block() }
-        return loop.add(timer, in: mode) ? timer : nil
+        return loop.insert(timer, in: mode) ? timer : nil
     }
 
     /// Runs a block on the thread and waits for its result. On the thread itself the block runs at once.

@@ -45,7 +45,7 @@ func arrives() throws {
     look()
     for _ in 0..<3 { send(SIGUSR1) }  // The kernel remembers one.
     look()
-    print("\(loop)".contains("signal source: signal \(SIGUSR1)"))
+    print("\(loop)".contains("): signal \(SIGUSR1)"))
     // Sleeping, woken by another process; and a signal that is ignored without a source.
     let winch = try Source(SIGWINCH) { _, arrivals in
         print("SIGWINCH: \(arrivals.count)")

@@ -6,6 +6,7 @@ extension Loop {
     /// - Returns: Whether the item is in the mode now. False if it was refused: it is invalid, it is in another loop
     ///   and of a kind that cannot be in two (all except ``Loop/Source0`` and ``Loop/PortSource``), or this loop has
     ///   ended. Adding an item that is already in the mode changes nothing, and returns true.
+    ///   A refusal is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or
     ///   `fs.epoll.max_user_watches` is exhausted, or the descriptor is an epoll set that watches this loop or is its
     ///   own (``Loop/beginHosting(_:)``). Otherwise this call, or the first run in the mode, traps.
@@ -13,6 +14,18 @@ extension Loop {
     /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
     @discardableResult
     public func add(_ item: Item, in mode: Mode = .default) -> Bool {
+        let isIn = insert(item, in: mode)
+        if !isIn, isOfThisProcess {
+            let reason: Mistake.Refusal =
+                isClosing ? .loopHasEnded : item.isValid ? .itemIsInAnotherLoop : .itemIsInvalid
+            Mistakes.shared.report(.refusedItem(item: item.name, reason: reason))
+        }
+        return isIn
+    }
+
+    /// As ``add(_:in:)``, for callers in the library, which expect that a loop refuses their items when it ends.
+    @discardableResult
+    func insert(_ item: Item, in mode: Mode) -> Bool {
         guard isOfThisProcess else { return false }
         let (joined, isIn) = lock.withLock { () -> ([ModeState], Bool) in
             guard isOpen, item.isValid else { return ([], false) }
@@ -26,7 +39,7 @@ extension Loop {
             return (commonModes.map { state(for: $0) }.filter { join(item, $0) }, true)
         }
         for mode in joined { item.notifyJoined(mode, of: self) }
-        if !isIn { complainIfMainIsGone() }
+        if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }
         return isIn
     }
 

@@ -1,0 +1,86 @@
+import Synchronization
+
+extension Loop {
+    /// A mistake of the program that otherwise shows only in that nothing happens.
+    public enum Mistake: Sendable, Equatable, CustomStringConvertible {
+        /// A loop refused an item. Reported also if the caller checks the result of ``Loop/add(_:in:)``, which the loop
+        /// cannot know.
+        case refusedItem(item: String, reason: Refusal)
+        /// An item or a block was given to the loop of a thread that Swift concurrency lends to tasks, and two seconds
+        /// later no thread has run that loop: such as to ``Loop/current`` in a task, also as a limiter's default.
+        case loopThatNeverRuns(item: String)
+        /// A ``LoopThread`` was dropped while timers waited on it: its last reference was released, and it was not
+        /// stopped.
+        case droppedThread(name: String, timers: [String])
+
+        /// Why a loop refused an item.
+        public enum Refusal: String, Sendable {
+            /// It was invalidated.
+            case itemIsInvalid = "is invalid: make a new one"
+            /// It is in another loop, and of a kind that cannot be in two.
+            case itemIsInAnotherLoop = "is in another loop, and can be in one only: remove it there first"
+            /// The loop has ended, or its ``LoopThread`` was stopped.
+            case loopHasEnded = "was added to a loop that has ended: add it to the loop of a thread that runs"
+        }
+
+        /// The mistake and the way out, in one sentence.
+        public var description: String {
+            switch self {
+            case .refusedItem(let item, let reason): "The loop refused the \(item), which \(reason.rawValue)."
+            case .loopThatNeverRuns(let item):
+                "The \(item) waits on the loop of a thread of Swift concurrency, which no thread runs: give it the loop "
+                    + "of a LoopThread, or Loop.main."
+            case .droppedThread(let name, let timers):
+                "The LoopThread \"\(name)\" was dropped, and so stopped, while these waited on it: "
+                    + "\(timers.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work."
+            }
+        }
+    }
+
+    /// What to do about mistakes.
+    public enum MistakeHandling: Sendable {
+        /// Report each mistake on stderr, once for each item's name and place. The default.
+        case report
+        /// Do nothing.
+        case ignore
+        /// Trap, with the mistake as the message: for tests.
+        case trap
+        /// Call a handler, each time, on the thread that makes the mistake or finds it, without any lock.
+        case call(@Sendable (Mistake) -> Void)
+    }
+
+    /// What to do about mistakes that would otherwise be silent: the one place to silence them. From any thread.
+    public static var mistakeHandling: MistakeHandling {
+        get { Mistakes.shared.handling }
+        set { Mistakes.shared.handling = newValue }
+    }
+}
+
+/// What to do about mistakes, and which were reported.
+final class Mistakes: @unchecked Sendable {
+    static let shared = Mistakes()
+
+    private let lock = Lock(.leaf)
+    private var chosen = Loop.MistakeHandling.report
+    private var reported: Set<String> = []
+
+    var handling: Loop.MistakeHandling {
+        get { lock.withLock { chosen } }
+        set { lock.withLock { chosen = newValue } }
+    }
+
+    func report(_ mistake: Loop.Mistake) {
+        switch handling {
+        case .ignore: break
+        case .trap: fatalError("RunLoopKit: \(mistake)")
+        case .call(let handler):
+            Lock.assertNoneHeld()
+            handler(mistake)
+        case .report:
+            let text = mistake.description
+            // Bounded, since labels may all differ.
+            let isNew = lock.withLock { reported.count < 1_000 && reported.insert(text).inserted }
+            if isNew { System.complain("RunLoopKit: \(text) (Reported only once.)") }
+        }
+    }
+}

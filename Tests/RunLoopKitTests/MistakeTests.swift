@@ -1,0 +1,115 @@
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// Mistakes that would be silent are reported. The handling is one for the process, so each test has a process.
+@Suite(.timeBound) struct MistakeTests {
+    @Test("Refused items are reported once each, with the reason and the way out")
+    func refusedItems() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            let (loop, other) = (Loop(clock: VirtualClock()), Loop(clock: VirtualClock()))
+            let items = (0..<3).map { _ in Loop.Timer(every: .seconds(1)) { _ in } }
+            for (index, item) in items.enumerated() { item.label = "t\(index)" }
+            items[0].invalidate()
+            other.add(items[1])
+            for _ in 0..<3 {
+                loop.add(items[0])
+                loop.add(items[1])
+            }
+            loop.end()
+            loop.add(items[2])
+        }
+        expect(
+            result,
+            says: [
+                "RunLoopKit: The loop refused the timer \"t0\", which is invalid: make a new one. (Reported only once.)\n"
+                    + "RunLoopKit: The loop refused the timer \"t1\", which is in another loop, and can be in one only: "
+                    + "remove it there first. (Reported only once.)\n"
+                    + "RunLoopKit: The loop refused the timer \"t2\", which was added to a loop that has ended: add "
+                    + "it to the loop of a thread that runs. (Reported only once.)\n"
+            ])
+    }
+
+    @Test("A thread that is dropped with timers is reported, and one that was stopped is not")
+    func droppedThread() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            for isStopped in [true, false] {
+                let thread = try LoopThread(name: "dropped")
+                let timer = thread.perform(after: .seconds(1000)) {}
+                timer?.label = "delayed"
+                if isStopped { thread.stop() }
+            }
+            #expect(mistakes.entries == [.droppedThread(name: "dropped", timers: ["timer \"delayed\""])])
+        }
+    }
+
+    @Test(
+        "A limiter on the loop of a task's thread, which nobody runs, is reported after a while; one that runs is not")
+    func loopThatNeverRuns() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let debounce = await Task.detached {
+                let debounce = Debounce<Int>(interval: .milliseconds(1)) { _ in }
+                debounce(1)
+                return debounce
+            }.value
+            let thread = try LoopThread(name: "runs")
+            thread.perform {}
+            let later = System.monotonicNanoseconds() + UnrunLoops.patience
+            UnrunLoops.shared.check(at: later - UnrunLoops.patience / 2)
+            #expect(mistakes.entries == [])
+            UnrunLoops.shared.check(at: later)
+            #expect(mistakes.entries == [.loopThatNeverRuns(item: "timer \"rate limiter\"")])
+            withExtendedLifetime(debounce) {}
+        }
+    }
+
+    @Test("The loop of a task's thread that runs in time is not reported")
+    func loopThatRunsInTime() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            await Task.detached {
+                Loop.current.perform {}
+                Loop.current.run(mode: .default, for: .zero)
+                UnrunLoops.shared.check(at: .max)
+            }.value
+            #expect(mistakes.entries == [])
+        }
+    }
+
+    @Test("The thread that looks for loops that never run reports by itself")
+    func watchingThread() async {
+        await #expect(processExitsWith: .success) {
+            let isReported = Gate()
+            Loop.mistakeHandling = .call { mistake in
+                if mistake == .loopThatNeverRuns(item: "block") { isReported.open() }
+            }
+            await Task.detached { _ = Loop.current.perform {} }.value
+            isReported.wait()
+        }
+    }
+
+    @Test("Mistakes can be silenced, and can trap")
+    func handling() async {
+        let silent = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            Loop.mistakeHandling = .ignore
+            let timer = Loop.Timer(every: .seconds(1)) { _ in }
+            timer.invalidate()
+            let isAdded = Loop.current.add(timer)
+            #expect(!isAdded)
+        }
+        #expect(silent?.standardErrorContent.isEmpty == true)
+        let trap = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            Loop.mistakeHandling = .trap
+            let timer = Loop.Timer(every: .seconds(1)) { _ in }
+            timer.invalidate()
+            _ = Loop.current.add(timer)
+        }
+        expect(trap, says: ["The loop refused the timer", "which is invalid: make a new one."])
+    }
+}
