@@ -6,15 +6,18 @@
 #define CLINUX_H
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -167,6 +170,160 @@ static inline int clinux_wait(int pidfd, int reaps, int *code, int *status) {
     *status = info.si_status;
     return info.si_pid != 0;
 }
+
+// The unwinder, which the runtimes of Swift and C++ link. Weak, and tested for NULL: a program need not have it. Under
+// names of our own, since the compiler's unwind.h declares them with its own types.
+extern int clinux_unwind(int (*visit)(void *frame, void *context), void *context) __asm__("_Unwind_Backtrace")
+    __attribute__((weak));
+extern unsigned long clinux_frame_address(void *frame, int *is_exact) __asm__("_Unwind_GetIPInfo")
+    __attribute__((weak));
+
+// The backtrace that one thread requests of another.
+//
+// | from | to | by |
+// |---|---|---|
+// | idle | claimed, then requested | the requesting thread, which sets `thread` between, and then sends the signal |
+// | requested | taking, then taken | the handler, which writes the addresses between |
+// | taken | idle | the requesting thread, which has read the addresses |
+// | requested | idle | the requesting thread, which gives up: a late signal finds no request |
+// | taking | abandoned | the same, while the handler writes |
+// | abandoned | idle | the handler |
+enum { CLINUX_BACKTRACE_CAPACITY = 128 };
+enum {
+    CLINUX_BACKTRACE_IDLE, CLINUX_BACKTRACE_CLAIMED, CLINUX_BACKTRACE_REQUESTED, CLINUX_BACKTRACE_TAKING,
+    CLINUX_BACKTRACE_TAKEN, CLINUX_BACKTRACE_ABANDONED
+};
+typedef struct {
+    int state;
+    int thread;
+    int was_interrupted;
+    int count;
+    unsigned long addresses[CLINUX_BACKTRACE_CAPACITY];
+} clinux_backtrace;
+
+// One for the process. Called by one file only, since every file that calls it has a variable of its own.
+static inline clinux_backtrace *clinux_shared_backtrace(void) {
+    static clinux_backtrace shared;
+    return &shared;
+}
+
+static inline int clinux_visit_frame(void *frame, void *context) {
+    clinux_backtrace *backtrace = context;
+    int is_exact = 0;
+    unsigned long address = clinux_frame_address(frame, &is_exact);
+    // In a frame that a signal has interrupted, the address is not behind a call. The frames before the first such
+    // frame are the handler's.
+    if (is_exact && !backtrace->was_interrupted) {
+        backtrace->was_interrupted = 1;
+        backtrace->count = 0;
+    }
+    if (address == 0 || backtrace->count == CLINUX_BACKTRACE_CAPACITY) return 5;  // _URC_END_OF_STACK
+    // Inside the call, not behind it, where another function may begin.
+    backtrace->addresses[backtrace->count++] = is_exact ? address : address - 1;
+    return 0;
+}
+
+// Writes the calling thread's backtrace. Async-signal-safe once it has been called outside a handler: the first call
+// initializes the unwinder, and where the unwinder takes a lock at all, it is the loader's, which is recursive.
+static inline void clinux_write_backtrace(clinux_backtrace *backtrace) {
+    backtrace->was_interrupted = 0;
+    backtrace->count = 0;
+    if (clinux_unwind && clinux_frame_address) clinux_unwind(clinux_visit_frame, backtrace);
+}
+
+// Acquire and release: the handler sees `thread`, and the requesting thread sees the addresses.
+static inline int clinux_change_backtrace(int from, int to) {
+    return __atomic_compare_exchange_n(
+        &clinux_shared_backtrace()->state, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static inline void clinux_handle_backtrace_signal(int signal) {
+    (void)signal;
+    int saved = errno;
+    clinux_backtrace *shared = clinux_shared_backtrace();
+    if (__atomic_load_n(&shared->thread, __ATOMIC_RELAXED) == clinux_thread_id()
+        && clinux_change_backtrace(CLINUX_BACKTRACE_REQUESTED, CLINUX_BACKTRACE_TAKING)) {
+        clinux_write_backtrace(shared);
+        if (!clinux_change_backtrace(CLINUX_BACKTRACE_TAKING, CLINUX_BACKTRACE_TAKEN))
+            clinux_change_backtrace(CLINUX_BACKTRACE_ABANDONED, CLINUX_BACKTRACE_IDLE);
+    }
+    errno = saved;
+}
+
+// Installs the handler, for good: a signal may be pending when no thread asks any more. 0, or the number of an error;
+// EBUSY if the program handles the signal.
+static inline int clinux_install_backtrace_signal(int signal) {
+    struct sigaction old, action = {0};
+    if (sigaction(signal, 0, &old) != 0) return errno;
+    if (old.sa_handler == clinux_handle_backtrace_signal) return 0;
+    if ((old.sa_flags & SA_SIGINFO) || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN)) return EBUSY;
+    action.sa_handler = clinux_handle_backtrace_signal;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    return sigaction(signal, &action, 0) == 0 ? 0 : errno;
+}
+
+// Requests a thread's backtrace. 0 if another request is under way; otherwise clinux_end_backtrace must follow.
+static inline int clinux_request_backtrace(int thread, int signal) {
+    if (!clinux_change_backtrace(CLINUX_BACKTRACE_IDLE, CLINUX_BACKTRACE_CLAIMED)) return 0;
+    __atomic_store_n(&clinux_shared_backtrace()->thread, thread, __ATOMIC_RELAXED);
+    clinux_change_backtrace(CLINUX_BACKTRACE_CLAIMED, CLINUX_BACKTRACE_REQUESTED);
+    syscall(SYS_tgkill, getpid(), thread, signal);
+    return 1;
+}
+
+// Acquire: the caller sees the addresses.
+static inline int clinux_has_backtrace(void) {
+    return __atomic_load_n(&clinux_shared_backtrace()->state, __ATOMIC_ACQUIRE) == CLINUX_BACKTRACE_TAKEN;
+}
+
+static inline void clinux_pause(long nanoseconds) {
+    struct timespec time = {0, nanoseconds};
+    syscall(SYS_nanosleep, &time, 0);
+}
+
+// Ends the caller's request, answered or not.
+static inline void clinux_end_backtrace(void) {
+    // The handler may answer between two of these.
+    while (!clinux_change_backtrace(CLINUX_BACKTRACE_REQUESTED, CLINUX_BACKTRACE_IDLE)
+           && !clinux_change_backtrace(CLINUX_BACKTRACE_TAKING, CLINUX_BACKTRACE_ABANDONED)
+           && !clinux_change_backtrace(CLINUX_BACKTRACE_TAKEN, CLINUX_BACKTRACE_IDLE)) {}
+}
+
+// What the loader has mapped. <link.h> hides these, and the type of their argument.
+#if __SIZEOF_POINTER__ == 8
+typedef Elf64_Ehdr clinux_elf_header;
+typedef Elf64_Phdr clinux_elf_segment;
+typedef Elf64_Shdr clinux_elf_section;
+typedef Elf64_Sym clinux_elf_symbol;
+#else
+typedef Elf32_Ehdr clinux_elf_header;
+typedef Elf32_Phdr clinux_elf_segment;
+typedef Elf32_Shdr clinux_elf_section;
+typedef Elf32_Sym clinux_elf_symbol;
+#endif
+typedef struct {
+    unsigned long base;
+    const char *name;
+    const clinux_elf_segment *segments;
+    unsigned short count;
+} clinux_module;
+extern int clinux_visit_modules(
+    int (*visit)(clinux_module *module, unsigned long size, void *context), void *context)
+    __asm__("dl_iterate_phdr");
+
+static inline long clinux_read_link(const char *path, char *buffer, unsigned long size) {
+    return readlink(path, buffer, size);
+}
+
+// Of Swift's runtime. The result is allocated by malloc.
+extern char *clinux_demangle(
+    const char *name, unsigned long length, char *buffer, unsigned long *capacity, unsigned flags)
+    __asm__("swift_demangle") __attribute__((weak));
+static inline char *clinux_demangled(const char *name, unsigned long length) {
+    return clinux_demangle ? clinux_demangle(name, length, 0, 0, 0) : 0;
+}
+static inline void clinux_free(char *text) { free(text); }
 
 // What libdispatch exports for run loops: the main queue's eventfd, and the call that runs the queued jobs. Weak, and
 // tested for NULL, because a program need not have libdispatch. (dlsym finds them in dynamically linked programs only.)

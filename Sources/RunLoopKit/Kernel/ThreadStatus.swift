@@ -26,3 +26,13 @@ struct ThreadStatus {
         self.blockedSignals = blocked
     }
 }
+
+extension ThreadStatus {
+    /// Whether a debugger, or another process, traces this one. False without `/proc`.
+    static var isTraced: Bool { isTraced(System.readProcFile("/proc/self/status") ?? "") }
+
+    /// - Parameter status: The contents of the file.
+    static func isTraced(_ status: String) -> Bool {
+        status.split(separator: "\n").contains { $0.hasPrefix("TracerPid:") && !$0.hasSuffix("\t0") }
+    }
+}

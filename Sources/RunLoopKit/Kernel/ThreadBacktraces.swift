@@ -1,0 +1,44 @@
+internal import CLinux
+
+/// Backtraces of other threads, each taken by a signal handler in the thread itself.
+///
+/// Only this file calls the functions of CLinux that share the request.
+extension System {
+    /// SIGURG: its default action is to ignore it, and few programs handle it.
+    static var defaultBacktraceSignal: Int32 { SIGURG }
+
+    /// Installs the handler of a signal for backtraces.
+    ///
+    /// - Throws: EBUSY if the program handles the signal itself; EINVAL if there is no such signal.
+    static func prepareBacktraces(by signal: Int32) throws(LoopError) {
+        // Initializes the unwinder outside the handler.
+        let backtrace = UnsafeMutablePointer<clinux_backtrace>.allocate(capacity: 1)
+        clinux_write_backtrace(backtrace)
+        backtrace.deallocate()
+        let code = clinux_install_backtrace_signal(signal)
+        guard code != 0 else { return }
+        throw LoopError(
+            call: "sigaction(\(signal))", code: code,
+            advice: code == EBUSY ? "the program handles this signal: name another one for backtraces" : nil)
+    }
+
+    /// The kernel's number of the calling thread.
+    static var threadNumber: Int32 { clinux_thread_id() }
+
+    /// The addresses in the frames of another thread of this process, innermost first. Empty if the thread does not
+    /// answer within the time, as one that blocks the signal, and while another thread requests a backtrace.
+    static func backtrace(ofThread thread: Int32, by signal: Int32, within nanoseconds: Int64) -> [UInt] {
+        guard clinux_request_backtrace(thread, signal) != 0 else { return [] }
+        defer { clinux_end_backtrace() }
+        let end = monotonicNanoseconds() + nanoseconds
+        while clinux_has_backtrace() == 0 {
+            guard monotonicNanoseconds() < end else { return [] }
+            // Polled, since a handler must not do much to wake a thread.
+            clinux_pause(20_000)
+        }
+        let answer = clinux_shared_backtrace()!
+        return withUnsafeBytes(of: &answer.pointee.addresses) { bytes in
+            bytes.bindMemory(to: UInt.self).prefix(Int(answer.pointee.count)).map { $0 }
+        }
+    }
+}
