@@ -1,0 +1,108 @@
+/// Reports handlers that keep their loop from coming around, and measures how busy loops are.
+///
+/// ```swift
+/// let monitor = try StallMonitor()
+/// monitor.watch(.main, name: "main")
+/// // …
+/// // RunLoopKit: the loop 'main' is stalled: Timer in mode 'default' has kept it from coming around for 100 ms, more
+/// // than 100 ms; behind it wait 3 blocks (stall 1)
+/// //  0  __futex_abstimed_wait_common + 193 in libc.so.6
+/// //  1  Document.save() -> () + 121 in Editor
+/// // …
+/// // RunLoopKit: the loop 'main' continues: Timer in mode 'default' had kept it from coming around for 512 ms (stall 1)
+/// ```
+///
+/// One thread watches any number of loops. It looks when a handler would exceed a threshold, and otherwise once in the
+/// time of the first threshold.
+///
+/// **What is a stall.** Each handler is measured alone, from its call. A handler that runs its loop nested does not
+/// stall it while that run comes around or sleeps, and is measured anew from the end of the run, as from the end of a
+/// handler that its own handler called. So the nested run's loop is not stalled, and neither is the outer one: it
+/// serves what the nested run's mode has. A pass that takes long because it calls many handlers is no stall; it shows
+/// in ``LoopMetrics/passes``.
+///
+/// **What is reported.** A report when a stall exceeds the first threshold, another one for each further threshold, and
+/// a last one when it has ended, with its true start and end. Time does not count while the machine is suspended, and
+/// while the watcher's thread, too, could not run: after a stop of the process, or on a machine that is too busy.
+/// Nothing is reported while a debugger or another process traces this one (`TracerPid` in `/proc/self/status`).
+///
+/// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The signal
+/// interrupts the thread: most system calls are restarted, but those that Linux never restarts, such as `nanosleep`,
+/// `poll` and `epoll_wait`, return `EINTR`. Code that is not prepared for that needs `signal: nil`, and has no
+/// backtraces. The loop's thread
+/// no longer blocks the signal. Functions have names if their file has symbols.
+///
+/// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
+/// nothing meanwhile. Dropping the monitor ends it.
+public final class StallMonitor: Sendable {
+    /// 100 ms, which people notice; 250 ms; and a second.
+    public static let defaultThresholds: [Duration] = [.milliseconds(100), .milliseconds(250), .seconds(1)]
+
+    /// SIGURG, which is ignored by default, and which few programs handle.
+    public static var defaultSignal: Int32 { System.defaultBacktraceSignal }
+
+    /// Writes reports to stderr.
+    public static let printing: @Sendable (StallReport) -> Void = { System.complain("RunLoopKit: \($0)") }
+
+    /// How long a thread may take to answer a signal: one that does not run, or blocks the signal, never does.
+    private static let patience: Int64 = 50_000_000
+
+    private let watcher: StallWatcher
+    private let thread: LoopThread
+    private let timer: Loop.Timer
+
+    /// Starts the watcher's thread. It watches no loop yet: see ``watch(_:name:)``.
+    ///
+    /// - Parameters:
+    ///   - thresholds: How long handlers may take. At least one of more than zero; otherwise traps.
+    ///   - signal: The signal by which backtraces are taken, for the rest of the process's life, or nil for none. All
+    ///     monitors of a process may have the same.
+    ///   - handler: Called on the watcher's thread with each report. Prints to stderr by default.
+    /// - Throws: ``LoopError`` with EBUSY if the program itself handles the signal, EINVAL if there is no such signal,
+    ///   or as `LoopThread.init` does.
+    public init(
+        thresholds: [Duration] = defaultThresholds, signal: Int32? = defaultSignal,
+        handler: @escaping @Sendable (StallReport) -> Void = printing
+    ) throws(LoopError) {
+        if let signal { try System.prepareBacktraces(by: signal) }
+        let rules = StallRules(
+            thresholds: thresholds.map(\.wholeNanoseconds), isTraced: { ThreadStatus.isTraced },
+            // A thread that a thread of Dispatch has started blocks it.
+            prepareThread: { if let signal { System.unblock(signal) } },
+            takeBacktrace: { thread in
+                signal.map { System.backtrace(ofThread: thread, by: $0, within: StallMonitor.patience) } ?? []
+            })
+        watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }, handler: handler)
+        thread = try LoopThread(name: "StallMonitor")
+        // Repeating, since a timer that fires once ends then.
+        timer = Loop.Timer(after: .zero, repeating: .seconds(3600)) { [watcher] firing in
+            firing.timer.nextFireTime = watcher.check(at: System.monotonicNanoseconds()).map {
+                Loop.Instant(nanoseconds: $0)
+            }
+        }
+        thread.loop.add(timer, in: .default)
+    }
+
+    deinit {
+        timer.invalidate()
+        watcher.unwatchAll()
+    }
+
+    /// Watches a loop from now on, until it ends. The monitor does not keep it alive. Does nothing if it watches the
+    /// loop already.
+    ///
+    /// - Parameter name: How reports call the loop.
+    public func watch(_ loop: Loop, name: String) {
+        if watcher.watch(loop, name: name) { timer.nextFireTime = .now }
+    }
+
+    /// Watches the loop of a thread, by the thread's name.
+    public func watch(_ thread: LoopThread) { watch(thread.loop, name: thread.name) }
+
+    /// Watches a loop no more. A report of it that is being made may still come. Not to be called with a lock held that
+    /// the loop's handlers take.
+    public func unwatch(_ loop: Loop) { watcher.unwatch(loop) }
+
+    /// What a loop has done since it is watched; nil if it is not. Does not stop the loop.
+    public func metrics(of loop: Loop) -> LoopMetrics? { watcher.metrics(of: loop) }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// Backtraces of other threads, and monitors with a thread of their own.
+@Suite(.timeBound) struct StallBacktraceTests {
+    /// A real-time signal that no other test uses, and one for a handler of the program's.
+    private static let (backtraceSignal, usedSignal) = (Int32(47), Int32(46))
+
+    @Test("The backtrace of a stalled handler has the function that blocks, and the call of the handler")
+    func blockingFunction() throws {
+        try System.prepareBacktraces(by: StallBacktraceTests.backtraceSignal)
+        let signal = StallBacktraceTests.backtraceSignal
+        let scene = StallScene(thresholds: [100], prepareThread: { System.unblock(signal) }) { thread in
+            // On a busy machine the thread may take long to answer, and another test may be taking a backtrace.
+            while true {
+                let taken = System.backtrace(ofThread: thread, by: signal, within: 60_000_000_000)
+                if !taken.isEmpty { return taken }
+            }
+        }
+        let thread = try LoopThread(name: "blocked")
+        scene.watch(thread.loop)
+        let (isInside, release) = (Gate(), Gate())
+        thread.perform { blockForTheBacktrace(isInside, release) }
+        isInside.wait()
+        // Another test may be taking a backtrace.
+        scene.pass(100)
+        release.open()
+        try thread.performAndWait {}
+        let backtrace = try #require(scene.reports.entries.first).backtrace
+        let functions = backtrace.frames.compactMap(\.function)
+        #expect(functions.contains { $0.contains("blockForTheBacktrace") }, "\(backtrace.frames)")
+        #expect(functions.contains { $0.contains("loopIsCallingOutToABlock") })
+        #expect(functions.first { $0.contains("clinux_") } == nil, "the handler's own frames are left out")
+        #expect(!backtrace.description.contains("loopIsCallingOut"))
+        #expect(backtrace.description.contains("blockForTheBacktrace"))
+        #expect(scene.story == ["exceeded 100: 100"])
+    }
+
+    @Test("A thread that does not answer yields no backtrace, and later ones are taken")
+    func noAnswer() throws {
+        try System.prepareBacktraces(by: StallBacktraceTests.backtraceSignal)
+        let thread = try LoopThread(name: "deaf")
+        let number = try thread.performAndWait {
+            _ = try System.block(StallBacktraceTests.backtraceSignal)
+            return System.threadNumber
+        }
+        #expect(System.backtrace(ofThread: number, by: StallBacktraceTests.backtraceSignal, within: 1_000_000).isEmpty)
+        // The signal that is pending finds no request.
+        try thread.performAndWait { System.unblock(StallBacktraceTests.backtraceSignal) }
+        var addresses: [UInt] = []
+        while addresses.isEmpty {
+            addresses = System.backtrace(
+                ofThread: number, by: StallBacktraceTests.backtraceSignal, within: 60_000_000_000)
+        }
+        #expect(addresses.count > 3)
+    }
+
+    @Test("A signal that the program handles, or that does not exist, is refused")
+    func refusedSignals() throws {
+        _ = signal(StallBacktraceTests.usedSignal) { _ in }
+        #expect(throws: LoopError.self) { try StallMonitor(signal: StallBacktraceTests.usedSignal) }
+        do { _ = try StallMonitor(signal: StallBacktraceTests.usedSignal) } catch {
+            #expect(error.errno == EBUSY && error.description.contains("name another one"))
+        }
+        #expect(throws: LoopError.self) { try StallMonitor(signal: 1000) }
+        #expect(throws: LoopError.self) { try StallMonitor(signal: SIGKILL) }
+    }
+
+    @Test("An address has its module, its build id or symbol, and its offset")
+    func modules() throws {
+        // Of the C library, of the toolchain, and of no file.
+        let strlenAddress = UInt(bitPattern: dlsym(nil, "strlen"))
+        let known = UInt(bitPattern: dlsym(nil, "swift_retain"))
+        let backtrace = Backtrace([strlenAddress, known + 3, 16])
+        #expect(backtrace.frames[0].module?.contains("libc") == true)
+        #expect(backtrace.frames[1].function?.hasPrefix("swift_retain") == true)
+        #expect(backtrace.frames[1].functionOffset == 3)
+        #expect(backtrace.frames[1].description.contains(" + 3 in "))
+        #expect(backtrace.frames[2].module == nil && backtrace.frames[2].description == "0x10")
+        #expect(Backtrace([]).description == "")
+    }
+
+    @Test("A file without symbols, or that is none, yields no names")
+    func noSymbols() {
+        #expect(SymbolTable.functions(at: [1, 2], in: "/nowhere") == [nil, nil])
+        #expect(SymbolTable.functions(at: [1], in: "/dev/null") == [nil])
+        #expect(SymbolTable.functions(at: [1], in: "/etc/passwd") == [nil])
+        #expect(SymbolTable.functions(at: [], in: "/proc/self/exe") == [])
+    }
+
+    @Test("A monitor reports by itself, until it is dropped")
+    func monitor() throws {
+        let thread = try LoopThread(name: "stalled")
+        let (exceeded, ended, release) = (Gate(), Gate(), Gate())
+        let names = Log<String>()
+        do {
+            let monitor = try StallMonitor(thresholds: [.milliseconds(1)]) { report in
+                guard report.loop == "stalled" else { return }
+                names.add(report.loop)
+                if report.stage == .ended { ended.open() } else { exceeded.open() }
+            }
+            monitor.watch(thread)
+            monitor.watch(thread)
+            thread.perform { release.wait() }
+            exceeded.wait()
+            release.open()
+            ended.wait()
+            let metrics = try #require(monitor.metrics(of: thread.loop))
+            #expect(metrics.stalls >= 1 && metrics.callouts >= 1 && metrics.utilisation > 0)
+        }
+        let count = names.entries.count
+        try thread.performAndWait { for _ in 1...3 { sched_yield() } }
+        #expect(names.entries.count == count && !thread.loop.isMonitored.load(ordering: .relaxed))
+    }
+
+    @Test("Looks and snapshots of many threads while loops run are no race")
+    func concurrency() throws {
+        let rules = StallRules(thresholds: [1], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] })
+        let found = Count()
+        let watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }) { report in
+            #expect(report.duration > .zero && report.kind != .observer)
+            found.up()
+        }
+        let threads = try (1...2).map { try LoopThread(name: "busy \($0)") }
+        for thread in threads { _ = watcher.watch(thread.loop, name: thread.name) }
+        let isOver = Gate()
+        let reader = try LoopThread(name: "reader")
+        reader.perform {
+            while !isOver.isOpenNow {
+                for thread in threads {
+                    guard let metrics = watcher.metrics(of: thread.loop) else { continue }
+                    #expect(metrics.utilisation >= 0 && metrics.utilisation <= 1)
+                }
+            }
+        }
+        for round in 1...300 {
+            for thread in threads {
+                thread.loop.add(Loop.Timer(after: .zero) { _ in }, in: .default)
+                thread.perform {
+                    thread.loop.perform(in: .tracking) {}
+                    thread.loop.run(mode: .tracking, for: .zero)
+                }
+                thread.perform {}
+            }
+            _ = watcher.check(at: System.monotonicNanoseconds())
+            if round % 100 == 0 {
+                watcher.unwatch(threads[0].loop)
+                _ = watcher.watch(threads[0].loop, name: "again")
+            }
+        }
+        for thread in threads { try thread.performAndWait {} }
+        _ = watcher.check(at: System.monotonicNanoseconds())
+        isOver.open()
+        try reader.performAndWait {}
+        #expect(found.value > 0)
+        watcher.unwatchAll()
+    }
+}
+
+/// Its name has to be in the backtrace.
+@inline(never)
+private func blockForTheBacktrace(_ isInside: Gate, _ release: Gate) {
+    isInside.open()
+    release.wait()
+}
