@@ -106,11 +106,12 @@ extension StallReport {
             duration: .nanoseconds(duration), waiting: waiting, backtrace: backtrace)
     }
 
-    /// The same stall, when it has ended.
+    /// The same stall, when it has ended. It may have ended while the watcher made the last report.
     fileprivate func over(at end: Int64, after duration: Int64) -> StallReport {
         StallReport(
             number: number, stage: .ended, loop: loop, kind: kind, label: label, activity: activity, mode: mode,
-            nesting: nesting, start: start, end: Loop.Instant(nanoseconds: end), duration: .nanoseconds(duration),
+            nesting: nesting, start: start, end: Loop.Instant(nanoseconds: end),
+            duration: max(self.duration, .nanoseconds(duration)),
             waiting: waiting, backtrace: backtrace)
     }
 }
