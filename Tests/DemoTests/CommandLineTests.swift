@@ -22,7 +22,7 @@ import Testing
             ["dance"], ["--loud"], ["help", "trace", "more"], ["--help", "more"], [""], ["-"], ["--", "trace"],
             ["trace", "--format"], ["trace", "--format", "xml"], ["trace", "more"],
             ["lines", "--debounce", "soon"], ["lines", "--debounce=-1s"], ["lines", "--debounce", "5"],
-            ["lines", "--debounce=1e3s"],
+            ["lines", "--debounce=1e3s"], ["stall", "--format"], ["stall", "now"],
             ["lines", "--debounce", "3601s"], ["lines", "--debounce", "0ms"], ["lines", "--debounce", ""],
             ["lines", "--debounce", "ms"], ["feedback", "--threshold", "1"], ["feedback", "more"],
         ])

@@ -11,6 +11,7 @@ enum Demo {
         ["trace"], ["keepalive", "--jobs", "3"], ["keepalive", "--owner", "--jobs", "3"], ["throttle"],
         ["throttle", "--svg", "-"], ["replay", "-"], ["rules"], ["lines"], ["lines", "--debounce", "1ms"],
         ["feedback"], ["feedback", "--output", "-"],
+        ["stall"],
     ]
 
     /// - Parameter signal: A signal to send once the program has begun its output.

@@ -2,6 +2,6 @@ extension RunLoopDemo {
     /// All subcommands; the first one is the default.
     static let commands: [any Command] = [
         TraceCommand(), KeepAliveCommand(), ThrottleCommand(), ReplayCommand(), RulesCommand(),
-        LinesCommand(), FeedbackCommand(),
+        LinesCommand(), FeedbackCommand(), StallCommand(),
     ]
 }
