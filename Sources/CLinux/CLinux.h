@@ -277,6 +277,10 @@ static inline int clinux_has_backtrace(void) {
     return __atomic_load_n(&clinux_shared_backtrace()->state, __ATOMIC_ACQUIRE) == CLINUX_BACKTRACE_TAKEN;
 }
 
+// Of the answer. An access from Swift would count as one of the whole request, with the state.
+static inline int clinux_backtrace_count(void) { return clinux_shared_backtrace()->count; }
+static inline unsigned long clinux_backtrace_address(int index) { return clinux_shared_backtrace()->addresses[index]; }
+
 static inline void clinux_pause(long nanoseconds) {
     struct timespec time = {0, nanoseconds};
     syscall(SYS_nanosleep, &time, 0);

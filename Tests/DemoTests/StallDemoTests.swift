@@ -10,9 +10,9 @@ import Testing
         let demo = try Demo.run("stall")
         #expect(demo.status == 0 && demo.errors == "")
         let told = [
-            "1. A handler that blocks", "stalled", "'editor'", "behind it wait 3 blocks", "continues", "metrics",
+            "1. A handler that blocks", "stalled", "'editor'", "3 blocks wait behind it", "continues", "metrics",
             "belongs on another thread",
-            "2. A handler that computes", "stalled", "'chess'", "behind it waits 1 source", "continues", "in portions",
+            "2. A handler that computes", "stalled", "'chess'", "1 source waits behind it", "continues", "in portions",
             "3. Two threads that wait for each other", "stalled", "'left'", "1 block", "stalled", "'right'", "1 block",
             "continues", "continues", "must not wait",
         ]

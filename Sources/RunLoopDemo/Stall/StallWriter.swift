@@ -54,9 +54,8 @@ struct StallWriter: Sendable {
         guard report.stage != .ended else {
             return say("continues", .green, "'\(report.loop)', after \(time)")
         }
-        let verb = report.waiting.total == 1 ? "waits" : "wait"
         say("stalled", .yellow, "'\(report.loop)', for \(time): its \(report.label) in mode \(report.mode)")
-        say("", .cyan, "behind it \(verb) \(report.waiting)")
+        say("", .cyan, "\(report.waiting) \(report.waiting.total > 1 ? "wait" : "waits") behind it")
         for (number, function) in functions(of: report).enumerated() {
             say(number == 0 ? "  in" : "", .cyan, "\(number)  \(function)")
         }

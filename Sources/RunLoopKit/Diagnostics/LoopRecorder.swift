@@ -11,7 +11,11 @@ import Synchronization
 ///
 /// | thread | what it does |
 /// |---|---|
-/// | the loop's, at an event | 1. stores *never* in `since`; 2. adds 1 to `mark`; 3. waits until `isRead` is false; 4. changes `levels`; 5. stores the time in `since` |
+/// | the loop's, at an event | step 1: stores *never* in `since` |
+/// | | step 2: adds 1 to `mark` |
+/// | | step 3: waits until `isRead` is false |
+/// | | step 4: changes `levels` |
+/// | | step 5: stores the time in `since`, if a handler runs |
 /// | the watcher, to look | reads `mark`, `since`, and `mark` again, which must be the same |
 /// | the watcher, to read `levels` | sets `isRead`; reads them if `mark` is still what it was; clears `isRead` |
 ///

@@ -4,12 +4,13 @@
 /// let monitor = try StallMonitor()
 /// monitor.watch(.main, name: "main")
 /// // …
-/// // RunLoopKit: the loop 'main' is stalled: Timer in mode 'default' has kept it from coming around for 100 ms, more
-/// // than 100 ms; behind it wait 3 blocks (stall 1)
+/// // RunLoopKit: the loop 'main' is stalled: Timer in mode 'default' has kept it from coming around for 100 ms
+/// // (stall 1, threshold 100 ms); 3 blocks wait behind it
 /// //  0  __futex_abstimed_wait_common + 193 in libc.so.6
 /// //  1  Document.save() -> () + 121 in Editor
 /// // …
-/// // RunLoopKit: the loop 'main' continues: Timer in mode 'default' had kept it from coming around for 512 ms (stall 1)
+/// // RunLoopKit: the loop 'main' continues: Timer in mode 'default' had kept it from coming around for 512 ms
+/// // (stall 1)
 /// ```
 ///
 /// One thread watches any number of loops. It looks when a handler would exceed a threshold, and otherwise once in the
@@ -29,8 +30,8 @@
 /// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The signal
 /// interrupts the thread: most system calls are restarted, but those that Linux never restarts, such as `nanosleep`,
 /// `poll` and `epoll_wait`, return `EINTR`. Code that is not prepared for that needs `signal: nil`, and has no
-/// backtraces. The loop's thread
-/// no longer blocks the signal. Functions have names if their file has symbols.
+/// backtraces. The monitor unblocks the signal on the threads of the loops that it watches. Functions have names if
+/// their file has symbols.
 ///
 /// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
 /// nothing meanwhile. Dropping the monitor ends it.

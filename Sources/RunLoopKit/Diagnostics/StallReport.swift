@@ -42,7 +42,7 @@ public struct StallReport: Sendable, CustomStringConvertible {
     /// The kind of the handler.
     public let kind: Kind
 
-    /// What the handler belongs to.
+    /// The item's type, or what the handler is: `block`, with the place where it was posted if that is recorded.
     public let label: String
 
     /// The activity at which an observer is called; empty for other kinds.
@@ -80,8 +80,8 @@ public struct StallReport: Sendable, CustomStringConvertible {
         case .exceeded(let threshold):
             let head =
                 "the loop '\(loop)' is stalled: \(handler)\(depth) has kept it from coming around for "
-                + "\(duration.inMilliseconds), more than \(threshold.inMilliseconds); behind it "
-                + "\(waiting.total == 1 ? "waits" : "wait") \(waiting) (stall \(number))"
+                + "\(duration.inMilliseconds) (stall \(number), threshold \(threshold.inMilliseconds)); "
+                + "\(waiting) \(waiting.total > 1 ? "wait" : "waits") behind it"
             return backtrace.frames.isEmpty ? head : "\(head)\n\(backtrace)"
         }
     }

@@ -1,7 +1,7 @@
 internal import CLinux
 
-/// The names of functions in an ELF file, whether or not it exports them: `dladdr` knows exported ones only, and none of
-/// a static program.
+/// The names of functions in an ELF file, whether or not it exports them: `dladdr` knows exported ones only, and none
+/// of a static program.
 enum SymbolTable {
     struct Function: Equatable {
         /// As in the file; demangled if it is of Swift.
@@ -10,8 +10,8 @@ enum SymbolTable {
         let offset: UInt
     }
 
-    /// The functions that contain the addresses, which are those in the file; nil for an address in none, or if the file
-    /// cannot be read, or has been stripped.
+    /// The functions that contain the addresses, which are those in the file; nil for an address in none, or if the
+    /// file cannot be read, or has been stripped.
     static func functions(at addresses: [UInt], in path: String) -> [Function?] {
         withContents(of: path) { find(addresses, in: $0) } ?? addresses.map { _ in nil }
     }

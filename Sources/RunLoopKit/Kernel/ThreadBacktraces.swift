@@ -36,9 +36,6 @@ extension System {
             // Polled, since a handler must not do much to wake a thread.
             clinux_pause(20_000)
         }
-        let answer = clinux_shared_backtrace()!
-        return withUnsafeBytes(of: &answer.pointee.addresses) { bytes in
-            bytes.bindMemory(to: UInt.self).prefix(Int(answer.pointee.count)).map { $0 }
-        }
+        return (0..<clinux_backtrace_count()).map { UInt(clinux_backtrace_address($0)) }
     }
 }

@@ -102,8 +102,8 @@ import Testing
         let texts = scene.reports.entries.map(\.description)
         #expect(
             texts == [
-                "the loop 'editor' is stalled: block in mode 'default' has kept it from coming around for 100 ms, more "
-                    + "than 100 ms; behind it wait 2 blocks (stall 1)",
+                "the loop 'editor' is stalled: block in mode 'default' has kept it from coming around for 100 ms "
+                    + "(stall 1, threshold 100 ms); 2 blocks wait behind it",
                 "the loop 'editor' continues: block in mode 'default' had kept it from coming around for 120 ms "
                     + "(stall 1)",
             ])
