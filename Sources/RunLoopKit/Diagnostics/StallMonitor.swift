@@ -76,11 +76,7 @@ public final class StallMonitor: Sendable {
         watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }, handler: handler)
         thread = try LoopThread(name: "StallMonitor")
         // Repeating, since a timer that fires once ends then.
-        timer = Loop.Timer(after: .zero, repeating: .seconds(3600)) { [watcher] firing in
-            firing.timer.nextFireTime = watcher.check(at: System.monotonicNanoseconds()).map {
-                Loop.Instant(nanoseconds: $0)
-            }
-        }
+        timer = Loop.Timer(every: .seconds(3600)) { [watcher] firing in StallMonitor.look(watcher, firing.timer) }
         thread.loop.add(timer, in: .default)
     }
 
@@ -94,7 +90,14 @@ public final class StallMonitor: Sendable {
     ///
     /// - Parameter name: How reports call the loop.
     public func watch(_ loop: Loop, name: String) {
-        if watcher.watch(loop, name: name) { timer.nextFireTime = .now }
+        guard watcher.watch(loop, name: name) else { return }
+        // On the watcher's thread, since a look that ends now would stop the timer.
+        thread.perform { [watcher, timer] in StallMonitor.look(watcher, timer) }
+    }
+
+    /// Looks, and sets the time of the next look. On the watcher's thread.
+    private static func look(_ watcher: StallWatcher, _ timer: Loop.Timer) {
+        timer.nextFireTime = watcher.check(at: System.monotonicNanoseconds()).map { Loop.Instant(nanoseconds: $0) }
     }
 
     /// Watches the loop of a thread, by the thread's name.
