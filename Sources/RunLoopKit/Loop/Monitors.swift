@@ -84,7 +84,7 @@ struct Handover {
     let item: Loop.Item?
     /// Where a block was posted.
     let place: Place
-    /// The sequence number of the readiness of an item, or a number of its own for a block.
+    /// The sequence number of the readiness of an item, or a number of its own for a block or a job.
     let number: UInt64
 
     init(of item: Loop.Item, _ kind: Callout.Kind, _ number: UInt64) {
@@ -94,6 +94,8 @@ struct Handover {
     init(of block: Loop.PendingBlock) {
         (kind, item, place, number) = (.block, nil, block.place, block.number)
     }
+
+    init(ofJob number: UInt64) { (kind, item, place, self.number) = (.job, nil, .unknown, number) }
 }
 
 /// A place in the source code of the program, or a label instead.
@@ -118,6 +120,18 @@ struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
 
     init(_ file: StaticString, _ line: UInt) {
         self.init(file: file.utf8Start, length: UInt32(file.utf8CodeUnitCount), line: UInt32(truncatingIfNeeded: line))
+    }
+
+    /// The place as two words; the second is 0 if it is unknown.
+    var words: (UInt64, UInt64) {
+        (UInt64(UInt(bitPattern: file)), UInt64(length) << 32 | UInt64(line))
+    }
+
+    /// - Parameter words: Those of another place.
+    init(words: (UInt64, UInt64)) {
+        self.init(
+            file: UnsafePointer(bitPattern: UInt(words.0)), length: UInt32(words.1 >> 32),
+            line: UInt32(truncatingIfNeeded: words.1))
     }
 
     var description: String {

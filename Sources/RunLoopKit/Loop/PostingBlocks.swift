@@ -63,10 +63,11 @@ extension Loop {
             for mode in modes.modes where mode != .common { _ = state(for: mode) }
             blocks.append(.init(modes: modes, handle: handle, body: body))
             hasBlocks.store(true, ordering: .relaxed)
+            // Before the block can run.
+            if let handle, handle.number != 0 { Monitors.report(Handover(of: handle)) }
             return true
         }
         if isAccepted { watchIfUnrun("block") } else { complainIfMainIsGone() }
-        if isAccepted, let handle, handle.number != 0 { Monitors.report(Handover(of: handle)) }
         if isAccepted, wake { waker.wake() }
         return isAccepted
     }

@@ -119,13 +119,18 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
     ///   - block: Called on the thread.
     /// - Returns: Whether the block was accepted, and so will run. False once the thread was stopped.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:NO`.
     @discardableResult
-    public func perform(in mode: Loop.Mode = .common, _ block: @escaping @Sendable () -> Void) -> Bool {
-        loop.perform(in: mode, block)
+    public func perform(
+        in mode: Loop.Mode = .common, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () -> Void
+    ) -> Bool {
+        loop.perform(in: mode, file: file, line: line, block)
     }
 
     /// Hands a block to the thread, which runs it after a delay.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A clock whose time passes only when nothing else is left to do: for tests that neither sleep nor depend on the
 /// machine's speed.
 ///
@@ -49,7 +51,12 @@ public final class VirtualClock: @unchecked Sendable {
     private let changed = Condition()
 
     // Guarded by `lock`.
-    private var time: Int64 { didSet { history.record(time) } }
+    private var time: Int64 {
+        didSet {
+            history.record(time)
+            published.store(time, ordering: .relaxed)
+        }
+    }
     private var history: TimeHistory
     /// The latest time that a jump may reach. Manual clocks raise it step by step.
     private var limit: Int64
@@ -61,6 +68,9 @@ public final class VirtualClock: @unchecked Sendable {
     private var sleepers: [Sleeper] = []
     private let advance: Advance
 
+    /// A copy of `time`, for a monitor that is notified while locks are held. Relaxed: it publishes nothing.
+    private let published: Atomic<Int64>
+
     /// Makes a clock.
     ///
     /// - Parameters:
@@ -69,12 +79,16 @@ public final class VirtualClock: @unchecked Sendable {
     public init(_ advance: Advance = .automatic, startingAt start: Loop.Instant = Loop.Instant(nanoseconds: 0)) {
         self.advance = advance
         self.time = min(start.nanoseconds, VirtualClock.never - 1)
+        self.published = Atomic(time)
         self.history = TimeHistory(startingAt: time)
         self.limit = advance == .automatic ? .max : time
     }
 
     /// The virtual time.
     public var now: Loop.Instant { Loop.Instant(nanoseconds: lock.withLock { time }) }
+
+    /// The virtual time in nanoseconds, read without a lock.
+    var nanosecondsWithoutLock: Int64 { published.load(ordering: .relaxed) }
 
     /// The virtual time at which a turn was taken.
     func nanoseconds(atTurn turn: UInt64) -> Int64 { lock.withLock { history.time(atTurn: turn) } }

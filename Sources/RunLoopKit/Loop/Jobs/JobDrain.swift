@@ -85,7 +85,7 @@ extension JobQueue {
         for _ in 0..<limit {
             guard let job = take() else { return false }
             if let loop, loop.isMonitored.load(ordering: .relaxed) {
-                loop.callOutMonitored(Callout(.job, cause: job.turn)) { loopIsRunningAJob(job, of: loop) }
+                loop.callOutMonitored(Callout(.job, cause: job.number)) { loopIsRunningAJob(job, of: loop) }
             } else {
                 loopIsRunningAJob(job, of: loop)
             }

@@ -10,6 +10,8 @@ final class JobQueue: @unchecked Sendable {
         /// other reference.
         let taskExecutor: LoopTaskExecutor?
         let turn: UInt64
+        /// The number of the handover; 0 if no monitor is notified of it.
+        let number: UInt64
     }
 
     /// What the caller must do about a job that it has added.
@@ -36,10 +38,13 @@ final class JobQueue: @unchecked Sendable {
 
     func add(_ job: UnownedJob, for taskExecutor: LoopTaskExecutor?) -> Consequence {
         let level = JobQueue.level(of: job.priority)
+        let number = Monitors.seeHandovers ? Turn.next() : 0
+        // Before the job can run.
+        if number != 0 { Monitors.report(Handover(ofJob: number)) }
         return lock.withLock {
             lastTurn += 1
             if taskExecutor == nil { actorsJobs += 1 }
-            levels[level].append(Job(job: job, taskExecutor: taskExecutor, turn: lastTurn))
+            levels[level].append(Job(job: job, taskExecutor: taskExecutor, turn: lastTurn, number: number))
             guard !isScheduled else { return .nothing }
             isScheduled = true
             return isOrphaned ? .callTheLastResort : .postADrain
