@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -94,6 +95,27 @@ static inline int *clinux_thread_mark(void) {
 static inline unsigned long *clinux_held_lock_ranks(void) {
     static _Thread_local unsigned long ranks;
     return &ranks;
+}
+
+// A number of the calling thread, initially 0. Called by one file only, as above. Initial-exec: the first access in a
+// signal handler allocates nothing.
+static inline unsigned int *clinux_thread_number(void) {
+    static _Thread_local unsigned int number __attribute__((tls_model("initial-exec")));
+    return &number;
+}
+
+// The calling thread's name, at most 15 bytes and a null. Allowed in signal handlers.
+static inline void clinux_get_thread_name(char name[16]) { prctl(PR_GET_NAME, (unsigned long)name, 0, 0, 0); }
+
+// How much waits in a descriptor: to be read, and to be sent. -1 where the kernel has no such number.
+static inline int clinux_unread(int descriptor) {
+    int count = 0;
+    return syscall(SYS_ioctl, descriptor, FIONREAD, &count) == 0 ? count : -1;
+}
+
+static inline int clinux_unsent(int descriptor) {
+    int count = 0;
+    return syscall(SYS_ioctl, descriptor, TIOCOUTQ, &count) == 0 ? count : -1;
 }
 
 // The calling thread's kernel id; equal to getpid() on the initial thread only.

@@ -5,6 +5,8 @@ extension Lock {
     enum Rank: UInt8, CaseIterable {
         /// A throttle engine's rules. Held while its books are searched and changed.
         case engine
+        /// The loops that a tracer is attached to. Held while it attaches and detaches.
+        case tracer
         /// The rules of one method.
         case book
         /// A limiter's state. Held while its timer, blocks and end handler enter or leave the loop.

@@ -31,6 +31,11 @@ extension System {
         return count > 0 ? PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))) : []
     }
 
+    /// How many bytes wait to be read from a descriptor, and how many to be sent; -1 where the kernel does not know.
+    static func waitingBytes(in descriptor: Descriptor) -> (unread: Int32, unsent: Int32) {
+        (clinux_unread(descriptor), clinux_unsent(descriptor))
+    }
+
     /// Writes one line to stderr in one call.
     static func complain(_ line: String) {
         let bytes = Array("\(line)\n".utf8)

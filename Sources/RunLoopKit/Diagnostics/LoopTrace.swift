@@ -1,0 +1,158 @@
+/// What a ``LoopTracer`` has recorded, as values: the events, and what follows from them.
+///
+/// Made by ``LoopTracer/snapshot()``. To look at it: ``LoopTrace/text`` is for a terminal, ``LoopTrace/html`` for a
+/// browser, ``LoopTrace/chromeTrace`` for ui.perfetto.dev and chrome://tracing.
+public struct LoopTrace: Sendable {
+    /// A thread that a tracer has seen.
+    public struct Thread: Hashable, Sendable {
+        /// Its name when it was seen first. The kernel keeps at most 15 bytes.
+        public let name: String
+        /// The kernel's id of the thread; 0 if it is unknown.
+        public let id: Int32
+
+        init(name: String, id: Int32) {
+            self.name = name
+            self.id = id
+        }
+    }
+
+    /// A kind of handler.
+    public enum HandlerKind: String, CaseIterable, Sendable {
+        /// An observer.
+        case observer
+        /// A posted block.
+        case block
+        /// A signalled version-0 source.
+        case source0
+        /// A version-1 source: a port, a message port, a descriptor, a Unix signal or a child process.
+        case source1
+        /// A timer.
+        case timer
+        /// The main dispatch queue.
+        case mainQueue
+        /// A job of Swift concurrency.
+        case job
+    }
+
+    /// What a loop calls: an item, a block by the place that posted it, a job, or the main queue.
+    public struct Handler: Hashable, Sendable, CustomStringConvertible {
+        /// Its kind.
+        public let kind: HandlerKind
+        /// The name of an item, or the place of a block; empty for a job and the main queue, which have neither.
+        public let name: String
+
+        init(_ kind: HandlerKind, _ name: String) {
+            self.kind = kind
+            self.name = name
+        }
+
+        /// The kind and the name.
+        public var description: String { name.isEmpty ? kind.inWords : "\(kind.inWords) \(name)" }
+    }
+
+    /// Something that happened on a thread.
+    public struct Event: Sendable {
+        /// What happened.
+        public enum Kind: Sendable {
+            /// A pass of the loop reached an activity.
+            case reached(Loop.Activity, mode: String)
+            /// The loop called a handler. The cause is the number of a handover, 0 if there is none.
+            case willCall(Handler, cause: UInt64, lateness: Duration)
+            /// The handler that was called last, of those that have not returned, has returned.
+            ///
+            /// It was a waste if it left its descriptor as ready as before: in so many calls in a row.
+            case didCall(wastedCallsInARow: Int)
+            /// The loop went to sleep, until a time at the latest.
+            case willWait(until: Loop.Instant?, mode: String)
+            /// The sleep ended: so many descriptors were ready, and a thread had woken the loop or not.
+            case didWait(readyCount: Int, wasWoken: Bool)
+            /// The thread woke a sleeping loop.
+            case woke
+            /// The thread handed work to a loop: it posted a block, signalled a source, sent to a port, or enqueued a
+            /// job. Which loop, the callout with this number as its cause tells.
+            case handedOver(Handler, number: UInt64)
+            /// So many blocks and jobs waited at the beginning of a pass. Recorded when the numbers change.
+            case queueLengths(blocks: Int, jobs: Int)
+        }
+
+        /// When, on the tracer's clock.
+        public let time: Loop.Instant
+        /// The thread, as an index into ``LoopTrace/threads``.
+        public let thread: Int
+        /// The loop, as an index into ``LoopTrace/loops``; nil for a handover.
+        public let loop: Int?
+        /// What happened.
+        public let kind: Kind
+    }
+
+    /// The events by time; those of one thread in the order in which they happened.
+    public let events: [Event]
+
+    /// The threads that occur in the events.
+    public let threads: [Thread]
+
+    /// The names of the loops, in the order in which they were attached.
+    public let loops: [String]
+
+    /// The number of events that were overwritten or dropped.
+    public let lostEventCount: Int
+
+    /// When the first event happened.
+    public let start: Loop.Instant
+
+    /// When the trace was taken.
+    public let end: Loop.Instant
+
+    /// The callouts, waits and runs, by the time of their beginning.
+    public let spans: [Span]
+
+    /// What caused callouts.
+    public let arrows: [Arrow]
+
+    /// The handlers, the one with the most time first.
+    public let handlers: [HandlerUse]
+
+    /// What is probably a mistake in the program.
+    public let findings: [Finding]
+
+    init(events: [Event], threads: [Thread], loops: [String], lost: Int, end: Loop.Instant, tolerances: [String: Int64])
+    {
+        self.events = events
+        self.threads = threads
+        self.loops = loops
+        lostEventCount = lost
+        start = events.first?.time ?? end
+        self.end = max(end, events.last?.time ?? end)
+        var builder = SpanBuilder(events, threads, loopCount: loops.count, end: self.end)
+        builder.build()
+        spans = builder.spans
+        arrows = builder.arrows
+        handlers = HandlerUse.all(in: builder.spans)
+        findings = FindingSearch(events, builder.spans, builder.arrows, handlers, tolerances).all
+    }
+}
+
+extension LoopTrace.HandlerKind {
+    /// For a line of text.
+    var inWords: String {
+        switch self {
+        case .mainQueue: "main queue"
+        case .source0: "source"
+        case .source1: "port"
+        default: rawValue
+        }
+    }
+
+    init(_ kind: Callout.Kind) {
+        self =
+            switch kind {
+            case .observer: .observer
+            case .block: .block
+            case .source0: .source0
+            case .source1: .source1
+            case .timer: .timer
+            case .mainQueue: .mainQueue
+            case .job: .job
+            }
+    }
+}

@@ -1,0 +1,198 @@
+extension LoopTrace {
+    /// A stretch of time on a loop's thread.
+    public struct Span: Sendable {
+        /// What took the time.
+        public enum Kind: Sendable {
+            /// The loop called a handler.
+            case callout(Handler)
+            /// The loop slept. The text says what ended the sleep.
+            case wait(mode: String, endedBy: String)
+            /// The loop ran in a mode.
+            case run(mode: String)
+        }
+
+        /// What took the time.
+        public internal(set) var kind: Kind
+        /// The loop, as an index into ``LoopTrace/loops``.
+        public let loop: Int
+        /// The thread, as an index into ``LoopTrace/threads``.
+        public let thread: Int
+        /// When it began.
+        public let start: Loop.Instant
+        /// When it ended, or the end of the trace.
+        public internal(set) var end: Loop.Instant
+        /// The number of spans of its thread around it.
+        public let depth: Int
+        /// Whether it had not ended when the trace was taken.
+        public internal(set) var isOpen = true
+        /// The time in it that was not in a span inside it.
+        public internal(set) var ownTime: Duration = .zero
+        /// How much later than scheduled a timer fired.
+        public let lateness: Duration
+        /// The number of the handover that caused a callout; 0 if there is none, or it is not known.
+        public let cause: UInt64
+        /// In how many calls in a row, this one included, a descriptor's handler has taken nothing.
+        public internal(set) var wastedCallsInARow = 0
+
+        /// How long it took.
+        public var duration: Duration { start.duration(to: end) }
+
+        /// The handler, if it is a callout.
+        public var handler: Handler? {
+            if case .callout(let handler) = kind { handler } else { nil }
+        }
+
+        /// Whether the loop slept.
+        public var isWait: Bool {
+            if case .wait = kind { true } else { false }
+        }
+    }
+
+    /// What caused a callout: a thread posted a block, signalled a source, sent to a port or enqueued a job.
+    public struct Arrow: Sendable {
+        /// When.
+        public let time: Loop.Instant
+        /// The sending thread, as an index into ``LoopTrace/threads``.
+        public let thread: Int
+        /// The innermost span of the sending thread then, as an index into ``LoopTrace/spans``; nil without one.
+        public let sender: Int?
+        /// The callout, as an index into ``LoopTrace/spans``.
+        public let callout: Int
+    }
+
+    /// The callouts that kept their loops busy longest, the longest first; at most ten. The time of handlers, waits and
+    /// runs inside a callout does not count.
+    public var longestStalls: [Span] { Array(stallIndices.map { spans[$0] }) }
+
+    /// As indices into `spans`.
+    var stallIndices: [Int] {
+        let callouts = spans.indices.filter { spans[$0].handler != nil }
+        return Array(callouts.sorted { spans[$0].ownTime > spans[$1].ownTime }.prefix(10))
+    }
+}
+
+/// Finds the spans and the arrows of a trace, in one walk over its events.
+struct SpanBuilder {
+    private let events: [LoopTrace.Event]
+    private let threads: [LoopTrace.Thread]
+    private let end: Loop.Instant
+    private(set) var spans: [LoopTrace.Span] = []
+    private(set) var arrows: [LoopTrace.Arrow] = []
+
+    /// The open spans of each thread, innermost last.
+    private var open: [[Int]]
+    /// The thread that woke each loop last.
+    private var wakers: [Int?]
+    /// The last wait of each loop, until it is known what ended it.
+    private var unexplained: [Int?]
+
+    init(_ events: [LoopTrace.Event], _ threads: [LoopTrace.Thread], loopCount: Int, end: Loop.Instant) {
+        self.events = events
+        self.threads = threads
+        self.end = end
+        open = Array(repeating: [], count: threads.count)
+        wakers = Array(repeating: nil, count: loopCount)
+        unexplained = Array(repeating: nil, count: loopCount)
+    }
+
+    mutating func build() {
+        var handovers: [UInt64: LoopTrace.Arrow] = [:]
+        for event in events {
+            guard case .handedOver(_, let number) = event.kind else {
+                if let loop = event.loop { take(event, of: loop) }
+                continue
+            }
+            handovers[number] = LoopTrace.Arrow(
+                time: event.time, thread: event.thread, sender: open[event.thread].last, callout: 0)
+        }
+        for thread in open.indices {
+            while let index = open[thread].last { close(index, on: thread, at: end, isOpen: true) }
+        }
+        for (index, span) in spans.enumerated() where span.cause != 0 {
+            guard let found = handovers[span.cause] else { continue }
+            arrows.append(
+                LoopTrace.Arrow(time: found.time, thread: found.thread, sender: found.sender, callout: index))
+        }
+    }
+
+    private mutating func take(_ event: LoopTrace.Event, of loop: Int) {
+        switch event.kind {
+        case .reached(.entry, let mode):
+            begin(.run(mode: mode), event, loop)
+        case .reached(.exit, _):
+            finish(event, loop) { if case .run = $0 { true } else { false } }
+        case .reached(let activity, _):
+            // No handler has explained the last wait.
+            if activity == .beforeTimers { unexplained[loop] = nil }
+        case .willCall(let handler, let cause, let lateness):
+            explain(loop, handler.description)
+            begin(.callout(handler), event, loop, cause, lateness)
+        case .didCall(let wasted):
+            let index = finish(event, loop) { if case .callout = $0 { true } else { false } }
+            if let index { spans[index].wastedCallsInARow = wasted }
+        case .willWait(_, let mode):
+            wakers[loop] = nil
+            begin(.wait(mode: mode, endedBy: ""), event, loop)
+        case .didWait(let readyCount, let wasWoken):
+            let index = finish(event, loop) { if case .wait = $0 { true } else { false } }
+            unexplained[loop] = index
+            if wasWoken {
+                explain(loop, "a wake-up" + (wakers[loop].map { " by \(threads[$0].name)" } ?? ""))
+            } else if let index {
+                // What follows may tell more. In virtual time no timerfd is ready when a timer is due.
+                spans[index].kind = .wait(mode: mode(of: index), endedBy: readyCount == 0 ? "its limit" : "readiness")
+            }
+        case .woke:
+            wakers[loop] = event.thread
+        case .handedOver, .queueLengths: break
+        }
+    }
+
+    private mutating func explain(_ loop: Int, _ reason: String) {
+        guard let index = unexplained[loop] else { return }
+        unexplained[loop] = nil
+        spans[index].kind = .wait(mode: mode(of: index), endedBy: reason)
+    }
+
+    private func mode(of index: Int) -> String {
+        switch spans[index].kind {
+        case .wait(let mode, _), .run(let mode): mode
+        case .callout: ""
+        }
+    }
+
+    private mutating func begin(
+        _ kind: LoopTrace.Span.Kind, _ event: LoopTrace.Event, _ loop: Int, _ cause: UInt64 = 0,
+        _ lateness: Duration = .zero
+    ) {
+        spans.append(
+            LoopTrace.Span(
+                kind: kind, loop: loop, thread: event.thread, start: event.time, end: end,
+                depth: open[event.thread].count, lateness: lateness, cause: cause))
+        open[event.thread].append(spans.count - 1)
+    }
+
+    /// Ends the innermost span of a kind, and what is open inside it: its end is lost, or its thread exited there.
+    @discardableResult
+    private mutating func finish(
+        _ event: LoopTrace.Event, _ loop: Int, _ isMeant: (LoopTrace.Span.Kind) -> Bool
+    ) -> Int? {
+        let thread = event.thread
+        guard let index = open[thread].last(where: { spans[$0].loop == loop && isMeant(spans[$0].kind) }) else {
+            return nil  // Its beginning is lost.
+        }
+        while let innermost = open[thread].last, innermost != index {
+            close(innermost, on: thread, at: event.time, isOpen: false)
+        }
+        close(index, on: thread, at: event.time, isOpen: false)
+        return index
+    }
+
+    private mutating func close(_ index: Int, on thread: Int, at time: Loop.Instant, isOpen: Bool) {
+        open[thread].removeLast()
+        spans[index].end = time
+        spans[index].isOpen = isOpen
+        spans[index].ownTime += spans[index].duration
+        if let outer = open[thread].last { spans[outer].ownTime -= spans[index].duration }
+    }
+}

@@ -1,0 +1,90 @@
+/// Makes a trace from the records of a ring: numbers become names.
+struct TraceReading {
+    private let recorder: TraceRecorder
+    private let loopNames: [String?]
+    private let names: [TraceNames.Entry]
+
+    /// - Parameter loopNames: As given at the attachments.
+    init(_ recorder: TraceRecorder, _ loopNames: [String?]) {
+        self.recorder = recorder
+        self.loopNames = loopNames
+        names = recorder.names.all
+    }
+
+    func trace(of records: [TraceRecord], lost: Int, at end: Int64) -> LoopTrace {
+        // Stable: those of one thread keep their order. An event of another thread may have a number before its time.
+        let sorted = records.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }
+        let threads = Set(records.map(\.thread)).sorted()
+        let indices = Dictionary(uniqueKeysWithValues: threads.enumerated().map { ($1, $0) })
+        let known = threads.map(recorder.threads.thread(at:))
+        let events = sorted.compactMap { event(of: $0.element, thread: indices[$0.element.thread]!) }
+        return LoopTrace(
+            events: events, threads: known, loops: nameLoops(events, known), lost: lost,
+            end: Loop.Instant(nanoseconds: end),
+            tolerances: Dictionary(names.map { ($0.text, $0.tolerance) }, uniquingKeysWith: max))
+    }
+
+    /// A loop without a name of its own has that of the first thread that was seen in one of its passes.
+    private func nameLoops(_ events: [LoopTrace.Event], _ threads: [LoopTrace.Thread]) -> [String] {
+        var names = loopNames
+        for event in events {
+            guard let loop = event.loop, loop < names.count, names[loop] == nil else { continue }
+            switch event.kind {
+            case .woke, .handedOver: break
+            default: names[loop] = threads[event.thread].name
+            }
+        }
+        return names.enumerated().map { $1 ?? "loop \($0 + 1)" }
+    }
+
+    private func event(of record: TraceRecord, thread: Int) -> LoopTrace.Event? {
+        guard let kind = kind(of: record) else { return nil }
+        let loop = record.loop == TraceRecord.noLoop ? nil : Int(record.loop)
+        return LoopTrace.Event(
+            time: Loop.Instant(nanoseconds: record.time), thread: thread, loop: loop, kind: kind)
+    }
+
+    private func kind(of record: TraceRecord) -> LoopTrace.Event.Kind? {
+        switch record.code {
+        case .reached:
+            return .reached(Loop.Activity(rawValue: UInt(record.small)), mode: text(record.name))
+        case .willCallOut:
+            guard let handler = handler(of: record) else { return nil }
+            return .willCall(handler, cause: record.number, lateness: .nanoseconds(record.lateness))
+        case .didCallOut:
+            return .didCall(wastedCallsInARow: Int(record.small))
+        case .willWait:
+            let deadline = Int64(bitPattern: record.number)
+            let time = deadline == TimerHeap.never ? nil : Loop.Instant(nanoseconds: deadline)
+            return .willWait(until: time, mode: text(record.name))
+        case .didWait:
+            return .didWait(readyCount: Int(truncatingIfNeeded: record.number), wasWoken: record.flag != 0)
+        case .wasWoken:
+            return .woke
+        case .handedOver:
+            guard let handler = handler(of: record) else { return nil }
+            return .handedOver(handler, number: record.number)
+        case .queueLengths:
+            return .queueLengths(blocks: Int(record.small), jobs: Int(truncatingIfNeeded: record.number))
+        }
+    }
+
+    private func handler(of record: TraceRecord) -> LoopTrace.Handler? {
+        guard let kind = Callout.Kind(rawValue: record.kind) else { return nil }
+        return LoopTrace.Handler(LoopTrace.HandlerKind(kind), name(of: record, kind))
+    }
+
+    private func name(of record: TraceRecord, _ kind: Callout.Kind) -> String {
+        switch kind {
+        case .block where record.place == .unknown: "posted before the trace"
+        case .block where record.place.description.hasPrefix("RunLoopKit/JobDrain.swift"): "that runs jobs"
+        case .block: record.place.description
+        case .job, .mainQueue: ""
+        default: record.name == 0 ? "without a name" : text(record.name)
+        }
+    }
+
+    private func text(_ name: UInt32) -> String {
+        name == 0 || name > names.count ? "" : names[Int(name) - 1].text
+    }
+}
