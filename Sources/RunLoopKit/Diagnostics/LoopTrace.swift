@@ -46,8 +46,14 @@ public struct LoopTrace: Sendable {
             self.name = name
         }
 
-        /// The kind and the name.
-        public var description: String { name.isEmpty ? kind.inWords : "\(kind.inWords) \(name)" }
+        /// The name of an item, which says of what kind it is unless it is a label; otherwise the kind and the place.
+        public var description: String {
+            switch kind {
+            case .block: "block \(name)"
+            case .job, .mainQueue: kind.inWords
+            default: name
+            }
+        }
     }
 
     /// Something that happened on a thread.

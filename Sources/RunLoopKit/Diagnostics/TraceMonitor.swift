@@ -31,7 +31,7 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {
         // The queues are longest before the pass serves them.
         if activity == .beforeTimers { recordQueueLengths() }
-        let name = mode.name
+        let name = name(of: mode)
         record(.reached) {
             $0.name = name
             $0.small = UInt32(truncatingIfNeeded: activity.rawValue)
@@ -61,7 +61,7 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
 
     func willWait(until deadline: Int64, in mode: Loop.Mode) {
         waitStart = recorder.now
-        let name = mode.name
+        let name = name(of: mode)
         record(.willWait) {
             $0.name = name
             $0.number = UInt64(bitPattern: deadline)

@@ -1,0 +1,139 @@
+extension LoopTrace {
+    /// The trace as text: what is probably a mistake, the handlers, the longest stalls, how late timers were, and then
+    /// every event, a line each.
+    public var text: String {
+        let sections = [
+            [heading], findingLines, handlerLines, stallLines, latenessLines, ["What happened:", ""] + eventLines,
+        ]
+        return sections.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
+    }
+
+    private var heading: String {
+        let lost = lostEventCount == 0 ? "" : ", \(lostEventCount) lost"
+        return "\(loops.count) loops, \(threads.count) threads, \(events.count) events\(lost), "
+            + "\(start.duration(to: end).inWords)"
+    }
+
+    private var findingLines: [String] {
+        findings.isEmpty
+            ? [] : ["Probably mistakes:", ""] + findings.map { "  ! \(loops[$0.loop]): \($0.text)" }
+    }
+
+    private var handlerLines: [String] {
+        guard !handlers.isEmpty else { return [] }
+        let head = "     calls       total         own       worst  handler"
+        return ["Handlers, by total time:", "", head]
+            + handlers.map { use in
+                let times = [use.total, use.ownTime, use.worst].map { $0.inWords.rightAligned(to: 12) }.joined()
+                return "\("\(use.count)".rightAligned(to: 10))\(times)  \(use.handler) of \(loops[use.loop])"
+            }
+    }
+
+    private var stallLines: [String] {
+        let stalls = longestStalls
+        guard !stalls.isEmpty else { return [] }
+        return ["The longest stalls, without the handlers and waits inside them:", ""]
+            + stalls.map { span in
+                let time = start.duration(to: span.start).inMilliseconds.rightAligned(to: 12)
+                return "\(span.ownTime.inWords.rightAligned(to: 10))  at \(time) ms  "
+                    + "\(span.handler!) of \(loops[span.loop])"
+            }
+    }
+
+    private var latenessLines: [String] {
+        let rows = latenessHistogram
+        guard let most = rows.map(\.count).max(), most > 0 else { return [] }
+        var lines = ["How late timers fired:", ""]
+        var before = Duration.zero
+        for (limit, count) in rows {
+            let label = limit.map { "< \($0.inWords)" } ?? ">= \(before.inWords)"
+            let bar = String(repeating: "#", count: (count * 40 + most - 1) / most)
+            lines.append("\(label.rightAligned(to: 12))  \("\(count)".rightAligned(to: 6))  \(bar)")
+            before = limit ?? before
+        }
+        return lines
+    }
+
+    // MARK: Events
+
+    private var eventLines: [String] {
+        let width = threads.map(\.name.count).max() ?? 0
+        // What ended the waits, and what the callouts were, is known of the spans, which have the events' order.
+        var walk = EventWalk(trace: self)
+        return ["          ms  \("thread".padded(to: width))  what"]
+            + events.map { event in
+                let time = start.duration(to: event.time).inMilliseconds.rightAligned(to: 12)
+                let (depth, what) = walk.describe(event)
+                let indentation = String(repeating: "| ", count: depth)
+                return "\(time)  \(threads[event.thread].name.padded(to: width))  \(indentation)\(what)"
+            }
+    }
+
+    /// The event without its surroundings.
+    func describe(_ event: Event) -> String {
+        let loop = event.loop.map { " of \(loops[$0])" } ?? ""
+        return switch event.kind {
+        case .reached(let activity, let mode): "\(activity) in \(mode)\(loop)"
+        case .willCall(let handler, _, let lateness):
+            "call \(handler)\(loop)" + (lateness > .zero ? ", \(lateness.inWords) late" : "")
+        case .didCall(let wasted): wasted > 0 ? "returned; took nothing, \(wasted) times in a row" : "returned"
+        case .willWait(let time, let mode):
+            "sleep in \(mode)\(loop)" + (time.map { ", until \(start.duration(to: $0).inMilliseconds) ms" } ?? "")
+        case .didWait(let count, let wasWoken): wasWoken ? "woken" : "awake, \(count) ready"
+        case .woke: "wake\(event.loop.map { " \(loops[$0])" } ?? "")"
+        case .handedOver(let handler, let number):
+            "\(handler.kind.handingOver)" + (handler.name.isEmpty ? "" : " \(handler.name)") + " #\(number)"
+        case .queueLengths(let blocks, let jobs): "queues\(loop): \(blocks) blocks, \(jobs) jobs"
+        }
+    }
+}
+
+/// Follows the events of a trace with its spans.
+private struct EventWalk {
+    let trace: LoopTrace
+    private var open: [[Int]]
+    private var next = 0
+
+    init(trace: LoopTrace) {
+        self.trace = trace
+        open = Array(repeating: [], count: trace.threads.count)
+    }
+
+    /// How deep an event is in spans, and what it was.
+    mutating func describe(_ event: LoopTrace.Event) -> (depth: Int, what: String) {
+        let text = trace.describe(event)
+        switch event.kind {
+        case .reached(.entry, _), .willCall, .willWait:
+            let depth = open[event.thread].count
+            open[event.thread].append(next)
+            next += 1
+            return (depth, cause(of: next - 1).map { "\(text), because of \($0)" } ?? text)
+        case .reached(.exit, _), .didCall, .didWait:
+            guard let span = open[event.thread].popLast().map({ trace.spans[$0] }) else { return (0, text) }
+            return (span.depth, "\(text) after \(span.duration.inWords)\(end(of: span))")
+        default:
+            return (open[event.thread].count, text)
+        }
+    }
+
+    private func cause(of span: Int) -> String? {
+        guard trace.spans[span].cause != 0 else { return nil }
+        return "#\(trace.spans[span].cause)"
+    }
+
+    private func end(of span: LoopTrace.Span) -> String {
+        if case .wait(_, let reason) = span.kind { ": \(reason)" } else { "" }
+    }
+}
+
+extension LoopTrace.HandlerKind {
+    /// How a sender's act is called.
+    var handingOver: String {
+        switch self {
+        case .block: "post block"
+        case .source0: "signal source"
+        case .job: "enqueue job"
+        default: "send to \(inWords)"
+        }
+    }
+}
