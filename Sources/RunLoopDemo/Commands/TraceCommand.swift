@@ -13,17 +13,32 @@ struct TraceCommand: Command {
         With '--format json' each line is an object: "t" (nanoseconds since the start), "depth" (in how many other
         runs this run is nested), "mode", "event", and what belongs to the event: "activity", "phase" and "label", or
         "result".
+
+        With '--output' the story is longer and traced by a LoopTracer besides: an actor on a loop of its own, and a
+        thread with three mistakes in it. The file shows the loops of all threads, with arrows from a post, a send or an
+        enqueued job to the handler that it caused. FILE.html is a page for a browser, FILE.json is for ui.perfetto.dev
+        and chrome://tracing, FILE.txt is text.
         """
-    let options: [Option] = [.format]
+    let options: [Option] = [
+        .value("output", "FILE", "Traces all loops of the story into a file: .html, .json or .txt."), .format,
+    ]
 
     func run(_ arguments: Arguments) throws -> ExitCode {
         let format = try arguments.format()
+        let file = try arguments.value(of: "output").map(TraceFile.init)
         Interruption.heed(in: TraceStory.modes)
         let recorder = Recorder(writer: makeWriter(format))
         let observer = recorder.observe(TraceStory.modes)
-        try TraceStory(recorder: recorder).tell()
+        let story = try TraceStory(recorder: recorder)
+        let traced = try file.map { _ in try TracedStory() }
+        traced?.begin(with: story.threads)
+        story.tell()
         observer.invalidate()
+        let trace = traced?.end()
         recorder.finish()
+        guard let file, let trace else { return .success }
+        guard file.write(trace) else { return .failure }
+        if format == .text { StandardOutput.write("\n\(file.advice)\n") }
         return .success
     }
 

@@ -38,11 +38,14 @@ struct TraceStory {
         for mode in TraceStory.modes { try loop.prepare(mode) }
     }
 
+    /// The threads that act on the story's loop.
+    var threads: [LoopThread] { [signaller, sender] }
+
     /// Plays the story. Leaves nothing in the loop.
     func tell() {
         let items = setUp()
         for part in [workInDefaultMode, track, returnToDefaultMode] where !Interruption.isRequested { part() }
-        for thread in [signaller, sender] {
+        for thread in threads {
             thread.stop()
             thread.join()
         }

@@ -1,0 +1,105 @@
+import RunLoopKit
+
+/// What the story has besides when it is traced into a file: an actor on a loop of its own, and a thread whose loop has
+/// three mistakes in it, which the trace points out.
+struct TracedStory {
+    private let tracer = LoopTracer()
+    private let loop = Loop.current
+    private let archive: Archive
+    private let mistakes: Mistakes
+    private let timer: Loop.Timer
+
+    /// - Throws: `LoopError` if threads or descriptors cannot be made.
+    init() throws {
+        let archive = try Archive()
+        self.archive = archive
+        mistakes = try Mistakes()
+        timer = Loop.Timer(after: .milliseconds(40), repeating: .milliseconds(120)) { [loop] _ in
+            // On the main actor, so the arrow to the actor's job begins on this thread.
+            Task { @MainActor in await archive.keep("a page", andTell: loop) }
+        }
+    }
+
+    /// Begins to trace these loops and others.
+    func begin(with others: [LoopThread]) {
+        tracer.attach(to: loop, as: "main")
+        for thread in others + [archive.thread, mistakes.thread] { tracer.attach(to: thread.loop, as: thread.name) }
+        loop.add(timer, in: .common)
+        mistakes.begin()
+    }
+
+    /// Ends the story, and returns what was traced.
+    func end() -> LoopTrace {
+        timer.invalidate()
+        for thread in [archive.thread, mistakes.thread] {
+            thread.stop()
+            thread.join()
+        }
+        tracer.detach()
+        return tracer.snapshot()
+    }
+}
+
+/// An actor that lives on a thread.
+private actor Archive {
+    nonisolated let thread: LoopThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+    private var pages: [String] = []
+
+    init() throws { thread = try LoopThread(name: "archive") }
+
+    func keep(_ page: String, andTell loop: Loop) {
+        pages.append(page)
+        spend(.milliseconds(3))
+        loop.perform(in: .common) { spend(.milliseconds(1)) }
+    }
+}
+
+/// A thread whose loop has a timer that is always late, a descriptor from which nobody reads, and a block that posts
+/// itself.
+private final class Mistakes: Sendable {
+    let thread: LoopThread
+    private let unread: Loop.FileDescriptorSource
+    private let late: Loop.Timer
+    private let slow: Loop.Timer
+
+    init() throws {
+        thread = try LoopThread(name: "mistakes")
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw NoPipe() }
+        let writingEnd = ends[1]
+        let passes = LoopBound(0, on: thread.loop)
+        unread = try Loop.FileDescriptorSource(owning: ends[0]) { source, _ in
+            // It should read. After many passes the story ends it.
+            passes.value += 1
+            if passes.value == 150 { source.invalidate() }
+        }
+        _ = write(writingEnd, "unread", 6)
+        close(writingEnd)
+        // Due while the slow one works.
+        slow = Loop.Timer(every: .milliseconds(25)) { _ in spend(.milliseconds(12)) }
+        late = Loop.Timer(after: .milliseconds(54), repeating: .milliseconds(50)) { _ in }
+    }
+
+    func begin() {
+        thread.loop.add(slow, in: .default)
+        thread.loop.add(late, in: .default)
+        thread.perform(after: .milliseconds(150)) { [self] in thread.loop.add(unread, in: .default) }
+        thread.perform(after: .milliseconds(280)) { [self] in post(100) }
+    }
+
+    private func post(_ times: Int) {
+        guard times > 0 else { return }
+        thread.loop.perform { [self] in post(times - 1) }
+    }
+}
+
+private struct NoPipe: Error, CustomStringConvertible {
+    let description = "pipe: \(String(cString: strerror(errno)))"
+}
+
+/// Keeps the thread busy, as work would.
+private func spend(_ duration: Duration) {
+    let end = Loop.Instant.now + duration
+    while Loop.Instant.now < end {}
+}
