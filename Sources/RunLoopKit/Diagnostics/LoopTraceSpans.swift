@@ -83,6 +83,8 @@ struct SpanBuilder {
     private var open: [[Int]]
     /// The thread that woke each loop last.
     private var wakers: [Int?]
+    /// Until when each loop sleeps at the latest.
+    private var deadlines: [Loop.Instant?]
     /// The last wait of each loop, until it is known what ended it.
     private var unexplained: [Int?]
 
@@ -92,6 +94,7 @@ struct SpanBuilder {
         self.end = end
         open = Array(repeating: [], count: threads.count)
         wakers = Array(repeating: nil, count: loopCount)
+        deadlines = Array(repeating: nil, count: loopCount)
         unexplained = Array(repeating: nil, count: loopCount)
     }
 
@@ -130,17 +133,17 @@ struct SpanBuilder {
         case .didCall(let wasted):
             let index = finish(event, loop) { if case .callout = $0 { true } else { false } }
             if let index { spans[index].wastedCallsInARow = wasted }
-        case .willWait(_, let mode):
-            wakers[loop] = nil
+        case .willWait(let deadline, let mode):
+            (wakers[loop], deadlines[loop]) = (nil, deadline)
             begin(.wait(mode: mode, endedBy: ""), event, loop)
-        case .didWait(let readyCount, let wasWoken):
-            let index = finish(event, loop) { if case .wait = $0 { true } else { false } }
-            unexplained[loop] = index
+        case .didWait(_, let wasWoken):
+            unexplained[loop] = finish(event, loop) { if case .wait = $0 { true } else { false } }
             if wasWoken {
                 explain(loop, "a wake-up" + (wakers[loop].map { " by \(threads[$0].name)" } ?? ""))
-            } else if let index {
-                // What follows may tell more. In virtual time no timerfd is ready when a timer is due.
-                spans[index].kind = .wait(mode: mode(of: index), endedBy: readyCount == 0 ? "its limit" : "readiness")
+            } else if let index = unexplained[loop] {
+                // The next callout tells more.
+                let isOver = deadlines[loop].map { $0 <= event.time } ?? false
+                spans[index].kind = .wait(mode: mode(of: index), endedBy: isOver ? "its limit" : "readiness")
             }
         case .woke:
             wakers[loop] = event.thread

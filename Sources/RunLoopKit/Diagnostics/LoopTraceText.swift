@@ -10,7 +10,8 @@ extension LoopTrace {
 
     private var heading: String {
         let lost = lostEventCount == 0 ? "" : ", \(lostEventCount) lost"
-        return "\(loops.count) loops, \(threads.count) threads, \(events.count) events\(lost), "
+        return "\(counted(loops.count, "loop")), \(counted(threads.count, "thread")), "
+            + "\(counted(events.count, "event"))\(lost), "
             + "\(start.duration(to: end).inWords)"
     }
 

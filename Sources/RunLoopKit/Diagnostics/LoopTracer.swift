@@ -98,6 +98,7 @@ public final class LoopTracer: @unchecked Sendable {
         let first = count > UInt64(ring.capacity) ? count - UInt64(ring.capacity) : 0
         let records = (first..<count).compactMap { ring.read($0).flatMap(TraceRecord.init) }
         let loops = lock.withLock { attachments.map(\.name) }
-        return TraceReading(recorder, loops).trace(of: records, lost: Int(count) - records.count, at: recorder.now)
+        var reading = TraceReading(recorder, loops)
+        return reading.trace(of: records, lost: Int(count) - records.count, at: recorder.now)
     }
 }

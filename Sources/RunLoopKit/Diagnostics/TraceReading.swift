@@ -3,6 +3,8 @@ struct TraceReading {
     private let recorder: TraceRecorder
     private let loopNames: [String?]
     private let names: [TraceNames.Entry]
+    /// The handlers of callouts, by what caused them.
+    private var handlers: [UInt64: LoopTrace.Handler] = [:]
 
     /// - Parameter loopNames: As given at the attachments.
     init(_ recorder: TraceRecorder, _ loopNames: [String?]) {
@@ -11,7 +13,10 @@ struct TraceReading {
         names = recorder.names.all
     }
 
-    func trace(of records: [TraceRecord], lost: Int, at end: Int64) -> LoopTrace {
+    mutating func trace(of records: [TraceRecord], lost: Int, at end: Int64) -> LoopTrace {
+        for record in records where record.code == .willCallOut && record.number != 0 {
+            handlers[record.number] = handler(of: record)
+        }
         // Stable: those of one thread keep their order. An event of another thread may have a number before its time.
         let sorted = records.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }
         let threads = Set(records.map(\.thread)).sorted()
@@ -62,7 +67,8 @@ struct TraceReading {
         case .wasWoken:
             return .woke
         case .handedOver:
-            guard let handler = handler(of: record) else { return nil }
+            // A sender does not know the name of an item that no loop has called yet.
+            guard let handler = handlers[record.number] ?? handler(of: record) else { return nil }
             return .handedOver(handler, number: record.number)
         case .queueLengths:
             return .queueLengths(blocks: Int(record.small), jobs: Int(truncatingIfNeeded: record.number))

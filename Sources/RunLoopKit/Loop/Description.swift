@@ -49,7 +49,7 @@ extension Loop: CustomStringConvertible {
     private var stateInWords: String {
         lock.assertHeld()
         let count = blocks.blocks.count
-        return summaryInWords + (count == 0 ? "" : "; \(count) block\(count == 1 ? "" : "s") posted")
+        return summaryInWords + (count == 0 ? "" : "; \(counted(count, "block")) posted")
     }
 
     private var summaryInWords: String {
@@ -62,3 +62,5 @@ extension Loop: CustomStringConvertible {
     /// What the loop does, in a few words, as the first line of its description says it.
     var state: String { lock.withLock { stateInWords } }
 }
+
+func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }

@@ -79,7 +79,7 @@ import Testing
             if case .wait(_, let reason) = span.kind { "\(span.duration.components.seconds) \(reason)" } else { nil }
         }
         #expect(
-            reasons == ["1 timer Timer", "1 port PortSource", "1 a wake-up by sender", "1 its limit"])
+            reasons == ["1 Timer", "1 PortSource", "1 a wake-up by sender", "1 its limit"])
     }
 
     @Test("Arrows lead from a post, a signal, a send and a message to the handler")

@@ -1,0 +1,141 @@
+import Foundation
+import ProgramSupport
+import TestSupport
+import Testing
+
+/// `RunLoopDemo trace --output`: the files, and the page in a browser.
+@Suite(.timeBound) struct TraceOutputDemoTests {
+    /// A name for a file that is deleted when the object is deallocated.
+    private final class OutputFile {
+        let path: String
+        init(_ form: String) { path = NSTemporaryDirectory() + UUID().uuidString + ".\(form)" }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+        var text: String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }
+    }
+
+    private func write(_ form: String) throws -> OutputFile {
+        let file = OutputFile(form)
+        let demo = try Demo.run("trace", "--output", file.path)
+        #expect(demo.status == 0 && demo.errors == "" && demo.output.contains("The trace is in "))
+        return file
+    }
+
+    @Test("The output is that of a trace without a file")
+    func outputStays() throws {
+        let file = OutputFile("txt")
+        let demo = try Demo.run("trace", "--output", file.path, "--format", "json")
+        let objects = try #require(demo.objects)
+        #expect(demo.status == 0)
+        let results = objects.compactMap { $0["result"] as? String }
+        #expect(results == ["timedOut", "timedOut", "handledSource", "stopped"])
+    }
+
+    @Test("The text names the mistakes and shows what happened")
+    func text() throws {
+        let text = try write("txt").text
+        for part in [
+            "Probably mistakes:", "took nothing", "posts itself", "Handlers, by total time:", "of archive",
+            "a wake-up by signaller", "enqueue job",
+        ] {
+            #expect(text.contains(part), "\(part)")
+        }
+    }
+
+    /// The reader is Foundation's. Perfetto's own was used by hand.
+    @Test("The arrows of a post, a port and a job can be followed")
+    func arrows() throws {
+        let file = try write("json")
+        let object = try JSONSerialization.jsonObject(with: Data(file.text.utf8)) as? [String: Any]
+        let events = try #require(object?["traceEvents"] as? [[String: Any]])
+        let names = events.filter { $0["name"] as? String == "thread_name" }
+        let tracks = Dictionary(
+            uniqueKeysWithValues: names.map { ($0["tid"] as! Int, ($0["args"] as! [String: String])["name"]!) })
+        #expect(Set(["signaller", "sender", "archive", "mistakes"]).isSubset(of: tracks.values))
+        let begins = Dictionary(
+            uniqueKeysWithValues: events.filter { $0["ph"] as? String == "s" }.map { ($0["id"] as! Int, $0) })
+        var ways: Set<String> = []
+        for end in events where end["ph"] as? String == "f" {
+            let begin = try #require(begins[end["id"] as! Int])
+            #expect((begin["ts"] as! Double) <= (end["ts"] as! Double))
+            let slice = try #require(
+                events.last {
+                    $0["ph"] as? String == "X" && $0["tid"] as! Int == end["tid"] as! Int
+                        && $0["ts"] as! Double == end["ts"] as! Double
+                })
+            let sender = tracks[begin["tid"] as! Int]!.split(separator: ":")[0]
+            ways.insert("\(sender) \(slice["cat"]!) \(tracks[end["tid"] as! Int]!.split(separator: ":")[0])")
+        }
+        for way in [
+            "RunLoopDemo job archive", "archive block RunLoopDemo", "sender source1 RunLoopDemo",
+            "signaller source0 RunLoopDemo",
+        ] {
+            #expect(ways.contains(way), "\(way) is not among \(ways)")
+        }
+    }
+
+    @Test(
+        "An unknown kind of file prints one line and exits with 64",
+        arguments: ["trace", "trace.xml", "trace.html.", ".json/trace", ""])
+    func unknownForm(_ path: String) throws {
+        let demo = try Demo.run("trace", "--output", path)
+        #expect(demo.status == 64 && demo.output == "" && demo.errors.split(separator: "\n").count == 1)
+    }
+
+    @Test("A file that cannot be written prints one line and fails")
+    func notWritable() throws {
+        let demo = try Demo.run("trace", "--output", "/nowhere/trace.html")
+        #expect(demo.status == 1 && demo.errors.contains("No such file"))
+        #expect(demo.errors.split(separator: "\n").count == 1)
+    }
+
+    /// With a real mouse: DevTools moves it.
+    @Test("The page works in a browser", .enabled(if: Browser.path != nil, "needs Chromium"))
+    func page() throws {
+        let file = try write("html")
+        let browser = try Browser()
+        try browser.load(file: file.path)
+        #expect(try browser.text("document.title") == "What the loops did")
+        #expect(try browser.text("byId('summary').textContent").hasPrefix("5 loops · "))
+        let findings = try browser.text("[...document.querySelectorAll('#findings p')].map(p => p.dataset.kind).join()")
+        #expect(findings.contains("spin") && findings.contains("endless"))
+        #expect(try browser.number("byId('stalls').tBodies[0].rows.length") == 10)
+        #expect(try browser.number("byId('lateness').children.length") == 12)
+
+        // A click on a title sorts by it.
+        let worst = "T.handlers.map(row => row[6]).sort((a, b) => b - a).map(time).join()"
+        let shown = "[...byId('handlers').tBodies[0].rows].map(row => row.cells[3].textContent).join()"
+        #expect(try browser.text(shown) != browser.text(worst))
+        try browser.click("th[data-key=worst]")
+        #expect(try browser.text(shown) == browser.text(worst))
+        #expect(try browser.text("location.hash") == "#sort=worst")
+        #expect(try browser.text("document.querySelector('th[data-key=worst]').ariaSort") == "descending")
+
+        // A click on a stall selects it in the timeline, and shows it.
+        try browser.click("#stalls tbody tr")
+        #expect(try browser.number("selected") == browser.number("T.stalls[0]"))
+        #expect(try browser.number("length / whole") < 0.5)
+
+        // A click on a job's bar tells what caused it.
+        let job = "T.spans[jobIndex]"
+        _ = try browser.evaluate("var jobIndex = T.spans.findIndex(span => span[KIND] === 'job')")
+        _ = try browser.evaluate("show(jobIndex); select(-1)")
+        #expect(try browser.text("byId('details').textContent") == "Nothing is selected.")
+        _ = try browser.evaluate("canvas.scrollIntoView({ block: 'center' })")
+        let box = "canvas.getBoundingClientRect()"
+        let place = (
+            x: try browser.number("\(box).left + (x(\(job)[START]) + x(\(job)[END])) / 2"),
+            y: try browser.number("\(box).top + rowTop(\(job)) + ROW / 2")
+        )
+        try browser.click(x: place.x, y: place.y)
+        let details = try browser.text("byId('details').textContent")
+        #expect(details.hasPrefix("job") && details.contains("Caused at ") && details.contains("main queue"))
+
+        // The wheel zooms; a button shows all.
+        let length = try browser.number("length")
+        try browser.turnWheel(x: place.x, y: place.y, by: -300)
+        #expect(try browser.number("length") < length)
+        try browser.click("#all")
+        #expect(try browser.number("length / whole") == 1)
+        #expect(browser.exceptions.isEmpty)
+    }
+}
