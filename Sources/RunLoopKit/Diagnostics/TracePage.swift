@@ -3,7 +3,7 @@ extension LoopTrace {
     /// probably a mistake, the handlers by total and worst time, the longest stalls, and how late timers were.
     ///
     /// The fragment of its address may choose the order of the handlers: `#sort=calls`, `total`, `own`, `worst` or
-    /// `handler`.
+    /// `handler`. `#show=TEXT` selects the first bar whose title begins with the text.
     public var html: String {
         TracePage.document
             .replacingFirst("/*STYLE*/", with: TracePage.style)

@@ -275,5 +275,9 @@ extension TracePage {
         readColours();
         resize();
 
+        // The fragment may name a bar to begin with, such as #show=job.
+        const wanted = /show=([^&]+)/.exec(location.hash);
+        if (wanted) show(T.spans.findIndex(span => T.titles[span[TITLE]].startsWith(decodeURIComponent(wanted[1]))));
+
         """#
 }

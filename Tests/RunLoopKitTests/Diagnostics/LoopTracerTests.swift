@@ -70,6 +70,9 @@ import Testing
         tracer.attach(to: loop)
         let port = try Loop.PortSource { _ in }
         let sender = try LoopThread(name: "sender", clock: clock)
+        // Until both loops run.
+        let hold = clock.hold()
+        loop.perform { hold.release() }
         loop.add(port, in: .default)
         loop.add(Loop.Timer(after: .seconds(1)) { _ in }, in: .default)
         sender.perform(after: .seconds(2)) { port.send() }
@@ -88,6 +91,9 @@ import Testing
         let tracer = LoopTracer(clock: clock)
         tracer.attach(to: loop)
         let sender = try LoopThread(name: "sender", clock: clock)
+        // Until both loops run.
+        let hold = clock.hold()
+        loop.perform { hold.release() }
         let port = try Loop.PortSource { _ in }
         let messages = Loop.MessagePort<Int> { _ in }
         let source = Loop.Source0 {}

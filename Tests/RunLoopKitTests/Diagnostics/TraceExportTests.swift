@@ -15,8 +15,10 @@ import Testing
         let port = try Loop.PortSource { _ in loop.perform {} }
         loop.add(port, in: .default)
         loop.add(Loop.Timer(every: .seconds(1)) { _ in }, in: .default)
+        // Until both loops run.
+        let hold = clock.hold()
         sender.perform(after: .milliseconds(1500)) { port.send() }
-        loop.perform {}
+        loop.perform { hold.release() }
         loop.run(mode: .default, for: .milliseconds(2500))
         tracer.detach()
         return tracer.snapshot()
