@@ -27,7 +27,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <unwind.h>
 
 // GNU extensions, hidden without _GNU_SOURCE.
 extern int pthread_setname_np(pthread_t thread, const char *name);
@@ -138,9 +137,6 @@ static inline int clinux_set_affinity(const unsigned long *mask, unsigned long b
 static inline int clinux_get_affinity(unsigned long *mask, unsigned long bytes) {
     return (int)syscall(SYS_sched_getaffinity, 0, bytes, mask);
 }
-
-// At most 16 bytes with the terminating zero.
-static inline void clinux_get_thread_name(char *name) { prctl(PR_GET_NAME, name, 0, 0, 0); }
 
 // The handler is called for each signal; system calls that it interrupts are restarted.
 static inline int clinux_handle_signal(int signal, void (*handler)(int)) {
@@ -373,25 +369,6 @@ extern void clinux_dispatch_async(void *queue, void *context, void (*work)(void 
 // Does nothing when there is no main queue.
 static inline void clinux_post_to_main_queue(void (*work)(void *)) {
     if (clinux_dispatch_async) clinux_dispatch_async(&clinux_dispatch_main_queue, 0, work);
-}
-
-// The compiler's own unwinder, which every C library has, unlike backtrace().
-struct clinux_frames {
-    unsigned long *addresses, count, capacity;
-};
-
-static inline _Unwind_Reason_Code clinux_add_frame(struct _Unwind_Context *context, void *pointer) {
-    struct clinux_frames *frames = (struct clinux_frames *)pointer;
-    if (frames->count == frames->capacity) return _URC_END_OF_STACK;
-    frames->addresses[frames->count++] = (unsigned long)_Unwind_GetIP(context);
-    return _URC_NO_REASON;
-}
-
-// Writes the addresses of the calling thread's frames, the innermost first, and returns their number.
-static inline unsigned long clinux_backtrace(unsigned long *addresses, unsigned long capacity) {
-    struct clinux_frames frames = {addresses, 0, capacity};
-    if (capacity > 0) _Unwind_Backtrace(clinux_add_frame, &frames);
-    return frames.count;
 }
 
 // Macros that Swift does not import.

@@ -140,7 +140,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         noteStall(until: time)
         if thread.load(ordering: .relaxed) == 0 {
             prepareThread()
-            thread.store(System.threadNumber, ordering: .relaxed)
+            thread.store(System.kernelThreadNumber, ordering: .relaxed)
         }
         since.store(LoopRecorder.never, ordering: .relaxed)
         mark.store(mark.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)

@@ -76,11 +76,11 @@ public struct StallReport: Sendable, CustomStringConvertible {
         switch stage {
         case .ended:
             return "the loop '\(loop)' continues: \(handler)\(depth) had kept it from coming around for "
-                + "\(duration.inMilliseconds) (stall \(number))"
+                + "\(duration.inWholeMilliseconds) (stall \(number))"
         case .exceeded(let threshold):
             let head =
                 "the loop '\(loop)' is stalled: \(handler)\(depth) has kept it from coming around for "
-                + "\(duration.inMilliseconds) (stall \(number), threshold \(threshold.inMilliseconds)); "
+                + "\(duration.inWholeMilliseconds) (stall \(number), threshold \(threshold.inWholeMilliseconds)); "
                 + "\(waiting) \(waiting.total > 1 ? "wait" : "waits") behind it"
             return backtrace.frames.isEmpty ? head : "\(head)\n\(backtrace)"
         }
@@ -88,5 +88,5 @@ public struct StallReport: Sendable, CustomStringConvertible {
 }
 
 extension Duration {
-    fileprivate var inMilliseconds: String { "\(wholeNanoseconds / 1_000_000) ms" }
+    fileprivate var inWholeMilliseconds: String { "\(wholeNanoseconds / 1_000_000) ms" }
 }

@@ -1,6 +1,6 @@
 internal import CLinux
 
-/// Backtraces of other threads, each taken by a signal handler in the thread itself.
+/// Backtraces: of the calling thread, and of other threads, each taken by a signal handler in the thread itself.
 ///
 /// Only this file calls the functions of CLinux that share the request.
 extension System {
@@ -22,8 +22,18 @@ extension System {
             advice: code == EBUSY ? "the program handles this signal: name another one for backtraces" : nil)
     }
 
+    /// The addresses in the frames of the calling thread, innermost first: the caller's own comes first.
+    @inline(never)
+    static func backtrace(depth: Int) -> [UInt] {
+        let backtrace = UnsafeMutablePointer<clinux_backtrace>.allocate(capacity: 1)
+        defer { backtrace.deallocate() }
+        clinux_write_backtrace(backtrace)
+        let count = min(depth, Int(backtrace.pointee.count))
+        return withUnsafeBytes(of: &backtrace.pointee.addresses) { Array($0.bindMemory(to: UInt.self).prefix(count)) }
+    }
+
     /// The kernel's number of the calling thread.
-    static var threadNumber: Int32 { clinux_thread_id() }
+    static var kernelThreadNumber: Int32 { clinux_thread_id() }
 
     /// The addresses in the frames of another thread of this process, innermost first. Empty if the thread does not
     /// answer within the time, as one that blocks the signal, and while another thread requests a backtrace.

@@ -46,7 +46,7 @@ import Testing
         let thread = try LoopThread(name: "deaf")
         let number = try thread.performAndWait {
             _ = try System.block(StallBacktraceTests.backtraceSignal)
-            return System.threadNumber
+            return System.kernelThreadNumber
         }
         #expect(System.backtrace(ofThread: number, by: StallBacktraceTests.backtraceSignal, within: 1_000_000).isEmpty)
         // The signal that is pending finds no request.
