@@ -13,20 +13,20 @@ import Synchronization
 /// |---|---|
 /// | the loop's, at an event | step 1: stores *never* in `since` |
 /// | | step 2: adds 1 to `mark` |
-/// | | step 3: waits until `isRead` is false |
+/// | | step 3: waits until `readers` is 0 |
 /// | | step 4: changes `levels` |
 /// | | step 5: stores the time in `since`, if a handler runs |
 /// | the watcher, to look | reads `mark`, `since`, and `mark` again, which must be the same |
-/// | the watcher, to read `levels` | sets `isRead`; reads them if `mark` is still what it was; clears `isRead` |
+/// | the watcher, to read `levels` | adds 1 to `readers`; reads them if `mark` is still what it was; subtracts 1 |
 ///
 /// *No false alarm.* A watcher that reads a `mark` reads the *never* stored before it (release, acquire), or a later
 /// value of `since`. If that is the time of a later event, `mark` has changed by the second read.
 ///
 /// *No race.* A `since` that is a time was stored after the change of `levels` (release, acquire). A later change comes
-/// after steps 2 and 3, and `mark` and `isRead` are sequentially consistent: either the watcher sees the new mark, or
-/// the loop's thread sees `isRead` and waits. So while `isRead` is set and `mark` unchanged, the loop's thread is in
-/// user code that it cannot leave unnoticed: the watcher may read `levels`, and whatever else of the loop only changes
-/// outside of handlers.
+/// after steps 2 and 3, and `mark` and `readers` are sequentially consistent: either the watcher sees the new mark, or
+/// the loop's thread sees `readers` and waits. So while there are readers and `mark` is unchanged, the loop's thread is
+/// in user code that it cannot leave unnoticed: the watcher may read `levels`, and whatever else of the loop only
+/// changes outside of handlers.
 final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     /// What the loop's thread does.
     enum Phase: UInt8, AtomicRepresentable {
@@ -72,7 +72,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
 
     private let mark = Atomic<UInt64>(0)
     private let since = Atomic<Int64>(LoopRecorder.never)
-    private let isRead = Atomic<Bool>(false)
+    private let readers = Atomic<Int>(0)
 
     /// The kernel's number of the loop's thread; 0 before the first event. Relaxed: `since` publishes it.
     private let thread = Atomic<Int32>(0)
@@ -145,7 +145,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         since.store(LoopRecorder.never, ordering: .relaxed)
         mark.store(mark.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
         // Also acquires: the watcher has read before the change.
-        while isRead.load(ordering: .sequentiallyConsistent) { System.yieldThread() }
+        while readers.load(ordering: .sequentiallyConsistent) > 0 { System.yieldThread() }
         body(&levels)
         let phase = levels[levels.count - 1].phase
         activity.phase.store(phase, ordering: .relaxed)
@@ -160,7 +160,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         lock.withLock { if ended.count < LoopRecorder.capacity { ended.append(stall) } }
     }
 
-    // MARK: On the watcher's thread
+    // MARK: On any thread; the watcher's alone takes what has ended
 
     /// The handler that runs now: its mark, and when it was called or resumed. Nil if none does.
     var runningHandler: (mark: UInt64, since: Int64)? {
@@ -170,12 +170,18 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         return (before, since)
     }
 
+    var calloutInWords: String? {
+        guard let (mark, since) = runningHandler else { return nil }
+        let name = whileInHandler(mark) { levels, _ in levels.last?.callout?.name } ?? nil
+        return name.map { "\($0) for \(Duration.nanoseconds(max(0, now() - since)))" }
+    }
+
     func isInHandler(_ number: UInt64) -> Bool { mark.load(ordering: .acquiring) == number }
 
     /// Calls `body` if the handler with this mark still runs. The handler cannot return meanwhile, so be quick.
     func whileInHandler<Result>(_ number: UInt64, _ body: ([Level], _ thread: Int32) -> Result) -> Result? {
-        isRead.store(true, ordering: .sequentiallyConsistent)
-        defer { isRead.store(false, ordering: .sequentiallyConsistent) }
+        readers.add(1, ordering: .sequentiallyConsistent)
+        defer { readers.subtract(1, ordering: .sequentiallyConsistent) }
         guard mark.load(ordering: .sequentiallyConsistent) == number else { return nil }
         return body(levels, thread.load(ordering: .relaxed))
     }

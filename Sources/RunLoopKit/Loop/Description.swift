@@ -10,7 +10,7 @@ extension Loop: CustomStringConvertible {
     ///     source 0 (Server.swift:20): order 0, signalled
     /// ```
     ///
-    /// While a ``StallMonitor`` or a ``LoopTracer`` watches the loop, the first line also names the handler that runs.
+    /// While a ``StallMonitor`` watches the loop, the first line also names the handler that runs, and for how long.
     /// ``Loop/explain(_:)`` tells why one item is not called.
     public var description: String { page(of: lock.withLock { Contents(of: self) }) }
 

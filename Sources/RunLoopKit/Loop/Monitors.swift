@@ -113,6 +113,9 @@ struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
         self.line = line
     }
 
+    /// Whether this is a label.
+    var isLabel: Bool { file != nil && line == 0 }
+
     /// A label stands in for the place.
     init(_ label: StaticString?, _ file: StaticString, _ line: UInt) {
         if let label { self.init(label, 0) } else { self.init(file, line) }

@@ -6,13 +6,10 @@ import Testing
 
 /// Backtraces of other threads, and monitors with a thread of their own.
 @Suite(.timeBound) struct StallBacktraceTests {
-    /// A real-time signal that no other test uses, and one for a handler of the program's.
-    private static let (backtraceSignal, usedSignal) = (Int32(47), Int32(46))
-
     @Test("The backtrace of a stalled handler has the function that blocks, and the call of the handler")
     func blockingFunction() throws {
-        try System.prepareBacktraces(by: StallBacktraceTests.backtraceSignal)
-        let signal = StallBacktraceTests.backtraceSignal
+        try System.prepareBacktraces(by: Signals.backtrace)
+        let signal = Signals.backtrace
         let scene = StallScene(thresholds: [100], prepareThread: { System.unblock(signal) }) { thread in
             // On a busy machine the thread may take long to answer, and another test may be taking a backtrace.
             while true {
@@ -42,28 +39,28 @@ import Testing
 
     @Test("A thread that does not answer yields no backtrace, and later ones are taken")
     func noAnswer() throws {
-        try System.prepareBacktraces(by: StallBacktraceTests.backtraceSignal)
+        try System.prepareBacktraces(by: Signals.backtrace)
         let thread = try LoopThread(name: "deaf")
         let number = try thread.performAndWait {
-            _ = try System.block(StallBacktraceTests.backtraceSignal)
+            _ = try System.block(Signals.backtrace)
             return System.kernelThreadNumber
         }
-        #expect(System.backtrace(ofThread: number, by: StallBacktraceTests.backtraceSignal, within: 1_000_000).isEmpty)
+        #expect(System.backtrace(ofThread: number, by: Signals.backtrace, within: 1_000_000).isEmpty)
         // The signal that is pending finds no request.
-        try thread.performAndWait { System.unblock(StallBacktraceTests.backtraceSignal) }
+        try thread.performAndWait { System.unblock(Signals.backtrace) }
         var addresses: [UInt] = []
         while addresses.isEmpty {
             addresses = System.backtrace(
-                ofThread: number, by: StallBacktraceTests.backtraceSignal, within: 60_000_000_000)
+                ofThread: number, by: Signals.backtrace, within: 60_000_000_000)
         }
         #expect(addresses.count > 3)
     }
 
     @Test("A signal that the program handles, or that does not exist, is refused")
     func refusedSignals() throws {
-        _ = signal(StallBacktraceTests.usedSignal) { _ in }
-        #expect(throws: LoopError.self) { try StallMonitor(signal: StallBacktraceTests.usedSignal) }
-        do { _ = try StallMonitor(signal: StallBacktraceTests.usedSignal) } catch {
+        _ = signal(Signals.handled) { _ in }
+        #expect(throws: LoopError.self) { try StallMonitor(signal: Signals.handled) }
+        do { _ = try StallMonitor(signal: Signals.handled) } catch {
             #expect(error.errno == EBUSY && error.description.contains("name another one"))
         }
         #expect(throws: LoopError.self) { try StallMonitor(signal: 1000) }

@@ -78,14 +78,14 @@ import Testing
         }
         loop.add(port, in: .tracking)
         port.send()
-        loop.perform(in: .tracking) { scene.pass(100) }
+        loop.perform(in: .tracking, label: "saving") { scene.pass(100) }
         loop.run(mode: .tracking, for: .seconds(1))
         let reports = scene.reports.entries.filter { $0.stage != .ended }
         #expect(Set(reports.map(\.kind)) == [.observer, .timer, .source0, .source1, .block])
         #expect(reports.allSatisfy { $0.mode == .tracking && $0.loop == "editor" && $0.nesting == 0 })
         #expect(reports.map { $0.activity == .entry } == reports.map { $0.kind == .observer })
-        #expect(reports.first { $0.kind == .timer }?.label == "Timer")
-        #expect(reports.first { $0.kind == .block }?.label == "block")
+        #expect(reports.first { $0.kind == .timer }?.label.hasPrefix("timer (") == true)
+        #expect(reports.first { $0.kind == .block }?.label == "block \"saving\"")
     }
 
     @Test("A report reads well")
@@ -93,7 +93,7 @@ import Testing
         let scene = StallScene(thresholds: [100])
         let (loop, _) = Loop.inVirtualTime()
         scene.watch(loop, name: "editor")
-        loop.perform {
+        loop.perform(label: "saving") {
             for _ in 1...2 { loop.perform {} }
             scene.pass(120)
         }
@@ -102,14 +102,30 @@ import Testing
         let texts = scene.reports.entries.map(\.description)
         #expect(
             texts == [
-                "the loop 'editor' is stalled: block in mode 'default' has kept it from coming around for 100 ms "
+                "the loop 'editor' is stalled: block \"saving\" in mode 'default' has kept it from coming around for 100 ms "
                     + "(stall 1, threshold 100 ms); 2 blocks wait behind it",
-                "the loop 'editor' continues: block in mode 'default' had kept it from coming around for 120 ms "
+                "the loop 'editor' continues: block \"saving\" in mode 'default' had kept it from coming around for 120 ms "
                     + "(stall 1)",
             ])
         #expect(WaitingWork().description == "nothing")
         #expect(WaitingWork(blocks: 1).description == "1 block")
         #expect(WaitingWork(blocks: 1, jobs: 2, sources: 3).description == "1 block, 2 jobs and 3 sources")
+    }
+
+    @Test("The description of a watched loop names the handler that runs, and for how long")
+    func descriptionOfTheLoop() {
+        let scene = StallScene(thresholds: [1000])
+        let (loop, _) = Loop.inVirtualTime()
+        scene.watch(loop, name: "editor")
+        let pages = Log<String>()
+        loop.perform(label: "saving") {
+            scene.pass(120)
+            pages.add("\(loop)")
+        }
+        loop.run(mode: .default, for: .zero)
+        #expect(
+            pages.entries.first?.contains(": running in default, calling block \"saving\" for 0.12 seconds\n") == true)
+        #expect(!"\(loop)".contains("calling"))
     }
 
     // MARK: No stall

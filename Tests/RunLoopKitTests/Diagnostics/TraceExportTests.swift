@@ -13,8 +13,10 @@ import Testing
         tracer.attach(to: loop, as: name)
         let sender = try LoopThread(name: "sender", clock: clock)
         let port = try Loop.PortSource { _ in loop.perform {} }
-        loop.add(port, in: .default)
-        loop.add(Loop.Timer(every: .seconds(1)) { _ in }, in: .default)
+        port.label = "door"
+        let timer = Loop.Timer(every: .seconds(1)) { _ in }
+        timer.label = "tick"
+        for item in [port, timer] as [Loop.Item] { loop.add(item, in: .default) }
         // Until both loops run.
         let hold = clock.hold()
         sender.perform(after: .milliseconds(1500)) { port.send() }
@@ -86,8 +88,8 @@ import Testing
         let text = try makeTrace().text
         for part in [
             "1 loop, ", "Handlers, by total time:", "The longest stalls", "How late timers fired:",
-            "PortSource of the loop", "call Timer every 1.00 s of the loop", "send to port PortSource",
-            "after 500 ms: PortSource", "post block RunLoopKitTests/TraceExportTests.swift:",
+            "port source \"door\" of the loop", "call timer \"tick\" of the loop", "port source \"door\"",
+            "after 500 ms: port source \"door\"", "post block RunLoopKitTests/TraceExportTests.swift:",
         ] {
             #expect(text.contains(part), "\(part) is not in \(text)")
         }

@@ -61,6 +61,10 @@ enum Signals {
     /// A signal that only `SendingThread` uses.
     static var sending: Int32 { 47 }
 
+    /// Signals that only `StallBacktraceTests` uses: for backtraces, and with a handler of its own.
+    static var backtrace: Int32 { 48 }
+    static var handled: Int32 { 49 }
+
     /// Sends a signal to the calling thread, which must block it.
     static func send(_ signal: Int32) { precondition(pthread_kill(pthread_self(), signal) == 0) }
 
