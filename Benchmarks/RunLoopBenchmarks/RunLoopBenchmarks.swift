@@ -9,7 +9,7 @@ struct RunLoopBenchmarks {
 
     static let scenarios: [any Scenario] = [
         TimerAccuracy(), WakeRoundTrip(), KeepaliveJob(), RateLimitCall(), MethodCall(), ExecutorHop(),
-        ExecutorBurst(),
+        ExecutorBurst(), DiagnosticsOverhead(),
     ]
 
     // Not async: some scenarios use the initial thread as one of two threads.
