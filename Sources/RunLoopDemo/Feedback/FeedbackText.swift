@@ -14,17 +14,19 @@ struct FeedbackText {
         StandardOutput.write("\n")
         paragraph(
             reports == 0
-                ? "Nothing to report: every layout came to rest by itself."
-                : "\(reports.counted("report")), one for each pass with a feedback loop. With --mended the scroll bar "
-                    + "depends on the height that the picture has without one, and there is none.")
+                ? "Nothing to report: the height that the picture has without a scroll bar decides whether there is "
+                    + "one, so no layout triggers itself."
+                : "\(reports.counted("report")), one for each pass with a feedback loop. The scroll bar depends "
+                    + "on the picture's height, and the height on the scroll bar. With --mended the scroll bar depends "
+                    + "on the height that the picture has without one, so no layout triggers itself.")
         if let picture { StandardOutput.write("\nThe picture is in \(picture.debugDescription.printable).\n") }
     }
 
     private func explain(_ story: FeedbackStory) {
         paragraph(
             """
-            A window has a picture in a scroll view. The wider the picture, the higher it is; if it is too high, a \
-            scroll bar appears\(story.isMended ? "." : ", which makes it narrower.") An observer lays out the views \
+            A window has a picture in a scroll view. The wider the picture, the taller it is; if it is taller than \
+            the view, a scroll bar appears, which makes it narrower. An observer lays out the views \
             before the loop sleeps, until none is invalid. A detector watches from outside, and counts the calls of \
             each view within one pass; \(story.threshold) are too many.
             """)

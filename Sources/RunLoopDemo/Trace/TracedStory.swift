@@ -79,6 +79,7 @@ private final class Mistakes: Sendable {
         // Due while the slow one works.
         slow = Loop.Timer(every: .milliseconds(25)) { _ in spend(.milliseconds(12)) }
         late = Loop.Timer(after: .milliseconds(54), repeating: .milliseconds(50)) { _ in }
+        (unread.label, slow.label, late.label) = ("unread pipe", "slow", "late")
     }
 
     func begin() {
@@ -90,7 +91,7 @@ private final class Mistakes: Sendable {
 
     private func post(_ times: Int) {
         guard times > 0 else { return }
-        thread.loop.perform { [self] in post(times - 1) }
+        thread.loop.perform(label: "endless") { [self] in post(times - 1) }
     }
 }
 

@@ -107,7 +107,8 @@ extension FeedbackLoopDetector {
     public func watch<Target: AnyObject & Sendable, Input: Sendable>(
         _ method: ThrottledMethod<Target, Input>
     ) -> Watch {
-        let watch = Watch(of: self) { [weak body = method.body] watch in body?.removeWatches(of: watch) }
+        // Not weakly: a method is usually static, and the body does not retain the watch.
+        let watch = Watch(of: self) { [body = method.body] watch in body.removeWatches(of: watch) }
         method.body.add(
             { [weak self, name = method.name] target, run in
                 guard let self else { return run() }

@@ -116,7 +116,9 @@ struct FindingSearch {
             else {
                 return nil
             }
-            let reason = blame(use).map { "Mostly its loop is in \($0) when the timer is due." }
+            let reason = blame(use).map {
+                "Usually \($0) was still running when the timer was due: split that work, or move it to another thread."
+            }
             return LoopTrace.Finding(
                 kind: .lateTimer, handler: use.handler, loop: use.loop, count: use.lateness.count,
                 text: """

@@ -128,7 +128,8 @@ struct SpanBuilder {
             // No handler has explained the last wait.
             if activity == .beforeTimers { unexplained[loop] = nil }
         case .willCall(let handler, let cause, let lateness):
-            explain(loop, handler.description)
+            // Observers are called after every wait, whatever ended it.
+            if handler.kind != .observer { explain(loop, handler.description) }
             begin(.callout(handler), event, loop, cause, lateness)
         case .didCall(let wasted):
             let index = finish(event, loop) { if case .callout = $0 { true } else { false } }
