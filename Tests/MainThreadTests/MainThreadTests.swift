@@ -138,7 +138,9 @@ import Testing
 
     // MARK: A main loop that no thread can run
 
-    @Test("A main loop whose thread was given away refuses work and says so")
+    // dispatchMain() abandons the frames of the initial thread, which AddressSanitizer takes for alive when that ends.
+    @Test(
+        "A main loop whose thread was given away refuses work and says so", .disabled(if: isUnderAddressSanitizer))
     func mainThreadGivenAway() throws {
         let program = try Program.run("HostProgram", ["given-away"])
         #expect(program.lines == ["accepted: true", "refused"])
@@ -146,7 +148,9 @@ import Testing
         #expect(program.errors.contains("dispatchMain()"))
     }
 
-    @Test("Work that a main loop accepted before its thread was given away is not dropped silently")
+    @Test(
+        "Work that a main loop accepted before its thread was given away is not dropped silently",
+        .disabled(if: isUnderAddressSanitizer))
     func acceptedBeforeGivenAway() throws {
         let program = try Program.run("HostProgram", ["dropped"])
         #expect(program.status == 0 && program.lines == ["accepted: true", "ended"])

@@ -205,7 +205,8 @@ import Testing
                 isReused = !seen.insert(ObjectIdentifier(panel)).inserted
                 detector.count(panel, times: 9)
             }
-            #expect(isReused)
+            // AddressSanitizer keeps freed memory from being used again for a while.
+            #expect(isReused || isUnderAddressSanitizer)
         }
         #expect(scene.reports.entries.isEmpty)
     }

@@ -186,5 +186,6 @@ import Testing
         #expect(
             scene.reports.entries.first?.chain == "Node#1.visit → Node#2.visit → Node#3.visit → Node#1.visit …")
         #expect(scene.reports.entries.first?.callers.last?.label == "Node#3.visit" && budget.value == 27)
+        visiting.value = nil  // The method's body captures it.
     }
 }

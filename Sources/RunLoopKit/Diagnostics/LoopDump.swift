@@ -38,6 +38,9 @@ private enum SignalDump {
     /// handler sees a port that is complete.
     nonisolated(unsafe) private static let port = Atomic<UnsafeRawPointer?>(nil)
 
+    /// Kept running forever. Guarded by `lock`.
+    nonisolated(unsafe) private static var thread: LoopThread?
+
     static func start() throws(LoopError) {
         guard port.load(ordering: .acquiring) == nil else { return }
         let thread = try LoopThread(name: "loop dump")
@@ -45,12 +48,12 @@ private enum SignalDump {
         made.label = "dump"
         lock.lock()
         let isFirst = port.load(ordering: .relaxed) == nil
+        if isFirst { self.thread = thread }
         if isFirst { port.store(UnsafeRawPointer(Unmanaged.passRetained(made).toOpaque()), ordering: .releasing) }
         lock.unlock()
         // Of two threads that come here at the same moment, one drops its thread.
         guard isFirst else { return }
         thread.loop.add(made, in: .common)
-        _ = Unmanaged.passRetained(thread)
     }
 
     /// Async-signal-safe, as `send()` is.
