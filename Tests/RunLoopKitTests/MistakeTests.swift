@@ -24,9 +24,9 @@ import Testing
         expect(
             result,
             says: [
-                "RunLoopKit: The loop refused the timer \"t0\", which is invalid: make a new one. (Reported only once.)\n"
-                    + "RunLoopKit: The loop refused the timer \"t1\", which is in another loop, and can be in one only: "
-                    + "remove it there first. (Reported only once.)\n"
+                "RunLoopKit: The loop refused the timer \"t0\", which is invalid: make a new one. (Reported only "
+                    + "once.)\nRunLoopKit: The loop refused the timer \"t1\", which is in another loop, and can be in "
+                    + "one only: remove it there first. (Reported only once.)\n"
                     + "RunLoopKit: The loop refused the timer \"t2\", which was added to a loop that has ended: add "
                     + "it to the loop of a thread that runs. (Reported only once.)\n"
             ])

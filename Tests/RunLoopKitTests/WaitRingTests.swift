@@ -29,8 +29,8 @@ import Testing
         #expect(throws: LoopThread.WaitRing(threads: ["t0", "t1", "t2", "t3", "t4"])) { try visit(0) }
         #expect(
             "\(LoopThread.WaitRing(threads: ["a", "b"]))"
-                == "the threads \"b\" → \"a\" → \"b\" would wait for each other for ever: let one of them hand its work "
-                + "over with perform(in:_:), or await run(in:_:), instead")
+                == "the threads \"b\" → \"a\" → \"b\" would wait for each other for ever: let one of them hand its "
+                + "work over with perform(in:_:), or await run(in:_:), instead")
     }
 
     @Test("Of two threads that call each other at the same moment at most one fails, and none hangs")

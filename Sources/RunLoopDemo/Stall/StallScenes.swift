@@ -74,8 +74,8 @@ struct ComputingScene: StallScene {
         """
     let lesson = """
         The innermost function is the program's own: the thread computes. Such work belongs on another thread, or in \
-        portions, each in a block that posts the next one. The metrics cannot tell it from a handler that blocks, which \
-        is busy as well; the functions can.
+        portions, each in a block that posts the next one. The metrics cannot tell it from a handler that blocks, \
+        which is busy as well; the functions can.
         """
     let threads: [LoopThread]
     private let game = Game()

@@ -55,8 +55,8 @@ private actor Archive {
     }
 }
 
-/// A thread whose loop has a timer that is always late, a descriptor from which nobody reads, and a block that posts
-/// itself.
+/// A thread with the three mistakes that a trace points out: a timer that is always late, a descriptor whose handler
+/// does not read it, and a block that posts itself.
 private final class Mistakes: Sendable {
     let thread: LoopThread
     private let unread: Loop.FileDescriptorSource

@@ -257,12 +257,14 @@ extension TracePage {
         canvas.addEventListener("wheel", event => {
           event.preventDefault();
           const sideways = event.shiftKey ? event.deltaY : event.deltaX;
-          if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) look(left + sideways / width * length, length);
+          const upright = event.shiftKey ? 0 : event.deltaY;
+          if (Math.abs(sideways) > Math.abs(upright)) look(left + sideways / width * length, length);
           else zoom(1.0015 ** event.deltaY, event.clientX - canvas.getBoundingClientRect().left);
         }, { passive: false });
         canvas.addEventListener("keydown", event => {
-          const keys = { "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), "0": () => look(0, whole),
-            ArrowLeft: () => look(left - length / 5, length), ArrowRight: () => look(left + length / 5, length) };
+          const keys = { "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6),
+            "0": () => look(0, whole), ArrowLeft: () => look(left - length / 5, length),
+            ArrowRight: () => look(left + length / 5, length) };
           if (!keys[event.key]) return;
           event.preventDefault();
           keys[event.key]();

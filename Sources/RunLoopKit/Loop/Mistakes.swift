@@ -28,8 +28,8 @@ extension Loop {
             switch self {
             case .refusedItem(let item, let reason): "The loop refused the \(item), which \(reason.rawValue)."
             case .loopThatNeverRuns(let item):
-                "The \(item) waits on the loop of a thread of Swift concurrency, which no thread runs: give it the loop "
-                    + "of a LoopThread, or Loop.main."
+                "The \(item) waits on the loop of a thread of Swift concurrency, which no thread runs: give it the "
+                    + "loop of a LoopThread, or Loop.main."
             case .droppedThread(let name, let timers):
                 "The LoopThread \"\(name)\" was dropped, and so stopped, while these waited on it: "
                     + "\(timers.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work."

@@ -102,10 +102,10 @@ import Testing
         let texts = scene.reports.entries.map(\.description)
         #expect(
             texts == [
-                "the loop 'editor' is stalled: block \"saving\" in mode 'default' has kept it from coming around for 100 ms "
-                    + "(stall 1, threshold 100 ms); 2 blocks wait behind it",
-                "the loop 'editor' continues: block \"saving\" in mode 'default' had kept it from coming around for 120 ms "
-                    + "(stall 1)",
+                "the loop 'editor' is stalled: block \"saving\" in mode 'default' has kept it from coming around "
+                    + "for 100 ms (stall 1, threshold 100 ms); 2 blocks wait behind it",
+                "the loop 'editor' continues: block \"saving\" in mode 'default' had kept it from coming around "
+                    + "for 120 ms (stall 1)",
             ])
         #expect(WaitingWork().description == "nothing")
         #expect(WaitingWork(blocks: 1).description == "1 block")
