@@ -26,6 +26,9 @@ extension System {
         return (clinux_thread_id(), name)
     }
 
+    /// The calling thread's name.
+    static var threadName: String { threadName(threadIdentity.name) }
+
     /// A name from the two words that hold its bytes.
     static func threadName(_ words: (UInt64, UInt64)) -> String {
         withUnsafeBytes(of: words) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }

@@ -9,14 +9,6 @@ extension System {
         _ = pthread_setname_np(pthread_self(), bytes + [0])
     }
 
-    /// The calling thread's name.
-    static var threadName: String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16) { name in
-            clinux_get_thread_name(name.baseAddress!)
-            return String(cString: name.baseAddress!)
-        }
-    }
-
     /// Sets the calling thread's nice value.
     static func setNice(_ value: Int32) -> Bool { clinux_set_nice(value) == 0 }
 
