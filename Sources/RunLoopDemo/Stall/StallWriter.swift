@@ -99,7 +99,7 @@ struct StallWriter: Sendable {
         line.add("loop", report.loop)
         line.add("ns", report.duration.inNanoseconds)
         guard report.stage != .ended else { return line.text }
-        line.add("kind", report.kind.rawValue)
+        line.add("kind", "\(report.kind)")
         line.add("label", report.label)
         line.add("mode", report.mode.name)
         line.add("nesting", Int64(report.nesting))

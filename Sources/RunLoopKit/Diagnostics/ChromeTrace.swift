@@ -169,7 +169,7 @@ extension LoopTrace.Span {
 
     var category: String {
         switch kind {
-        case .callout(let handler): handler.kind.rawValue
+        case .callout(let handler): "\(handler.kind)"
         case .wait: "wait"
         case .run: "run"
         }

@@ -16,32 +16,14 @@ public struct LoopTrace: Sendable {
         }
     }
 
-    /// A kind of handler.
-    public enum HandlerKind: String, CaseIterable, Sendable {
-        /// An observer.
-        case observer
-        /// A posted block.
-        case block
-        /// A signalled version-0 source.
-        case source0
-        /// A version-1 source: a port, a message port, a descriptor, a Unix signal or a child process.
-        case source1
-        /// A timer.
-        case timer
-        /// The main dispatch queue.
-        case mainQueue
-        /// A job of Swift concurrency.
-        case job
-    }
-
     /// What a loop calls: an item, a block by the place that posted it, a job, or the main queue.
     public struct Handler: Hashable, Sendable, CustomStringConvertible {
         /// Its kind.
-        public let kind: HandlerKind
+        public let kind: Loop.HandlerKind
         /// The name of an item, or the place of a block; empty for a job and the main queue, which have neither.
         public let name: String
 
-        init(_ kind: HandlerKind, _ name: String) {
+        init(_ kind: Loop.HandlerKind, _ name: String) {
             self.kind = kind
             self.name = name
         }
@@ -138,27 +120,14 @@ public struct LoopTrace: Sendable {
     }
 }
 
-extension LoopTrace.HandlerKind {
+extension Loop.HandlerKind {
     /// For a line of text.
     var inWords: String {
         switch self {
         case .mainQueue: "main queue"
         case .source0: "source"
         case .source1: "port"
-        default: rawValue
+        default: "\(self)"
         }
-    }
-
-    init(_ kind: Callout.Kind) {
-        self =
-            switch kind {
-            case .observer: .observer
-            case .block: .block
-            case .source0: .source0
-            case .source1: .source1
-            case .timer: .timer
-            case .mainQueue: .mainQueue
-            case .job: .job
-            }
     }
 }

@@ -127,7 +127,7 @@ private struct EventWalk {
     }
 }
 
-extension LoopTrace.HandlerKind {
+extension Loop.HandlerKind {
     /// How a sender's act is called.
     var handingOver: String {
         switch self {

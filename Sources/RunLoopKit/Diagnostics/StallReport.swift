@@ -1,27 +1,5 @@
 /// A stall: a handler has kept its loop from coming around for longer than a threshold. See ``StallMonitor``.
 public struct StallReport: Sendable, CustomStringConvertible {
-    /// The kinds of handlers.
-    public enum Kind: String, Sendable, CaseIterable {
-        case observer, block, source0, source1, timer
-        /// The main dispatch queue, which is the main actor's too.
-        case mainQueue
-        /// A job of Swift concurrency.
-        case job
-
-        init(_ kind: Callout.Kind) {
-            self =
-                switch kind {
-                case .observer: .observer
-                case .block: .block
-                case .source0: .source0
-                case .source1: .source1
-                case .timer: .timer
-                case .mainQueue: .mainQueue
-                case .job: .job
-                }
-        }
-    }
-
     /// What a report announces.
     public enum Stage: Equatable, Sendable {
         /// The stall has exceeded this threshold, and lasts.
@@ -40,7 +18,7 @@ public struct StallReport: Sendable, CustomStringConvertible {
     public let loop: String
 
     /// The kind of the handler.
-    public let kind: Kind
+    public let kind: Loop.HandlerKind
 
     /// The item's type, or what the handler is: `block`, with the place where it was posted if that is recorded.
     public let label: String

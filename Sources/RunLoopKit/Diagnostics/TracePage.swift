@@ -67,7 +67,7 @@ struct TracePageData {
 
     private mutating func handler(_ use: LoopTrace.HandlerUse) -> String {
         list([
-            use.handler.kind.rawValue.quotedForJSON, "\(number(of: use.handler.description))", "\(use.loop)",
+            "\(use.handler.kind)".quotedForJSON, "\(number(of: use.handler.description))", "\(use.loop)",
             "\(use.count)", "\(use.total.wholeNanoseconds)", "\(use.ownTime.wholeNanoseconds)",
             "\(use.worst.wholeNanoseconds)", "\(use.worstCall)",
         ])

@@ -76,11 +76,11 @@ struct TraceReading {
     }
 
     private func handler(of record: TraceRecord) -> LoopTrace.Handler? {
-        guard let kind = Callout.Kind(rawValue: record.kind) else { return nil }
-        return LoopTrace.Handler(LoopTrace.HandlerKind(kind), name(of: record, kind))
+        guard let kind = Loop.HandlerKind(rawValue: record.kind) else { return nil }
+        return LoopTrace.Handler(kind, name(of: record, kind))
     }
 
-    private func name(of record: TraceRecord, _ kind: Callout.Kind) -> String {
+    private func name(of record: TraceRecord, _ kind: Loop.HandlerKind) -> String {
         switch kind {
         case .block where record.place == .unknown: "posted before the trace"
         case .block where record.place.description.hasPrefix("RunLoopKit/JobDrain.swift"): "that runs jobs"

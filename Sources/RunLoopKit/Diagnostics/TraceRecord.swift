@@ -5,7 +5,7 @@ struct TraceRecord {
     }
 
     var code: Code
-    /// Of a callout or a handover: `Callout.Kind`.
+    /// Of a callout or a handover: `Loop.HandlerKind`.
     var kind: UInt8 = 0
     /// The index of the loop in the tracer; `noLoop` for a handover, whose sender knows no loop.
     var loop: UInt16 = TraceRecord.noLoop

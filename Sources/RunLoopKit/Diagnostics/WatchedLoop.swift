@@ -99,7 +99,7 @@ extension StallReport {
         // A handler runs, so there are two levels at least.
         let (top, callout) = (levels.last!, levels.last!.callout!)
         self.init(
-            number: number, stage: stage, loop: loop, kind: Kind(callout.kind), label: callout.name,
+            number: number, stage: stage, loop: loop, kind: callout.kind, label: callout.name,
             activity: callout.activity, mode: top.mode,
             nesting: levels.dropFirst().dropLast().count { $0.phase != .handler },
             start: Loop.Instant(nanoseconds: start), end: end.map { Loop.Instant(nanoseconds: $0) },

@@ -49,11 +49,7 @@ extension LoopMonitor {
 
 /// A call of a handler.
 struct Callout {
-    enum Kind: UInt8, CaseIterable, Sendable {
-        case observer, block, source0, source1, timer, mainQueue, job
-    }
-
-    let kind: Kind
+    let kind: Loop.HandlerKind
     /// Nil for a block, a job and the main queue.
     let item: Loop.Item?
     /// Of an observer.
@@ -66,7 +62,7 @@ struct Callout {
     let lateness: Int64
 
     init(
-        _ kind: Kind, _ item: Loop.Item? = nil, at activity: Loop.Activity = [], place: Place = .unknown,
+        _ kind: Loop.HandlerKind, _ item: Loop.Item? = nil, at activity: Loop.Activity = [], place: Place = .unknown,
         cause: UInt64 = 0, lateness: Int64 = 0
     ) {
         self.kind = kind
@@ -80,14 +76,14 @@ struct Callout {
 
 /// Work that a thread has handed to a loop.
 struct Handover {
-    let kind: Callout.Kind
+    let kind: Loop.HandlerKind
     let item: Loop.Item?
     /// Where a block was posted.
     let place: Place
     /// The sequence number of the readiness of an item, or a number of its own for a block or a job.
     let number: UInt64
 
-    init(of item: Loop.Item, _ kind: Callout.Kind, _ number: UInt64) {
+    init(of item: Loop.Item, _ kind: Loop.HandlerKind, _ number: UInt64) {
         (self.kind, self.item, self.place, self.number) = (kind, item, .unknown, number)
     }
 

@@ -20,7 +20,7 @@ import Testing
         return tracer.snapshot()
     }
 
-    private func callouts(_ trace: LoopTrace, _ kind: LoopTrace.HandlerKind) -> [LoopTrace.Span] {
+    private func callouts(_ trace: LoopTrace, _ kind: Loop.HandlerKind) -> [LoopTrace.Span] {
         trace.spans.filter { $0.handler?.kind == kind }
     }
 
