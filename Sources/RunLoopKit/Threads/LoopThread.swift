@@ -159,11 +159,14 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isCurrent { return try block() }
-        return try WaitRings.shared.waiting(for: { [self.waitTarget] }) {
+        let handOver = { [loop, name] in
             let waiter = Waiter<Value>()
             loop.perform(in: mode, Reply(block, .ofThread(name), waiter.fulfil).makeBlock())
             return try waiter.wait()
         }
+        // In a forked child the loop refuses the block.
+        return try loop.process.isCurrent
+            ? WaitRings.shared.waiting(for: { [self.waitTarget] }, handOver) : handOver()
     }
 
     /// Runs a block on the thread and suspends until it is done.
@@ -215,6 +218,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
             fatalError(
                 "RunLoopKit: LoopThread.join() was called on the thread \"\(name)\" itself, which would wait for ever.")
         }
+        // A forked child does not have its parent's threads.
+        guard loop.process.isCurrent else { return }
         WaitRings.shared.waitingOrTrapping("LoopThread.join()", for: { [self.waitTarget] }) { worker.join() }
     }
 }
@@ -291,8 +296,6 @@ private final class Worker: @unchecked Sendable {
     // MARK: From any thread
 
     func join() {
-        // A forked child does not have its parent's threads.
-        guard process.isCurrent else { return }
         let thread = lock.withLock { () -> CThread? in
             while case .joining = handle { changed.wait(with: lock) }
             guard case .running(let thread) = handle else { return nil }

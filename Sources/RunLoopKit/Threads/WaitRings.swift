@@ -1,7 +1,7 @@
 /// The threads that block until other threads answer, which would wait for ever if they formed a ring.
 ///
 /// A thread enters before it blocks, and all entries are made under one lock: of the threads of a ring, the last one
-/// finds it.
+/// finds it. A forked child does not wait for threads of its parent's, and so does not enter.
 final class WaitRings: @unchecked Sendable {
     static let shared = WaitRings()
 

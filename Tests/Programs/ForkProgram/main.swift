@@ -134,6 +134,25 @@ func forkChild(_ body: () -> Void) {
     wait(for: child)
 }
 
+/// Waits until a thread sleeps in its loop. A thread that runs may hold locks of Swift's runtime, which the child would
+/// then find locked forever.
+func waitUntilAsleep(_ thread: LoopThread) {
+    let number = try! thread.performAndWait {
+        var path = [CChar](repeating: 0, count: 64)
+        precondition(readlink("/proc/thread-self", &path, 63) > 0)
+        return path.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }.split(separator: "/").last!
+    }
+    while true {
+        sched_yield()
+        guard thread.loop.isWaiting, let file = fopen("/proc/self/task/\(number)/stat", "r") else { continue }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        guard fgets(&line, 256, file) != nil else { continue }
+        // The state follows the name, which is in parentheses.
+        if line.withUnsafeBufferPointer({ String(cString: $0.baseAddress!) }).contains(") S ") { return }
+    }
+}
+
 func wait(for child: Int32) {
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0, errno == EINTR {}
@@ -169,6 +188,7 @@ case "return":
 case "first": break
 case "thread":
     worker = try LoopThread(name: "parent's")
+    waitUntilAsleep(worker!)
     forkChild(children[choice]!)
     say("parent: worker \(try worker!.performAndWait { 7 })")
 default:
