@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -65,7 +66,16 @@ static inline int clinux_epoll_poll(int epoll, struct epoll_event *events, int c
     return (int)syscall(SYS_epoll_pwait, epoll, events, count, 0, 0, 0);
 }
 
-// Keeps waits of the C library that hold something, such as pthread_cond_wait's mutex, from being cancelled. The first
+// Waits while a word has a value, and wakes the threads that wait. The word is private to the process.
+static inline long clinux_futex_wait(const void *word, unsigned int value) {
+    return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, 0, 0, 0);
+}
+
+static inline long clinux_futex_wake(const void *word, int count) {
+    return syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, 0, 0, 0);
+}
+
+// Keeps calls of the C library that leave something undone, such as pthread_join, from being cancelled. The first
 // returns what the second is to be given. Bionic has no cancellation.
 static inline int clinux_begin_uncancellable(void) {
     int state = 0;
@@ -89,7 +99,7 @@ static inline int *clinux_thread_mark(void) {
     return &mark;
 }
 
-// A word of the calling thread: the ranks of the locks that it holds, in debug builds. Called by one file only, // as
+// A word of the calling thread: the ranks of the locks that it holds, in debug builds. Called by one file only, as
 // above.
 static inline unsigned long *clinux_held_lock_ranks(void) {
     static _Thread_local unsigned long ranks;

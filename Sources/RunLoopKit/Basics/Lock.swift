@@ -1,14 +1,23 @@
 import Synchronization
 
-/// A mutual exclusion lock: a `pthread_mutex_t` at a stable address.
+/// A mutual exclusion lock: one word, in place, on which threads wait in the kernel (a futex).
 ///
-/// Chosen over Synchronization's `Mutex` by measurement, and because ThreadSanitizer understands it (see
-/// docs/decisions.md). Not recursive. Code that holds one never calls a handler.
+/// Not recursive. Code that holds one never calls a handler. The word is an `Atomic`, so ThreadSanitizer sees the order
+/// that the lock makes. See docs/decisions.md.
+///
+/// | the word | means |
+/// |---|---|
+/// | 0 | free |
+/// | 1 | held, and no thread waits |
+/// | 2 | held, and threads may wait: the holder wakes one when it unlocks |
+///
+/// A thread that waits leaves 2 in the word, also when it then gets the lock, since it does not know whether others
+/// wait. So an unlock may wake a thread needlessly, but none sleeps on a free lock.
 ///
 /// In debug builds a lock knows the thread that holds it, and traps when it is taken out of order. In release builds it
-/// is the mutex alone.
-struct Lock: ~Copyable, @unchecked Sendable {
-    fileprivate let mutex: UnsafeMutablePointer<CMutex>
+/// is the word alone.
+struct Lock: ~Copyable {
+    fileprivate let word = Atomic<UInt32>(0)
 
     #if DEBUG
         private let rank: Rank
@@ -18,16 +27,9 @@ struct Lock: ~Copyable, @unchecked Sendable {
     #endif
 
     init(_ rank: Rank) {
-        mutex = .allocate(capacity: 1)
-        System.initialize(mutex)
         #if DEBUG
             self.rank = rank
         #endif
-    }
-
-    deinit {
-        System.destroy(mutex)
-        mutex.deallocate()
     }
 
     @inline(__always)
@@ -35,7 +37,8 @@ struct Lock: ~Copyable, @unchecked Sendable {
         #if DEBUG
             HeldLocks.insert(rank)
         #endif
-        System.lock(mutex)
+        // Acquire: the thread sees what the last holder did.
+        if !take() { waitAndTake() }
         #if DEBUG
             holder.store(HeldLocks.thread, ordering: .relaxed)
         #endif
@@ -47,10 +50,26 @@ struct Lock: ~Copyable, @unchecked Sendable {
             assertHeld()
             holder.store(0, ordering: .relaxed)
         #endif
-        System.unlock(mutex)
+        give()
         #if DEBUG
             HeldLocks.remove(rank)
         #endif
+    }
+
+    @inline(__always)
+    fileprivate borrowing func take() -> Bool {
+        word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged
+    }
+
+    @inline(never)
+    fileprivate borrowing func waitAndTake() {
+        while word.exchange(2, ordering: .acquiring) != 0 { System.wait(at: word, while: 2) }
+    }
+
+    @inline(__always)
+    fileprivate borrowing func give() {
+        // Release: the next holder sees what this one did.
+        if word.exchange(0, ordering: .releasing) == 2 { System.wakeOne(at: word) }
     }
 
     @inline(__always)
@@ -66,7 +85,7 @@ struct Lock: ~Copyable, @unchecked Sendable {
 extension Lock {
     /// Calls `body` with the lock held; nil, at once, if another thread holds it.
     borrowing func withLockIfFree<Result>(_ body: () -> Result) -> Result? {
-        guard System.tryLock(mutex) else { return nil }
+        guard take() else { return nil }
         #if DEBUG
             HeldLocks.insert(rank)
             holder.store(HeldLocks.thread, ordering: .relaxed)
@@ -104,30 +123,37 @@ extension Lock {
 }
 
 /// A condition variable, waited for with a `Lock` held.
-struct Condition: ~Copyable, @unchecked Sendable {
-    private let condition: UnsafeMutablePointer<CCondition>
+struct Condition: ~Copyable {
+    /// The number of broadcasts. A thread that waits sleeps only if it has not changed since the thread held the lock.
+    private let broadcasts = Atomic<UInt32>(0)
 
-    init() {
-        condition = .allocate(capacity: 1)
-        System.initialize(condition)
-    }
-
-    deinit {
-        System.destroy(condition)
-        condition.deallocate()
-    }
+    /// The threads that wait. Changed with the lock held.
+    private let waiting = Atomic<Int>(0)
 
     /// Releases the lock, waits for a broadcast, and takes the lock again. Wake-ups can be spurious.
     ///
     /// The thread holds no other lock, which would stay locked during the wait. Debug builds check that.
-    borrowing func wait(with lock: borrowing Lock) { lock.released { System.wait(condition, lock.mutex) } }
+    borrowing func wait(with lock: borrowing Lock) {
+        waiting.add(1, ordering: .relaxed)
+        // Relaxed, as everything here: the lock orders it.
+        let seen = broadcasts.load(ordering: .relaxed)
+        lock.released { System.wait(at: broadcasts, while: seen) }
+        waiting.subtract(1, ordering: .relaxed)
+    }
 
-    borrowing func broadcast() { System.broadcast(condition) }
+    /// Wakes all threads that wait.
+    ///
+    /// Called after a change of what they wait for, which was made with the lock held. A thread that took the lock
+    /// before the change is counted by then; one that takes it later sees the change and does not wait.
+    borrowing func broadcast() {
+        guard waiting.load(ordering: .relaxed) > 0 else { return }
+        broadcasts.add(1, ordering: .relaxed)
+        System.wakeAll(at: broadcasts)
+    }
 }
 
 extension Lock {
-    /// Calls what unlocks the mutex and locks it again.
-    @inline(__always)
+    /// Releases the lock while `wait` is called.
     fileprivate borrowing func released(_ wait: () -> Void) {
         #if DEBUG
             assertHeld()
@@ -135,7 +161,9 @@ extension Lock {
             HeldLocks.remove(rank)
             Lock.assertNoneHeld()
         #endif
+        give()
         wait()
+        if !take() { waitAndTake() }
         #if DEBUG
             HeldLocks.insert(rank)
             holder.store(HeldLocks.thread, ordering: .relaxed)
