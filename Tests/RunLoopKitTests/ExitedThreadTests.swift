@@ -13,8 +13,7 @@ import Testing
 private func exitThread() -> Never { pthread_exit(nil) }
 
 extension Loop {
-    /// The number of queued blocks, without those that a pass has taken out.
-    fileprivate var blockCount: Int { lock.withLock { blocks.blocks.count } }
+    fileprivate var postedBlocks: Int { blockCount.load(ordering: .relaxed) }
 }
 
 /// Threads that exit (`pthread_exit`) inside a block or a handler: every waiting caller gets an answer.
@@ -62,11 +61,11 @@ struct ExitedThreadTests {
         }
         await eventually(began.isOpenNow)
         let exiting = Task { try await thread.run { () -> Void in exitThread() } }
-        await eventually(thread.loop.blockCount == 1)
+        await eventually(thread.loop.postedBlocks == 1)
         let behind = (0..<3).map { number in Task { try await thread.run { number } } }
-        await eventually(thread.loop.blockCount == 4)
+        await eventually(thread.loop.postedBlocks == 4)
         let elsewhere = Task { try await thread.run(in: "never run") {} }
-        await eventually(thread.loop.blockCount == 5)
+        await eventually(thread.loop.postedBlocks == 5)
         go.open()
         await #expect(throws: LoopThread.Exited.self) { try await exiting.value }
         await #expect(throws: LoopThread.Exited.self, "the one that it was nested in") { try await leaving.value }

@@ -21,6 +21,8 @@ extension Lock {
         case loop
         /// An item: its memberships, handlers and settings.
         case item
+        /// The items of a mode that have become ready.
+        case arrivals
         /// The routing of Unix signals to sources. Taken while a loop looks for work.
         case signals
         /// A virtual clock. Read while a timer of a loop changes.

@@ -77,7 +77,7 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     }
 
     private func recordQueueLengths() {
-        let blocks = loop.hasBlocks.load(ordering: .relaxed) ? loop.lock.withLock { loop.blocks.blocks.count } : 0
+        let blocks = loop.blockCount.load(ordering: .relaxed)
         let jobs = loop.jobs.count
         guard (blocks, jobs) != lengths else { return }
         lengths = (blocks, jobs)

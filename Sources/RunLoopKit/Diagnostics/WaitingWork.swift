@@ -24,17 +24,13 @@ public struct WaitingWork: Equatable, Sendable, CustomStringConvertible {
 
 extension Loop {
     /// What waits for the loop. From any thread: holds the loop's lock for a moment, and does not stop the loop.
-    ///
-    /// - Parameter isHeld: Whether the loop's thread is in a handler that cannot return meanwhile: its runs may then be
-    ///   read.
-    func waitingWork(whileHeld isHeld: Bool = false) -> WaitingWork {
+    func waitingWork() -> WaitingWork {
         let jobs = jobs.count
         return lock.withLock {
-            var work = WaitingWork(blocks: blocks.blocks.count, jobs: jobs)
+            var work = WaitingWork(blocks: blockCount.load(ordering: .relaxed), jobs: jobs)
             guard let run = innermostRun else { return work }
-            if isHeld { work.blocks += run.stack.reduce(0) { $0 + $1.takenBlocks.count { $0 != nil } } }
             let mode = run.mode
-            work.sources = mode.source0s.count { $0.isSignalled } + mode.source1s.all.count { $0.source.isReady }
+            work.sources = mode.source0s.all.count { $0.isSignalled } + mode.source1s.all.count { $0.source.isReady }
             work.timers = dueTimers(in: mode)
             return work
         }

@@ -66,7 +66,7 @@ final class WatchedLoop: @unchecked Sendable {
     ) -> StallReport? {
         guard let loop else { return nil }
         let found = recorder.whileInHandler(suspect.mark) { levels, thread in
-            (levels, thread, loop.waitingWork(whileHeld: true))
+            (levels, thread, loop.waitingWork())
         }
         guard let (levels, thread, waiting) = found else { return nil }
         var addresses = rules.takeBacktrace(thread)

@@ -64,6 +64,8 @@ extension Loop {
         /// The sequence number of the port's readiness, taken when the queue became non-empty or the port was rearmed.
         private var turn: UInt64 = 0
 
+        private var arrivalPlaces = ArrivalPlaces()
+
         /// Nil once the port is invalid.
         private var handler: (@Sendable (Message) -> Void)?
 
@@ -111,7 +113,7 @@ extension Loop {
                 queue.append(message)
                 return (.accepted, becomesReady ? becomeReady() : [])
             }
-            for mode in modes { mode.announceMessages() }
+            for mode in modes { mode.waker.nudge() }
             return outcome
         }
 
@@ -161,7 +163,7 @@ extension Loop {
                 return (taken, admitted, isReadyWhileLocked ? becomeReady() : [])
             }
             for sender in admitted { sender.answer.fulfil(.success(())) }
-            for mode in modes { mode.announceMessages() }
+            for mode in modes { mode.waker.nudge() }
             return taken
         }
 
@@ -181,7 +183,7 @@ extension Loop {
                 armed = true
                 return isReadyWhileLocked ? becomeReady() : []
             }
-            for mode in modes { mode.announceMessages() }
+            for mode in modes { mode.waker.nudge() }
         }
 
         /// Keeps messages in the queue until ``Loop/MessagePort/rearm()``, also the rest of those that a pass is
@@ -190,12 +192,24 @@ extension Loop {
 
         private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && isValid }
 
-        /// Records that the port has become ready. Returns the modes to notify after unlocking. A mode that the port is
+        /// Records that the port has become ready. Returns the modes to nudge after unlocking. A mode that the port is
         /// added to later checks for itself.
+        ///
+        /// While the port is ready, every mode that it is in has listed it, as an arrival or as ready by its present
+        /// sequence number, or is serving it.
         private func becomeReady() -> [ModeState] {
             turn = Turn.next()
             if Monitors.seeHandovers { Monitors.report(Handover(of: self, .source1, turn)) }
+            for mode in modesWhileLocked { mode.messages.insert(self, &arrivalPlaces) }
             return modesWhileLocked
+        }
+
+        override func announceMessages(in mode: ModeState) -> Bool {
+            itemLock.withLock {
+                guard isReadyWhileLocked, modesWhileLocked.contains(where: { $0 === mode }) else { return false }
+                mode.messages.insert(self, &arrivalPlaces)
+                return true
+            }
         }
 
         // MARK: Source1
@@ -214,9 +228,8 @@ extension Loop {
             for index in 0..<count {
                 guard index == 0 || !loop.isStopped, let next = takeFirst(in: mode) else { return index > 0 }
                 for sender in next.admitted { sender.answer.fulfil(.success(())) }
-                // A run looks at ports again before it sleeps. But the handler may run a host, which must be notified
-                // of the rest.
-                if next.leavesOthers { mode.announceMessages() }
+                // A run looks at arrivals before it sleeps. But the handler may run a host, which must be notified.
+                if next.leavesOthers { mode.waker.nudge() }
                 next.handler(next.message)
             }
             return count > 0
@@ -238,7 +251,9 @@ extension Loop {
                 guard let message = queue.takeFirst() else { return nil }
                 if isOneShot { armed = false }
                 let admitted = admitSenders()
-                return Next(handler: handler, message: message, admitted: admitted, leavesOthers: isReadyWhileLocked)
+                let leavesOthers = isReadyWhileLocked
+                if leavesOthers { mode.messages.insert(self, &arrivalPlaces) }
+                return Next(handler: handler, message: message, admitted: admitted, leavesOthers: leavesOthers)
             }
         }
 
@@ -257,13 +272,11 @@ extension Loop {
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) {
             mode.insert(self)
-            let isReady = itemLock.withLock {
-                hasLostItsLoop = false
-                return isReadyWhileLocked
-            }
-            if isReady { mode.announceMessages() }
+            itemLock.withLock { hasLostItsLoop = false }
+            if announceMessages(in: mode) { mode.waker.nudge() }
         }
         override func remove(from mode: ModeState) { mode.remove(self) }
+        override func hasLeftWhileLocked(_ mode: ModeState) { mode.messages.remove(self, &arrivalPlaces) }
         override func loopHasEnded() {
             let isLost = itemLock.withLock {
                 hasLostItsLoop = modesWhileLocked.isEmpty

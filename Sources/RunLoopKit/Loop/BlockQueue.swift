@@ -1,73 +1,199 @@
 import Synchronization
 
+/// A block that was posted to a loop.
+struct PostedBlock {
+    /// Its place among all blocks of the loop: they run in the order of their numbers.
+    let number: UInt64
+    let modes: ModeFilter
+    let handle: Loop.PendingBlock?
+    let body: @Sendable () -> Void
+}
+
 /// The modes that a posted block may run in.
 enum ModeFilter: Sendable {
     case one(Loop.Mode)
     case any(Set<Loop.Mode>)
 
-    /// Whether a block with this filter runs in `mode`, given the loop's current common modes.
-    func admits(_ mode: Loop.Mode, common: [Loop.Mode]) -> Bool {
+    func forEach(_ body: (Loop.Mode) -> Void) {
         switch self {
-        case .one(let own): own == mode || (own == .common && common.contains(mode))
-        case .any(let set): set.contains(mode) || (set.contains(.common) && common.contains(mode))
-        }
-    }
-
-    var modes: [Loop.Mode] {
-        switch self {
-        case .one(let mode): [mode]
-        case .any(let set): set.sorted { $0.name < $1.name }
+        case .one(let mode): body(mode)
+        // Sorted: the modes come into being in this order.
+        case .any(let modes): for mode in modes.sorted(by: { $0.name < $1.name }) { body(mode) }
         }
     }
 }
 
-/// The blocks posted to a loop, in the order in which they were posted. Guarded by the loop's lock.
+/// The blocks that wait for one mode, or for `common`, in the order of their numbers. Guarded by the loop's lock.
+///
+/// A block that was posted for several modes is in the queue of each, and leaves all of them when one takes it.
+/// Finding a block by its number is a binary search: a block that leaves from the middle leaves a gap, so the numbers
+/// stay sorted.
 struct BlockQueue {
-    struct Block {
-        let modes: ModeFilter
-        let handle: Loop.PendingBlock?
-        let body: @Sendable () -> Void
+    private struct Entry {
+        let number: UInt64
+        /// Nil for a gap.
+        var block: PostedBlock?
     }
 
-    private(set) var blocks: [Block?] = []
+    /// The first and the last of those from `head` on are not gaps.
+    private var entries: [Entry] = []
+    private var head = 0
+    private var gaps = 0
 
-    /// The storage of an earlier drain, kept so that posting and draining do not allocate each time.
-    private var spare: [Block?] = []
+    var isEmpty: Bool { head == entries.count }
 
-    var isEmpty: Bool { blocks.isEmpty }
+    /// All blocks.
+    var all: [PostedBlock] { entries[head...].compactMap(\.block) }
 
-    mutating func append(_ block: Block) { blocks.append(block) }
+    /// Whether a block waits whose number is larger than `number`.
+    func hasBlock(after number: UInt64) -> Bool { !isEmpty && entries[entries.count - 1].number > number }
 
-    /// Whether a block is in the list that may run in `mode`.
-    func hasBlock(for mode: Loop.Mode, common: [Loop.Mode]) -> Bool {
-        blocks.contains { $0?.modes.admits(mode, common: common) ?? false }
+    /// The number of the first block whose number is larger than `number`.
+    func firstNumber(after number: UInt64) -> UInt64? {
+        guard hasBlock(after: number) else { return nil }
+        var index = index(after: number)
+        while entries[index].block == nil { index += 1 }
+        return entries[index].number
     }
 
-    /// Takes the whole list out. Blocks posted later wait for the next drain.
-    mutating func takeAll() -> [Block?] {
-        let taken = blocks
-        blocks = spare
-        spare = []
+    mutating func append(_ block: PostedBlock) { entries.append(Entry(number: block.number, block: block)) }
+
+    /// Removes the block with this number; nil if it is not here.
+    @discardableResult
+    mutating func remove(_ number: UInt64) -> PostedBlock? {
+        guard !isEmpty else { return nil }
+        let index = index(after: number - 1)
+        guard index < entries.count, entries[index].number == number, let block = entries[index].block.take() else {
+            return nil
+        }
+        gaps += 1
+        closeGaps()
+        return block
+    }
+
+    mutating func removeAll() { self = BlockQueue() }
+
+    /// The index of the first entry, a gap or not, whose number is larger than `number`. That is nearly always the
+    /// first one.
+    private func index(after number: UInt64) -> Int {
+        if entries[head].number > number { return head }
+        var (low, high) = (head + 1, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].number > number { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+
+    private mutating func closeGaps() {
+        while !isEmpty, entries[head].block == nil {
+            head += 1
+            gaps -= 1
+        }
+        while !isEmpty, entries[entries.count - 1].block == nil {
+            entries.removeLast()
+            gaps -= 1
+        }
+        if isEmpty {
+            // The storage of a usual queue is kept, so that posting does not allocate each time.
+            entries.removeAll(keepingCapacity: entries.capacity <= 1_024)
+            head = 0
+        } else if head + gaps > 64, head + gaps > entries.count / 2 {
+            entries = entries[head...].filter { $0.block != nil }
+            (head, gaps) = (0, 0)
+        }
+    }
+}
+
+/// Which blocks a block step may run: those posted before it that no enclosing block step may run.
+///
+/// A block may run the loop nested. The blocks that the interrupted step has yet to run, in whatever mode, then do not
+/// exist for the nested run, as in CF, which takes the whole list out of the loop. Here they stay in their queues, and
+/// the nested run ignores their numbers.
+struct BlockStep {
+    /// The number of the last block that the step has run or passed over.
+    fileprivate(set) var last: UInt64
+    /// The number of the last block that was posted before the step.
+    let end: UInt64
+    /// `Loop.hiddenBlocks` outside the step.
+    fileprivate let outer: UInt64
+}
+
+extension Loop {
+    // Called with the lock held.
+
+    func append(_ modes: ModeFilter, _ handle: PendingBlock?, _ body: @escaping @Sendable () -> Void) {
+        lock.assertHeld()
+        lastBlock += 1
+        let block = PostedBlock(number: lastBlock, modes: modes, handle: handle, body: body)
+        handle?.posting = (lastBlock, modes)
+        // A mode that a block was posted for exists.
+        modes.forEach { mode in (mode == .common ? stateOfCommon() : state(for: mode)).blocks.append(block) }
+        countBlocks(1)
+    }
+
+    /// Removes a block from all queues that it is in; nil if it is in none.
+    func takeOut(_ number: UInt64, for modes: ModeFilter) -> PostedBlock? {
+        lock.assertHeld()
+        var taken: PostedBlock?
+        modes.forEach { mode in
+            let state = mode == .common ? commonMembership : existingState(for: mode)
+            if let block = state?.blocks.remove(number) { taken = block }
+        }
+        if taken != nil { countBlocks(-1) }
         return taken
     }
 
-    /// Puts the blocks of a drained list that have not run (those that have are nil) back, before those posted
-    /// meanwhile. Returns those that were withdrawn, for the caller to release without the lock.
-    mutating func giveBack(_ drained: inout [Block?]) -> [Block] {
-        let withdrawn = drained.compactMap { $0 }.filter { $0.handle?.isWithdrawn ?? false }
-        drained.removeAll { $0.map { $0.handle?.isWithdrawn ?? false } ?? true }
-        if drained.isEmpty {
-            swap(&spare, &drained)
-        } else {
-            blocks.insert(contentsOf: drained, at: 0)
+    /// Removes all blocks, for a loop that ends. Returns them in order.
+    func takeAllBlocks() -> [PostedBlock] {
+        lock.assertHeld()
+        var taken: [UInt64: PostedBlock] = [:]
+        for state in modeStates + [commonMembership].compactMap({ $0 }) {
+            for block in state.blocks.all { taken[block.number] = block }
+            state.blocks.removeAll()
         }
-        return withdrawn
+        blockCount.store(0, ordering: .relaxed)
+        return taken.values.sorted { $0.number < $1.number }
     }
 
-    /// Removes the block with `handle` and returns it; nil if it is not in the list.
-    mutating func remove(_ handle: Loop.PendingBlock) -> Block? {
-        guard let index = blocks.firstIndex(where: { $0?.handle === handle }) else { return nil }
-        return blocks.remove(at: index) ?? nil
+    /// Whether a block waits that may run in this mode.
+    func hasBlock(for mode: ModeState) -> Bool {
+        lock.assertHeld()
+        return mode.blocks.hasBlock(after: hiddenBlocks)
+            || mode.isCommon && (commonMembership?.blocks.hasBlock(after: hiddenBlocks) ?? false)
+    }
+
+    func beginBlockStep() -> BlockStep {
+        lock.assertHeld()
+        defer { hiddenBlocks = lastBlock }
+        return BlockStep(last: hiddenBlocks, end: lastBlock, outer: hiddenBlocks)
+    }
+
+    /// Removes the next block for the mode; nil if the step has run all. Whether the mode is a common one is asked each
+    /// time: the block before may have made it one.
+    func takeBlock(of step: inout BlockStep, in mode: ModeState) -> PostedBlock? {
+        lock.assertHeld()
+        let own = mode.blocks.firstNumber(after: step.last)
+        let common = mode.isCommon ? commonMembership?.blocks.firstNumber(after: step.last) : nil
+        guard let number = common.map({ min($0, own ?? .max) }) ?? own, number <= step.end else { return nil }
+        step.last = number
+        let queue = number == own ? mode : commonMembership!
+        let block = queue.blocks.remove(number)
+        countBlocks(-1)
+        // A block for several modes leaves the queues of the others too.
+        if let block, case .any(let modes) = block.modes {
+            for mode in modes { (mode == .common ? commonMembership : existingState(for: mode))?.blocks.remove(number) }
+        }
+        return block
+    }
+
+    func end(_ step: BlockStep) {
+        lock.assertHeld()
+        hiddenBlocks = step.outer
+    }
+
+    private func countBlocks(_ change: Int) {
+        blockCount.store(blockCount.load(ordering: .relaxed) + change, ordering: .relaxed)
     }
 }
 
@@ -75,11 +201,14 @@ extension Loop {
     /// A posted block that can be withdrawn. Made by ``Loop/performCancellable(in:wake:label:file:line:_:)``.
     ///
     /// Releasing this object changes nothing: the block still runs.
-    public final class PendingBlock: Sendable {
+    public final class PendingBlock: @unchecked Sendable {
         private enum State: UInt8, AtomicRepresentable { case waiting, taken, withdrawn }
 
         private let state = Atomic<State>(.waiting)
         private weak let loop: Loop?
+
+        /// The block's number and modes. Guarded by the loop's lock.
+        @exclusivity(unchecked) var posting: (number: UInt64, modes: ModeFilter)?
 
         /// Where the block was posted.
         let place: Place

@@ -31,7 +31,7 @@ extension Loop: CustomStringConvertible {
 
         init(of loop: Loop) {
             state = loop.stateInWords
-            modes = loop.modeStates.map { ($0.mode, loop.commonModes.contains($0.mode), $0.items) }
+            modes = loop.modeStates.map { ($0.mode, $0.isCommon, $0.items) }
         }
     }
 
@@ -48,7 +48,7 @@ extension Loop: CustomStringConvertible {
     /// What the loop does, and the number of blocks that it has not run.
     private var stateInWords: String {
         lock.assertHeld()
-        let count = blocks.blocks.count
+        let count = blockCount.load(ordering: .relaxed)
         return summaryInWords + (count == 0 ? "" : "; \(counted(count, "block")) posted")
     }
 

@@ -5,19 +5,13 @@ extension Loop {
     /// Whether a posted block or a signalled source waits for a pass in this mode.
     func hasPostedWork(for mode: ModeState) -> Bool {
         lock.assertHeld()
-        return hasBlock(for: mode) || mode.source0s.contains { $0.isSignalled }
+        return hasBlock(for: mode) || mode.hasSignal
     }
 
     /// Whether a run in this mode has anything to wait for: an item that is not an observer, a block, or the main
     /// queue, which may get a job at any time.
     func hasAnythingToWaitFor(in mode: ModeState) -> Bool {
         lock.assertHeld()
-        return !mode.isEmpty || hasBlock(for: mode) || servesMainQueueWhileLocked(in: mode.mode)
-    }
-
-    /// Whether a block waits that may run in this mode.
-    func hasBlock(for mode: ModeState) -> Bool {
-        // The names of the modes are not copied for nothing: about 400 instructions.
-        !blocks.isEmpty && blocks.hasBlock(for: mode.mode, common: commonModes)
+        return !mode.isEmpty || hasBlock(for: mode) || servesMainQueueWhileLocked(in: mode)
     }
 }

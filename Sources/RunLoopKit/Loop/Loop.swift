@@ -74,9 +74,9 @@ public final class Loop: @unchecked Sendable {
     /// The value of `isWaiting`. Only the loop's thread changes it.
     let waiting = Atomic<Bool>(false)
 
-    /// Whether any block is posted. Written with the lock held, after the list. A pass reads it without the lock, so
+    /// The number of posted blocks that have not run. Written with the lock held. A pass reads it without the lock, so
     /// that it takes the lock only if there are blocks. Relaxed: the wake word orders it.
-    let hasBlocks = Atomic<Bool>(false)
+    let blockCount = Atomic<Int>(0)
 
     // MARK: Guarded by the lock
 
@@ -84,12 +84,17 @@ public final class Loop: @unchecked Sendable {
     // so accesses cannot overlap. The checks cost a third of a pass.
 
     let lock = Lock(.loop)
+    /// The modes that exist, in order of creation, and by their names.
     @exclusivity(unchecked) var modeStates: [ModeState] = []
-    @exclusivity(unchecked) var commonModes: [Mode] = [.default]
-    @exclusivity(unchecked) var commonItems: [Item] = []
-    /// Represents membership in `common`, which is not a mode: it never contains an item.
+    @exclusivity(unchecked) var statesByMode: [Mode: ModeState] = [:]
+    @exclusivity(unchecked) var commonModes = CommonModes()
+    @exclusivity(unchecked) var commonItems = ItemTable<Item>()
+    /// Represents `common`, which is not a mode: it has blocks, but never contains an item.
     @exclusivity(unchecked) var commonMembership: ModeState?
-    @exclusivity(unchecked) var blocks = BlockQueue()
+    /// The number of the last block that was posted.
+    @exclusivity(unchecked) var lastBlock: UInt64 = 0
+    /// The number of the last block that an active block step may run: see `BlockStep`.
+    @exclusivity(unchecked) var hiddenBlocks: UInt64 = 0
     @exclusivity(unchecked) var endHandlers: [ObjectIdentifier: EndHandler] = [:]
     @exclusivity(unchecked) var madeTaskExecutor: LoopTaskExecutor?
     /// What the loop, or its host, sleeps on. Nil while it is awake.

@@ -22,7 +22,7 @@ extension Loop: ClockedLoop {
             guard let state = existingState(for: mode), !hasEnded else { return false }
             return hasPostedWork(for: state)
                 || (state.timers.suspending.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds
-                || !state.ready.isEmpty || !state.portsWithMessages().isEmpty
+                || !state.ready.isEmpty || state.hasMessages
                 || state.poller.map { System.isReadable($0.descriptor) } ?? false
         }
     }

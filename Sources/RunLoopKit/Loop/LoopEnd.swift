@@ -23,7 +23,7 @@ extension Loop {
     private struct Estate {
         /// The items, each with the modes whose leaving it is notified of.
         var items: [(item: Item, left: [ModeState])] = []
-        var blocks: [BlockQueue.Block?] = []
+        var blocks: [PostedBlock] = []
         var endHandlers: [EndHandler] = []
 
         var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
@@ -63,16 +63,11 @@ extension Loop {
         lock.assertHeld()
         guard !hasEnded else { return nil }
         advance(to: .ended)
-        // A thread that exits inside a block leaves its runs on the stack, with the blocks that they have taken out.
-        let runs = innermostRun.map { Array($0.stack.reversed()) } ?? []
         var estate = Estate(
-            blocks: runs.flatMap(\.takenBlocks) + blocks.takeAll(),
-            endHandlers: endHandlers.values.sorted { $0.turn < $1.turn })
-        for run in runs { run.takenBlocks = [] }
-        hasBlocks.store(false, ordering: .relaxed)
+            blocks: takeAllBlocks(), endHandlers: endHandlers.values.sorted { $0.turn < $1.turn })
         endHandlers = [:]
-        for item in commonItems { _ = item.leave(commonMembership!) }
-        commonItems = []
+        for item in commonItems.all { _ = item.leave(commonMembership!) }
+        commonItems = ItemTable()
         // An item is listed in the first mode that has it, and is notified of its modes in their order.
         var indices: [ObjectIdentifier: Int] = [:]
         for mode in modeStates {
@@ -92,11 +87,9 @@ extension Loop {
     /// or they are dropped.
     func close(discardingBlocks: Bool) {
         guard process.isCurrent else { return }
-        let dropped = lock.withLock { () -> [BlockQueue.Block?] in
+        let dropped = lock.withLock {
             advance(to: discardingBlocks ? .discarding : .closing)
-            guard discardingBlocks else { return [] }
-            hasBlocks.store(false, ordering: .relaxed)
-            return blocks.takeAll()
+            return discardingBlocks ? takeAllBlocks() : []
         }
         drop(dropped)
         waker.wake()
@@ -112,8 +105,8 @@ extension Loop {
     }
 
     /// Drops blocks that will never run. The deinit of what they captured may call back, so the lock is not held.
-    private func drop(_ blocks: [BlockQueue.Block?]) {
+    private func drop(_ blocks: [PostedBlock]) {
         // Their handles can no longer withdraw them.
-        for block in blocks { _ = block?.handle?.take() }
+        for block in blocks { _ = block.handle?.take() }
     }
 }

@@ -40,14 +40,14 @@ struct MainQueue {
 extension Loop {
     /// Whether runs in `mode` drain the main queue: on the main loop, in common modes, and not inside a drain. The lock
     /// is held.
-    func servesMainQueueWhileLocked(in mode: Mode) -> Bool {
+    func servesMainQueueWhileLocked(in mode: ModeState) -> Bool {
         lock.assertHeld()
         guard let mainQueue = own.mainQueue else { return false }
-        return !mainQueue.isDraining && commonModes.contains(mode)
+        return !mainQueue.isDraining && mode.isCommon
     }
 
     /// The same, for callers without the lock.
-    func servesMainQueue(in mode: Mode) -> Bool {
+    func servesMainQueue(in mode: ModeState) -> Bool {
         guard own.mainQueue != nil else { return false }
         return lock.withLock { servesMainQueueWhileLocked(in: mode) }
     }
@@ -55,7 +55,7 @@ extension Loop {
     /// Step 3.5 (see Pass.swift): whether to drain the queue now, before the loop considers sleeping. Not twice in a
     /// row: a job that posts another would keep everything else waiting.
     func takeMainQueue(in run: Run) -> Bool {
-        guard let mainQueue = own.mainQueue, !run.hasJustDrainedMainQueue, servesMainQueue(in: run.mode.mode) else {
+        guard let mainQueue = own.mainQueue, !run.hasJustDrainedMainQueue, servesMainQueue(in: run.mode) else {
             return false
         }
         return mainQueue.takeReadiness()
@@ -63,7 +63,7 @@ extension Loop {
 
     /// Handles an edge of the queue's eventfd: whether the queue is ready to be drained in this mode. With `takes`,
     /// consumes the readiness, for a caller that drains the queue now.
-    func hasMainQueueEdge(in mode: Mode, takes: Bool) -> Bool {
+    func hasMainQueueEdge(in mode: ModeState, takes: Bool) -> Bool {
         guard servesMainQueue(in: mode) else {
             own.mainQueue?.hasBeenPassedOver = true
             return false
@@ -72,7 +72,7 @@ extension Loop {
     }
 
     /// Whether the queue waits for a drain since an earlier edge could not be served.
-    func mainQueueWaits(in mode: Mode) -> Bool {
+    func mainQueueWaits(in mode: ModeState) -> Bool {
         guard let mainQueue = own.mainQueue, mainQueue.hasBeenPassedOver, servesMainQueue(in: mode) else {
             return false
         }

@@ -11,23 +11,25 @@ final class ModeState {
     let waker: Waker
     let isVirtual: Bool
 
-    @exclusivity(unchecked) private(set) var source0s: [Loop.Source0] = []
+    /// Whether the mode is one of the loop's common modes.
+    @exclusivity(unchecked) var isCommon = false
+
+    /// The blocks that wait for this mode.
+    @exclusivity(unchecked) var blocks = BlockQueue()
+
+    @exclusivity(unchecked) private(set) var source0s = ItemTable<Loop.Source0>()
     @exclusivity(unchecked) private(set) var source1s = Source1Table()
     @exclusivity(unchecked) var timers = ModeTimers()
-    @exclusivity(unchecked) private(set) var observers: [Loop.Observer] = []
+    @exclusivity(unchecked) private(set) var observers = ModeObservers()
 
     /// The union of the observers' activities. Written with the lock held, read without it at every step of a pass.
     /// Relaxed: an observer that is added at the same moment may as well be added a moment later.
     let observed = Atomic<UInt>(0)
 
-    /// Whether a version-0 source may be signalled. Set after the source is marked (release), cleared before the marks
-    /// are read (acquire), so a mark is seen by this look or the next.
-    let mayHaveSignal = Atomic<Bool>(false)
-
-    /// Whether a message port may have messages. Set after a port has become ready, before the nudge; cleared before
-    /// the ports are asked, and set again if any has messages. So while a port has messages, this is true, or a thread
-    /// is asking the ports and sees them. Relaxed: the ports' own locks publish what has become ready.
-    private let mayHaveMessages = Atomic<Bool>(false)
+    /// Version-0 sources that have been signalled, and message ports that have got messages. Guarded by locks of their
+    /// own.
+    let signals = Arrivals<Loop.Source0>()
+    let messages = Arrivals<Loop.Item>()
 
     /// Made when the mode first runs: a mode that never runs owns no descriptor.
     @exclusivity(unchecked) private(set) var poller: Poller?
@@ -91,55 +93,43 @@ final class ModeState {
 
     func close() { poller = nil }
 
-    // MARK: Message ports
+    // MARK: Arrivals
 
-    /// Called by a message port that has become ready. From any thread.
-    func announceMessages() {
-        mayHaveMessages.store(true, ordering: .relaxed)
-        waker.nudge()
-    }
+    /// Whether a version-0 source is signalled.
+    var hasSignal: Bool { signals.contains { $0.isSignalled } }
 
-    /// The tokens of the message ports that have messages.
-    func portsWithMessages() -> [UInt64] {
+    /// Whether a message port has messages that are not listed as ready.
+    var hasMessages: Bool {
         assertLocked()
-        guard mayHaveMessages.load(ordering: .relaxed) else { return [] }
-        mayHaveMessages.store(false, ordering: .relaxed)
-        let found = source1s.readyUnwatched
-        if !found.isEmpty { mayHaveMessages.store(true, ordering: .relaxed) }
-        return found
+        var isReady = false
+        for port in messages.takeAll() where port.announceMessages(in: self) { isReady = true }
+        return isReady
     }
 
     // MARK: Items
 
     func insert(_ source: Loop.Source0) {
         assertLocked()
-        source0s.append(source)
+        source0s.insert(source)
         // It may have been signalled before it was added.
-        mayHaveSignal.store(true, ordering: .releasing)
-        if source.wantsToWake { waker.wake() }
+        if source.announceSignal(in: self) { waker.wake() }
     }
 
     func remove(_ source: Loop.Source0) {
         assertLocked()
-        source0s.removeAll { $0 === source }
+        source0s.remove(source)
     }
 
-    /// Inserts an observer by order, after those of equal order.
     func insert(_ observer: Loop.Observer) {
         assertLocked()
-        let index = observers.lastIndex { $0.order <= observer.order }.map { $0 + 1 } ?? 0
-        observers.insert(observer, at: index)
-        observeWhatIsWanted()
+        observers.insert(observer)
+        observed.store(observers.wanted.rawValue, ordering: .relaxed)
     }
 
     func remove(_ observer: Loop.Observer) {
         assertLocked()
-        observers.removeAll { $0 === observer }
-        observeWhatIsWanted()
-    }
-
-    private func observeWhatIsWanted() {
-        observed.store(observers.reduce(0) { $0 | $1.activities.rawValue }, ordering: .relaxed)
+        observers.remove(observer)
+        observed.store(observers.wanted.rawValue, ordering: .relaxed)
     }
 
     func insert(_ source: any Source1) {
@@ -167,15 +157,15 @@ final class ModeState {
 
     var items: [Loop.Item] {
         assertLocked()
-        return source0s + source1s.all.map(\.source) + timers.all + observers
+        return source0s.all + source1s.all.map(\.source) + timers.all + observers.all
     }
 
     /// Removes and returns all items, at the loop's end.
     func removeAll() -> [Loop.Item] {
         assertLocked()
         let items = self.items
-        source0s = []
-        observers = []
+        source0s = ItemTable()
+        observers = ModeObservers()
         source1s = Source1Table()
         timers.removeAll()
         observed.store(0, ordering: .relaxed)

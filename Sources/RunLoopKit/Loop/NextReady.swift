@@ -24,7 +24,7 @@ extension Loop {
                 // A wake-up queues behind leftovers.
                 if !hasAsked, waker.endWait() {
                     run.hasConsumedWakeUp = true
-                    if ready != .wakeUp { mode.ready.append(ReadyList.wakeUp) }
+                    if ready != .wakeUp { own.listWakeUp(in: mode) }
                 }
                 return ready
             }
@@ -77,7 +77,7 @@ extension Loop {
         case ReadyList.timers:
             return lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) } ? .timers : nil
         case ReadyList.mainQueue:
-            return hasMainQueueEdge(in: mode.mode, takes: takes) ? .mainQueue : nil
+            return hasMainQueueEdge(in: mode, takes: takes) ? .mainQueue : nil
         default:
             return lock.withLock { work(behind: entry, in: mode) }.map { .source1(entry.token, $0) }
         }
@@ -113,7 +113,7 @@ extension Loop {
             listDueTimers(in: mode)
             return nil
         }
-        let isMainQueueReady = mainQueueWaits(in: mode.mode)
+        let isMainQueueReady = mainQueueWaits(in: mode)
         let count: Int
         let hasSlept = deadline != nil && !isMainQueueReady && waker.beginWait()
         if let deadline, hasSlept {
@@ -138,7 +138,7 @@ extension Loop {
         }
         if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
         // Notified while awake, or by a sender that has not written yet: queues behind what was ready.
-        if wasNotified { mode.ready.append(ReadyList.wakeUp) }
+        if wasNotified { own.listWakeUp(in: mode) }
     }
 
     /// Lists what the kernel has reported, and the message ports that have messages, in the order in which they became
@@ -151,7 +151,7 @@ extension Loop {
             let token = poller.token(at: index)
             switch token {
             case ReadyList.wakeUp:
-                if countsWakeUp { mode.ready.append(ReadyList.wakeUp, turn: waker.wakeUpTurn) }
+                if countsWakeUp { own.listWakeUp(in: mode, turn: waker.wakeUpTurn) }
             case ReadyList.timers:
                 timerFDs.suspending?.didFire()
                 listDueTimers(in: mode)
@@ -168,9 +168,11 @@ extension Loop {
         }
         // The kernel may have more to report: some of that, too, may have become ready before a message port.
         let lastTurn = count < Poller.capacity ? .max : mode.ready.lastTurn ?? .max
-        for token in mode.portsWithMessages() {
-            guard let turn = mode.source1s.turn(of: token), turn < lastTurn else { continue }
-            mode.ready.append(token, turn: turn)
+        for port in mode.messages.takeAll() {
+            guard let token = mode.source1s.token(of: port), let turn = mode.source1s.turn(of: token), turn != 0 else {
+                continue
+            }
+            if turn < lastTurn { mode.ready.append(token, turn: turn) } else { port.announceMessages(in: mode) }
         }
         mode.ready.sort(from: before)
     }
@@ -189,7 +191,7 @@ extension Loop {
             if end <= clock.nanoseconds { return nil }
             sleep.deadline = min(sleep.deadline, end)
         }
-        if isDue || !mode.portsWithMessages().isEmpty { return nil }
+        if isDue || mode.hasMessages { return nil }
         arm(for: sleep)
         return sleep.deadline
     }

@@ -6,6 +6,27 @@ final class OwnThreadState {
     /// On the main loop only, in programs with libdispatch. Made by the first run.
     var mainQueue: MainQueue?
 
+    /// The modes in which a wake-up was listed as ready since the last outermost run began.
+    private var modesWithWakeUp: [ModeState] = []
+
+    /// Lists a wake-up as ready.
+    func listWakeUp(in mode: ModeState, turn: UInt64? = nil) {
+        mode.ready.append(ReadyList.wakeUp, turn: turn)
+        guard !mode.ready.isKnownToHaveWakeUp else { return }
+        mode.ready.isKnownToHaveWakeUp = true
+        modesWithWakeUp.append(mode)
+    }
+
+    /// Forgets wake-ups that are listed and were not served: they were meant for an earlier run.
+    func forgetListedWakeUps() {
+        guard !modesWithWakeUp.isEmpty else { return }
+        for mode in modesWithWakeUp {
+            mode.ready.forgetWakeUp()
+            mode.ready.isKnownToHaveWakeUp = false
+        }
+        modesWithWakeUp.removeAll(keepingCapacity: true)
+    }
+
     /// Whether code that calls the loop outside any run has learned that the loop is closing. See
     /// `Loop.callerKnowsOfClosing`.
     var callerKnowsOfClosing = false

@@ -111,7 +111,8 @@ extension Loop {
         if isMonitored.load(ordering: .relaxed) { waker.monitors.report { $0.reached(activity, in: mode.mode) } }
         guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
         // The array is a snapshot that costs nothing unless a thread changes the original.
-        for observer in lock.withLock({ mode.observers }) where observer.wants(activity) {
+        for entry in lock.withLock({ mode.observers.entries(for: activity) }) {
+            guard let observer = entry.observer, observer.wants(activity) else { continue }
             callOut(Callout(.observer, observer, at: activity)) {
                 loopIsCallingOutToAnObserver(observer, activity)
             }
@@ -122,22 +123,12 @@ extension Loop {
     // MARK: Blocks
 
     /// Runs the blocks that are posted for the run's mode. Blocks that they post wait for the next block step. Blocks
-    /// for other modes stay in the queue, as do those for which a budget leaves no time.
+    /// for which a budget leaves no time stay in their queue.
     func performBlocks(of run: Run) {
-        guard hasBlocks.load(ordering: .relaxed) else { return }
-        run.takenBlocks = lock.withLock {
-            hasBlocks.store(false, ordering: .relaxed)
-            return blocks.takeAll()
-        }
-        for index in run.takenBlocks.indices {
-            // Reads the common modes each time: the block before may have added one.
-            guard let block = run.takenBlocks[index],
-                block.modes.admits(run.mode.mode, common: lock.withLock { commonModes })
-            else {
-                continue
-            }
-            // What a block captured is released before the next block runs.
-            run.takenBlocks[index] = nil
+        guard blockCount.load(ordering: .relaxed) > 0 else { return }
+        var step = lock.withLock { beginBlockStep() }
+        // What a block captured is released before the next block runs.
+        while let block = lock.withLock({ takeBlock(of: &step, in: run.mode) }) {
             let isWanted = block.handle?.take() ?? true
             guard isWanted, !discardsBlocks else { continue }
             callOut(Callout(.block, place: block.handle?.place ?? .unknown, cause: block.handle?.number ?? 0)) {
@@ -145,19 +136,10 @@ extension Loop {
             }
             if isSpent(run) { break }
         }
-        giveBackBlocks(of: run)
+        lock.withLock { end(step) }
     }
 
     private func performBlocksIfInTime(of run: Run) { if !isSpent(run) { performBlocks(of: run) } }
-
-    private func giveBackBlocks(of run: Run) {
-        let withdrawn = lock.withLock { () -> [BlockQueue.Block] in
-            defer { if !blocks.isEmpty { hasBlocks.store(true, ordering: .relaxed) } }
-            return blocks.giveBack(&run.takenBlocks)
-        }
-        _ = consume withdrawn  // Without the lock: the deinit of what they captured may call back.
-        run.takenBlocks = []
-    }
 
     // MARK: Version-0 sources
 
@@ -165,18 +147,14 @@ extension Loop {
     /// returns after a source.
     private func performSource0s(of run: Run) -> Bool {
         let mode = run.mode
-        // Acquire, and before the marks are read: a signal that comes after this read sets the hint again.
-        guard mode.mayHaveSignal.load(ordering: .relaxed), mode.mayHaveSignal.exchange(false, ordering: .acquiring)
-        else {
-            return false
-        }
-        var signalled = lock.withLock { mode.source0s.filter { $0.pendingSignal != 0 } }
+        guard !mode.signals.isEmpty else { return false }
+        var signalled = mode.signals.takeAll().filter(\.isSignalled)
         if signalled.count > 1 {
             let keyed = signalled.map { ($0.order, $0.pendingSignal, $0) }
             signalled = keyed.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
+            // Until their turn comes, a run nested in a handler may perform the others first.
+            for source in signalled.dropFirst() { source.announceSignal(in: mode) }
         }
-        // The others keep their marks until their turn comes: a run nested in a handler may perform them first.
-        if signalled.count > 1 { mode.mayHaveSignal.store(true, ordering: .relaxed) }
         var hasHandled = false
         for source in signalled {
             let signal = source.takeSignal()

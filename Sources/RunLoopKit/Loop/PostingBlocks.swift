@@ -59,10 +59,7 @@ extension Loop {
         guard isOfThisProcess else { return false }
         let isAccepted = lock.withLock {
             guard isOpen else { return false }
-            // A mode that a block was posted for exists.
-            for mode in modes.modes where mode != .common { _ = state(for: mode) }
-            blocks.append(.init(modes: modes, handle: handle, body: body))
-            hasBlocks.store(true, ordering: .relaxed)
+            append(modes, handle, body)
             // Before the block can run.
             if let handle, handle.number != 0 { Monitors.report(Handover(of: handle)) }
             return true
@@ -74,7 +71,7 @@ extension Loop {
 
     /// Drops a block that was withdrawn.
     func discard(_ handle: PendingBlock) {
-        let dropped = lock.withLock { blocks.remove(handle) }
+        let dropped = lock.withLock { handle.posting.flatMap { takeOut($0.number, for: $0.modes) } }
         _ = consume dropped  // The deinit of what it captured may call back: not with the lock held.
     }
 }

@@ -11,9 +11,11 @@ final class ReadyList {
     static let mainQueue = UInt64.max - 2
     /// A timer on the continuous clock may be due. A token of the poller only; listed as `timers`.
     static let continuousTimers = UInt64.max - 3
+    /// What an entry that was removed leaves behind.
+    private static let gap = UInt64.max - 4
 
     struct Entry {
-        let token: UInt64
+        fileprivate(set) var token: UInt64
         /// What the kernel reported of a source that it watches; empty for others.
         let events: PollEvents
         /// The sequence number of its readiness; nil if unknown.
@@ -27,8 +29,18 @@ final class ReadyList {
         }
     }
 
+    /// From `next` on those to serve. The first of them is not a gap.
     @exclusivity(unchecked) private var entries: [Entry] = []
     @exclusivity(unchecked) private var next = 0
+
+    /// The index of the wake-up, if one is listed.
+    @exclusivity(unchecked) private var wakeUpIndex: Int?
+
+    /// Whether the mode is among those in which wake-ups are forgotten when the next outermost run begins.
+    @exclusivity(unchecked) var isKnownToHaveWakeUp = false
+
+    @exclusivity(unchecked) private var hasTimers = false
+    @exclusivity(unchecked) private var hasMainQueue = false
 
     /// When `timers` was last listed: it stands for the timers that were due then. Timers that became due later are
     /// listed again, or they would overtake entries listed between.
@@ -43,16 +55,33 @@ final class ReadyList {
     var count: Int { entries.count - next }
 
     func append(_ token: UInt64, events: PollEvents = [], turn: UInt64? = nil) {
-        // At most one entry for each of the loop's own tokens: two would cost a needless pass.
-        if token >= ReadyList.mainQueue, entries[next...].contains(where: { $0.token == token }) { return }
+        guard noteListed(token) else { return }
         if isEmpty { isHeadFresh = true }
         entries.append(Entry(token: token, events: events, turn: turn))
     }
 
     func appendTimers(dueAt times: ClockTimes) {
-        guard isEmpty || !entries[next...].contains(where: { $0.token == ReadyList.timers }) else { return }
+        guard !hasTimers else { return }
         timesOfTimers = times
         append(ReadyList.timers)
+    }
+
+    /// Lists each of the loop's own tokens once: a second entry would cost a needless pass. Returns false if the token
+    /// is listed already.
+    private func noteListed(_ token: UInt64) -> Bool {
+        switch token {
+        case ReadyList.wakeUp:
+            guard wakeUpIndex == nil else { return false }
+            wakeUpIndex = entries.count
+        case ReadyList.timers:
+            guard !hasTimers else { return false }
+            hasTimers = true
+        case ReadyList.mainQueue:
+            guard !hasMainQueue else { return false }
+            hasMainQueue = true
+        default: break
+        }
+        return true
     }
 
     /// Sorts the entries from number `start` on by sequence number. An entry without one stays after the entry before
@@ -66,6 +95,7 @@ final class ReadyList {
             ($0.element.0, $0.offset) < ($1.element.0, $1.offset)
         }
         entries.replaceSubrange((next + start)..., with: sorted.map(\.element.1))
+        if wakeUpIndex != nil { wakeUpIndex = entries.lastIndex { $0.token == ReadyList.wakeUp } }
     }
 
     /// The sequence number of the last entry; nil if it has none.
@@ -74,12 +104,11 @@ final class ReadyList {
     /// Removes a wake-up that no pass has served. Returns whether there was one.
     @discardableResult
     func forgetWakeUp() -> Bool {
-        guard !isEmpty else { return false }
-        entries.removeSubrange(..<next)
-        next = 0
-        let before = entries.count
-        entries.removeAll { $0.token == ReadyList.wakeUp }
-        return entries.count < before
+        guard let index = wakeUpIndex else { return false }
+        wakeUpIndex = nil
+        entries[index].token = ReadyList.gap
+        skipGaps()
+        return true
     }
 
     /// The entry to serve next.
@@ -95,14 +124,28 @@ final class ReadyList {
 
     func popFirst() -> Entry? {
         guard let first else { return nil }
-        defer {
-            next += 1
-            isHeadFresh = false
-            if next == entries.count {
-                entries.removeAll(keepingCapacity: true)
-                next = 0
-            }
+        switch first.token {
+        case ReadyList.wakeUp: wakeUpIndex = nil
+        case ReadyList.timers: hasTimers = false
+        case ReadyList.mainQueue: hasMainQueue = false
+        default: break
         }
+        next += 1
+        isHeadFresh = false
+        skipGaps()
         return first
+    }
+
+    /// Restores what holds for `next`, and gives back what is before it.
+    private func skipGaps() {
+        while next < entries.count, entries[next].token == ReadyList.gap { next += 1 }
+        if isEmpty {
+            entries.removeAll(keepingCapacity: entries.capacity <= 1_024)
+            next = 0
+        } else if next > 64, next > entries.count / 2 {
+            entries.removeFirst(next)
+            wakeUpIndex = wakeUpIndex.map { $0 - next }
+            next = 0
+        }
     }
 }

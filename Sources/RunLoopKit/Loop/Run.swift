@@ -62,10 +62,6 @@ final class Run {
     /// Whether the run served the main queue last. Initially true: a run begins by looking at all work.
     var hasJustDrainedMainQueue = true
 
-    /// The blocks that the block step has taken out of the queue. They are not in a local variable, since a thread that
-    /// exits inside a block does not unwind its stack, and callers that wait for these blocks must get an answer.
-    var takenBlocks: [BlockQueue.Block?] = []
-
     /// The timer whose handler runs. Guarded by the loop's lock.
     var firing: Loop.Timer?
 

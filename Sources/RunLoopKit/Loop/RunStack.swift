@@ -31,13 +31,9 @@ extension Loop {
             above: below, outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
-        let modes = lock.withLock {
-            innermostRun = run
-            return below == nil ? modeStates : []
-        }
+        lock.withLock { innermostRun = run }
         if below?.phase ?? .hasWaited == .hasWaited { forgetWakeUps(for: nil) }
-        // A wake-up that is listed but was not served was meant for an earlier run.
-        for mode in modes { mode.ready.forgetWakeUp() }
+        if below == nil { own.forgetListedWakeUps() }
         return run
     }
 

@@ -34,9 +34,9 @@ extension Loop {
                 return (join(item, state) ? [state] : [], item.isIn(state))
             }
             let membership = stateOfCommon()
-            if item.join(membership) { commonItems.append(item) }
+            if item.join(membership) { commonItems.insert(item) }
             guard item.isIn(membership) else { return ([], false) }
-            return (commonModes.map { state(for: $0) }.filter { join(item, $0) }, true)
+            return (commonModes.all.map { state(for: $0) }.filter { join(item, $0) }, true)
         }
         for mode in joined { item.notifyJoined(mode, of: self) }
         if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }
@@ -53,7 +53,7 @@ extension Loop {
         let left = lock.withLock { () -> [ModeState] in
             guard mode == .common else { return takeOutWhileLocked(item, from: [existingState(for: mode)]) }
             guard let commonMembership, item.isIn(commonMembership) else { return [] }
-            return takeOutWhileLocked(item, from: [commonMembership] + commonModes.map { existingState(for: $0) })
+            return takeOutWhileLocked(item, from: [commonMembership] + commonModes.all.map { existingState(for: $0) })
         }
         for mode in left { item.notifyLeft(mode, of: self) }
     }
@@ -71,11 +71,11 @@ extension Loop {
     /// once something is added to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
-            guard isOpen, mode != .common, !commonModes.contains(mode) else { return nil }
-            commonModes.append(mode)
+            guard isOpen, mode != .common, commonModes.insert(mode) else { return nil }
+            existingState(for: mode)?.isCommon = true
             guard !commonItems.isEmpty else { return nil }
             let state = state(for: mode)
-            return (state, commonItems.filter { join($0, state) })
+            return (state, commonItems.all.filter { join($0, state) })
         }
         guard let (state, items) = joined else { return }
         for item in items { item.notifyJoined(state, of: self) }
@@ -103,7 +103,7 @@ extension Loop {
         return modes.compactMap { mode in
             guard let mode, item.isIn(mode) else { return nil }
             if mode === commonMembership {
-                commonItems.removeAll { $0 === item }
+                commonItems.remove(item)
             } else {
                 // In this order: once it has left, another loop may add it, under another lock.
                 item.remove(from: mode)
@@ -114,7 +114,9 @@ extension Loop {
 
     func existingState(for mode: Mode) -> ModeState? {
         lock.assertHeld()
-        return modeStates.first { $0.mode == mode }
+        // Most programs use one or two modes.
+        if let first = modeStates.first, first.mode == mode { return first }
+        return statesByMode[mode]
     }
 
     /// The mode's state, made if it does not exist yet.
@@ -122,12 +124,14 @@ extension Loop {
         lock.assertHeld()
         if let state = existingState(for: mode) { return state }
         let state = ModeState(mode, of: self)
+        state.isCommon = commonModes.contains(mode)
         modeStates.append(state)
+        statesByMode[mode] = state
         return state
     }
 
-    /// Represents membership in `common`, which is not a mode: it never contains an item.
-    private func stateOfCommon() -> ModeState {
+    /// Represents `common`, which is not a mode: it has blocks, but never contains an item.
+    func stateOfCommon() -> ModeState {
         lock.assertHeld()
         if let commonMembership { return commonMembership }
         let state = ModeState(.common, of: self)

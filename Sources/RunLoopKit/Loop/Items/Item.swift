@@ -81,7 +81,10 @@ extension Loop {
             mode.assertLocked()
             let isNotified = isNotified(of: mode)
             let thread = isNotified ? ThreadLoops.current.id : .ended
-            return itemLock.withLock { memberships.leave(mode, isNotified: isNotified, on: thread) }
+            return itemLock.withLock {
+                hasLeftWhileLocked(mode)
+                return memberships.leave(mode, isNotified: isNotified, on: thread)
+            }
         }
 
         final func isIn(_ mode: ModeState) -> Bool { itemLock.withLock { memberships.contains(mode) } }
@@ -157,6 +160,13 @@ extension Loop {
 
         /// Removes the item from a mode that it is about to leave. The loop's lock is held.
         func remove(from mode: ModeState) {}
+
+        /// The item leaves a mode. The loop's lock and the item's lock are held.
+        func hasLeftWhileLocked(_ mode: ModeState) {}
+
+        /// Lists a message port that is ready as an arrival of a mode that it is in. Returns whether it did.
+        @discardableResult
+        func announceMessages(in mode: ModeState) -> Bool { false }
 
         /// The item has joined, or left, a mode of `loop`. Called without any lock.
         func didJoin(_ mode: Mode, of loop: Loop) {}

@@ -27,6 +27,9 @@ extension Loop {
         /// Whether the pending signal wakes loops. Guarded by the item's lock.
         private var wakes = false
 
+        /// Guarded by the item's lock.
+        private var arrivalPlaces = ArrivalPlaces()
+
         /// Makes a source.
         ///
         /// - Parameters:
@@ -59,8 +62,8 @@ extension Loop {
         ///
         /// - Parameter wake: Whether to wake the source's loops. If `false`, as in CF, sleeping loops stay asleep.
         public func signal(wake: Bool = true) {
-            itemLock.withLock {
-                guard isValid else { return }
+            let modes = itemLock.withLock { () -> [ModeState] in
+                guard isValid else { return [] }
                 // Release: the performing thread sees what the caller did before.
                 let number = Turn.next()
                 let isFirst = signalTime.compareExchange(
@@ -70,11 +73,11 @@ extension Loop {
                     Monitors.report(Handover(of: self, .source0, number))
                 }
                 wakes = wake || (!isFirst && wakes)
-                for mode in modesWhileLocked {
-                    mode.mayHaveSignal.store(true, ordering: .releasing)
-                    if wake { mode.waker.wake() }
-                }
+                for mode in modesWhileLocked { mode.signals.insert(self, &arrivalPlaces) }
+                return wake ? modesWhileLocked : []
             }
+            // Without the item's lock: a thread that wakes on the same processor takes it at once.
+            for mode in modes { mode.waker.wake() }
         }
 
         // MARK: For the pass
@@ -82,8 +85,15 @@ extension Loop {
         /// The sequence number of the pending signal, or 0.
         var pendingSignal: UInt64 { signalTime.load(ordering: .relaxed) }
 
-        /// Whether a loop that the source is added to must be woken.
-        var wantsToWake: Bool { itemLock.withLock { wakes } && isSignalled }
+        /// Lists the source in a mode that it is in, if it is signalled. Returns whether the signal wakes loops.
+        @discardableResult
+        func announceSignal(in mode: ModeState) -> Bool {
+            itemLock.withLock {
+                guard isSignalled, modesWhileLocked.contains(where: { $0 === mode }) else { return false }
+                mode.signals.insert(self, &arrivalPlaces)
+                return wakes
+            }
+        }
 
         /// Clears the signal, and returns its sequence number. Returns 0 if there is none: the source was invalidated,
         /// or another loop took it. Acquire: the performing thread sees what the signalling thread did before.
@@ -105,6 +115,7 @@ extension Loop {
         override var isNotifiedOfModes: Bool { true }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
+        override func hasLeftWhileLocked(_ mode: ModeState) { mode.signals.remove(self, &arrivalPlaces) }
         override func didJoin(_ mode: Mode, of loop: Loop) {
             itemLock.withLock { scheduleHandler }?(loop, mode)
         }

@@ -25,9 +25,6 @@ struct Source1Table {
     private var free: [Int] = []
     private var slotOfSource: [ObjectIdentifier: Int] = [:]
 
-    /// The slots of sources that the kernel does not watch.
-    private var unwatched: [Int] = []
-
     var isEmpty: Bool { slotOfSource.isEmpty }
 
     var all: [(source: any Source1, token: UInt64)] {
@@ -40,16 +37,11 @@ struct Source1Table {
         all.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
-    /// The tokens of ready sources that the kernel does not watch.
-    var readyUnwatched: [UInt64] {
-        unwatched.filter { slots[$0].source!.readyTurn != 0 }.map(token(of:))
-    }
-
     /// As `Entry.readyTurn`; 0 also if the source has left.
     func turn(of token: UInt64) -> UInt64? { member(for: token).map(\.readyTurn) ?? 0 }
 
     /// The token of a source in the table.
-    func token(of source: any Source1) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
+    func token(of source: Loop.Item) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
 
     /// The source that `token` was made for, if it is still in the table.
     func source(for token: UInt64) -> (any Source1)? { member(for: token)?.source }
@@ -67,13 +59,11 @@ struct Source1Table {
         slots[index].source = source
         slots[index].turn = Turn.next()
         slotOfSource[ObjectIdentifier(source)] = index
-        if source.watches.isEmpty { unwatched.append(index) }
     }
 
     mutating func remove(_ source: any Source1) {
         guard let index = slotOfSource.removeValue(forKey: ObjectIdentifier(source)) else { return }
         slots[index].source = nil
-        unwatched.removeAll { $0 == index }
         // The last generation is never used: it would yield the loop's own tokens.
         slots[index].generation = (slots[index].generation + 1) % (.max - 1)
         free.append(index)

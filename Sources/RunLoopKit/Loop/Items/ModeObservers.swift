@@ -1,0 +1,83 @@
+/// The observers of one mode: a list for each activity, so that a pass visits only those that it calls.
+struct ModeObservers {
+    /// An observer, with what it is sorted by.
+    struct Entry {
+        /// The sequence number of the insertion: it orders observers of equal order.
+        fileprivate let turn: UInt64
+        fileprivate let order: Int
+        /// Nil for a gap that a removed observer has left.
+        fileprivate(set) var observer: Loop.Observer?
+
+        fileprivate func isBefore(_ other: Entry) -> Bool { (order, turn) < (other.order, other.turn) }
+    }
+
+    /// The observers of one activity, in the order in which they are called.
+    private struct List {
+        private(set) var entries: [Entry] = []
+        private var gaps = 0
+
+        var isEmpty: Bool { gaps == entries.count }
+
+        mutating func insert(_ entry: Entry) { entries.insert(entry, at: index(of: entry)) }
+
+        mutating func remove(_ entry: Entry) {
+            let index = index(of: entry)
+            if index == entries.count - 1 {
+                entries.removeLast()
+            } else {
+                entries[index].observer = nil
+                gaps += 1
+            }
+            guard gaps > entries.count / 2 else { return }
+            entries.removeAll { $0.observer == nil }
+            gaps = 0
+        }
+
+        /// Where the entry is or, if it is not here, belongs. Most are added at the end.
+        private func index(of entry: Entry) -> Int {
+            guard let last = entries.last, !last.isBefore(entry) else { return entries.count }
+            var (low, high) = (0, entries.count - 1)
+            while low < high {
+                let middle = (low + high) / 2
+                if entries[middle].isBefore(entry) { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+    }
+
+    /// One for each bit of an activity that exists, by the number of the bit.
+    private var lists = [List](repeating: List(), count: 8)
+
+    private var entries: [ObjectIdentifier: Entry] = [:]
+
+    /// The union of the activities of all observers.
+    var wanted: Loop.Activity {
+        var bits: UInt = 0
+        for index in lists.indices where !lists[index].isEmpty { bits |= 1 << UInt(index) }
+        return Loop.Activity(rawValue: bits)
+    }
+
+    /// All observers, in the order in which they are called.
+    var all: [Loop.Observer] { entries.values.sorted { $0.isBefore($1) }.compactMap(\.observer) }
+
+    func contains(_ observer: Loop.Observer) -> Bool { entries[ObjectIdentifier(observer)] != nil }
+
+    /// The observers of one activity, in the order in which they are called, with gaps.
+    func entries(for activity: Loop.Activity) -> [Entry] { lists[activity.rawValue.trailingZeroBitCount].entries }
+
+    /// - Precondition: The observer is not here.
+    mutating func insert(_ observer: Loop.Observer) {
+        let entry = Entry(turn: Turn.next(), order: observer.order, observer: observer)
+        entries[ObjectIdentifier(observer)] = entry
+        forEachList(of: observer) { $0.insert(entry) }
+    }
+
+    mutating func remove(_ observer: Loop.Observer) {
+        guard let entry = entries.removeValue(forKey: ObjectIdentifier(observer)) else { return }
+        forEachList(of: observer) { $0.remove(entry) }
+    }
+
+    private mutating func forEachList(of observer: Loop.Observer, _ body: (inout List) -> Void) {
+        for index in lists.indices where observer.activities.rawValue >> UInt(index) & 1 != 0 { body(&lists[index]) }
+    }
+}
