@@ -52,25 +52,25 @@ extension Loop {
         /// ``Loop/MessagePort/rearm()``.
         public let isOneShot: Bool
 
-        // Guarded by the item's lock.
+        // Guarded by the item's lock, and therefore without checks of exclusivity.
 
-        private var queue = FirstInFirstOut<Message>()
+        @exclusivity(unchecked) private var queue = MessageQueue<Message>()
 
         /// The senders that wait for room. None unless the queue is full, so no other sender can overtake them.
-        private var senders = WaitingSenders<Message>()
+        @exclusivity(unchecked) private var senders = WaitingSenders<Message>()
 
-        private var armed = true
+        @exclusivity(unchecked) private var armed = true
 
         /// The sequence number of the port's readiness, taken when the queue became non-empty or the port was rearmed.
-        private var turn: UInt64 = 0
+        @exclusivity(unchecked) private var turn: UInt64 = 0
 
-        private var arrivalPlaces = ArrivalPlaces()
+        @exclusivity(unchecked) private var arrivalPlaces = ArrivalPlaces()
 
         /// Nil once the port is invalid.
-        private var handler: (@Sendable (Message) -> Void)?
+        @exclusivity(unchecked) private var handler: (@Sendable (Message) -> Void)?
 
         /// Whether the loop that the port was in has ended, and the port has been added to no other since.
-        private var hasLostItsLoop = false
+        @exclusivity(unchecked) private var hasLostItsLoop = false
 
         /// Makes a port.
         ///
@@ -101,20 +101,29 @@ extension Loop {
         /// Puts a message into the queue if there is room. If there is none and `waiting` is true, the sender waits for
         /// room.
         func offer(_ message: Message, waiting: Bool) -> Outcome {
-            let (outcome, modes) = itemLock.withLock { () -> (Outcome, [ModeState]) in
-                guard handler != nil, isValid, !hasLostItsLoop else { return (.closed, []) }
-                if let capacity, queue.count >= capacity {
-                    guard waiting else { return (.full, []) }
-                    let sender = WaitingSender(message)
-                    senders.append(sender)
-                    return (.waits(sender), [])
-                }
-                let becomesReady = queue.isEmpty && armed
-                queue.append(message)
-                return (.accepted, becomesReady ? becomeReady() : [])
+            // Not `withLock`: a closure that returns a tuple or an optional of a generic type costs look-ups.
+            itemLock.lock()
+            guard handler != nil, isValid, !hasLostItsLoop else {
+                itemLock.unlock()
+                return .closed
             }
+            if let capacity, queue.count >= capacity {
+                defer { itemLock.unlock() }
+                return waiting ? standInLine(message) : .full
+            }
+            let becomesReady = queue.isEmpty && armed
+            queue.append(message)
+            let modes = becomesReady ? becomeReady() : []
+            itemLock.unlock()
             for mode in modes { mode.waker.nudge() }
-            return outcome
+            return .accepted
+        }
+
+        @inline(never)
+        private func standInLine(_ message: Message) -> Outcome {
+            let sender = WaitingSender(message)
+            senders.append(sender)
+            return .waits(sender)
         }
 
         /// Withdraws a message that still waits for room: the sender's task has been cancelled.
@@ -126,11 +135,11 @@ extension Loop {
 
         /// Moves messages that wait for room into the queue. The lock is held; the caller answers the senders without
         /// it.
-        private func admitSenders() -> [WaitingSender<Message>] {
-            var admitted: [WaitingSender<Message>] = []
+        private func admitSenders() -> [Promise<Void>] {
+            var admitted: [Promise<Void>] = []
             while !senders.isEmpty, queue.count < capacity ?? .max, let (sender, message) = senders.takeFirst() {
                 queue.append(message)
-                admitted.append(sender)
+                admitted.append(sender.answer)
             }
             return admitted
         }
@@ -158,11 +167,11 @@ extension Loop {
         public func takeWaiting() -> [Message] {
             let (taken, admitted, modes) = itemLock.withLock {
                 var taken: [Message] = []
-                while let message = queue.takeFirst() { taken.append(message) }
+                while !queue.isEmpty { taken.append(queue.removeFirst()) }
                 let admitted = admitSenders()
                 return (taken, admitted, isReadyWhileLocked ? becomeReady() : [])
             }
-            for sender in admitted { sender.answer.fulfil(.success(())) }
+            for answer in admitted { answer.fulfil(.success(())) }
             for mode in modes { mode.waker.nudge() }
             return taken
         }
@@ -189,6 +198,11 @@ extension Loop {
         /// Keeps messages in the queue until ``Loop/MessagePort/rearm()``, also the rest of those that a pass is
         /// handling. A disarmed port still keeps runs in its modes going.
         public func disarm() { itemLock.withLock { armed = false } }
+
+        /// Empties the queue. The caller releases what it returns without the lock.
+        private func takeQueue() -> MessageQueue<Message> {
+            itemLock.withLock { exchange(&queue, with: MessageQueue()) }
+        }
 
         private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && isValid }
 
@@ -226,35 +240,31 @@ extension Loop {
             guard let loop = mode.loop else { return false }
             let count = min(waitingCount, Self.messagesPerPass)
             for index in 0..<count {
-                guard index == 0 || !loop.isStopped, let next = takeFirst(in: mode) else { return index > 0 }
-                for sender in next.admitted { sender.answer.fulfil(.success(())) }
-                // A run looks at arrivals before it sleeps. But the handler may run a host, which must be notified.
-                if next.leavesOthers { mode.waker.nudge() }
-                next.handler(next.message)
+                guard index == 0 || !loop.isStopped, handleFirst(in: mode) else { return index > 0 }
             }
             return count > 0
         }
 
-        private struct Next {
-            let handler: @Sendable (Message) -> Void
-            let message: Message
-            /// The senders whose messages have moved into the queue in its place.
-            let admitted: [WaitingSender<Message>]
-            let leavesOthers: Bool
-        }
-
-        /// Nil if no message waits, the port has been disarmed, or it has left the mode meanwhile: another loop handles
-        /// the rest.
-        private func takeFirst(in mode: ModeState) -> Next? {
-            itemLock.withLock {
-                guard armed, let handler, modesWhileLocked.contains(where: { $0 === mode }) else { return nil }
-                guard let message = queue.takeFirst() else { return nil }
-                if isOneShot { armed = false }
-                let admitted = admitSenders()
-                let leavesOthers = isReadyWhileLocked
-                if leavesOthers { mode.messages.insert(self, &arrivalPlaces) }
-                return Next(handler: handler, message: message, admitted: admitted, leavesOthers: leavesOthers)
+        /// Handles the first message. Returns false if no message waits, the port has been disarmed, or it has left the
+        /// mode meanwhile: another loop handles the rest.
+        private func handleFirst(in mode: ModeState) -> Bool {
+            itemLock.lock()
+            guard armed, !queue.isEmpty, let handler, modesWhileLocked.contains(where: { $0 === mode }) else {
+                itemLock.unlock()
+                return false
             }
+            let message = queue.removeFirst()
+            if isOneShot { armed = false }
+            // The senders whose messages move into the queue in its place.
+            let admitted = senders.isEmpty ? [] : admitSenders()
+            let leavesOthers = isReadyWhileLocked
+            if leavesOthers { mode.messages.insert(self, &arrivalPlaces) }
+            itemLock.unlock()
+            for answer in admitted { answer.fulfil(.success(())) }
+            // A run looks at arrivals before it sleeps. But the handler may run a host, which must be notified.
+            if leavesOthers { mode.waker.nudge() }
+            handler(message)
+            return true
         }
 
         // MARK: Item
@@ -286,7 +296,8 @@ extension Loop {
         }
         override func releaseHandlers() {
             refuseSenders()
-            releaseUnlocked { (handler.take(), exchange(&queue, with: FirstInFirstOut())) }
+            releaseUnlocked { handler.take() }
+            _ = takeQueue()
         }
     }
 }

@@ -16,7 +16,7 @@ extension Loop {
     /// ```
     public final class PortSource: Item, Source1, @unchecked Sendable {
         /// Nil once the port is invalid. Guarded by the item's lock.
-        private var handler: (@Sendable (Int) -> Void)?
+        @exclusivity(unchecked) private var handler: (@Sendable (Int) -> Void)?
         private let eventFD: EventFD
 
         /// The number of sends not yet passed to a handler. The count is here and not in the eventfd, which is never

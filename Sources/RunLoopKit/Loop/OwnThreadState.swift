@@ -1,13 +1,14 @@
-/// The state that only a loop's own thread accesses, through `Loop.own`, which asserts the thread.
+/// The state that only a loop's own thread accesses, through `Loop.own`, which asserts the thread. Exclusivity is
+/// unchecked, as in `Loop`: a check costs 75 instructions.
 final class OwnThreadState {
     /// The host, while a foreign loop hosts this one.
-    var host: (any Host)?
+    @exclusivity(unchecked) var host: (any Host)?
 
     /// On the main loop only, in programs with libdispatch. Made by the first run.
-    var mainQueue: MainQueue?
+    @exclusivity(unchecked) var mainQueue: MainQueue?
 
     /// The modes in which a wake-up was listed as ready since the last outermost run began.
-    private var modesWithWakeUp: [ModeState] = []
+    @exclusivity(unchecked) private var modesWithWakeUp: [ModeState] = []
 
     /// Lists a wake-up as ready.
     func listWakeUp(in mode: ModeState, turn: UInt64? = nil) {
@@ -29,14 +30,14 @@ final class OwnThreadState {
 
     /// Whether code that calls the loop outside any run has learned that the loop is closing. See
     /// `Loop.callerKnowsOfClosing`.
-    var callerKnowsOfClosing = false
+    @exclusivity(unchecked) var callerKnowsOfClosing = false
 
     /// Whether a job, or a handler isolated to an actor, runs. Then no other begins, not even in a run of the loop
     /// nested in it: that would interrupt an actor in the middle of a function.
-    var isInsideJob = false
+    @exclusivity(unchecked) var isInsideJob = false
 
     /// Whether a drain of the job queue was skipped, since a job was running.
-    var hasSkippedDrain = false
+    @exclusivity(unchecked) var hasSkippedDrain = false
 }
 
 extension Loop {

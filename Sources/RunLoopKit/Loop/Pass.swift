@@ -148,7 +148,8 @@ extension Loop {
     private func performSource0s(of run: Run) -> Bool {
         let mode = run.mode
         guard !mode.signals.isEmpty else { return false }
-        var signalled = mode.signals.takeAll().filter(\.isSignalled)
+        if let source = mode.signals.takeOnly() { return perform(source) }
+        var signalled = mode.signals.takeAll().filter { $0.isSignalled }
         if signalled.count > 1 {
             let keyed = signalled.map { ($0.order, $0.pendingSignal, $0) }
             signalled = keyed.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
@@ -156,14 +157,19 @@ extension Loop {
             for source in signalled.dropFirst() { source.announceSignal(in: mode) }
         }
         var hasHandled = false
-        for source in signalled {
-            let signal = source.takeSignal()
-            guard signal != 0 else { continue }
-            callOut(Callout(.source0, source, cause: signal)) { loopIsCallingOutToASource0(source) }
+        for source in signalled where perform(source) {
             hasHandled = true
             if run.returnsAfterSourceHandled || isSpent(run) { break }
         }
         return hasHandled
+    }
+
+    /// Returns false if the source is no longer signalled.
+    private func perform(_ source: Source0) -> Bool {
+        let signal = source.takeSignal()
+        guard signal != 0 else { return false }
+        callOut(Callout(.source0, source, cause: signal)) { loopIsCallingOutToASource0(source) }
+        return true
     }
 
     // MARK: Version-1 sources

@@ -4,7 +4,8 @@
 /// the run that called the handler. A pass that a host makes is a run as well. When a run ends, the run below it may
 /// have to look for work again: see `Loop.lookAgain(beforeSleepIn:)`.
 ///
-/// Only the loop's thread accesses the variables, except `firing`, which the loop's lock guards.
+/// Only the loop's thread accesses the variables, except `firing`, which the loop's lock guards. Exclusivity is
+/// unchecked, as in `Loop`.
 final class Run {
     /// What ends a run, apart from a stop and a lack of work.
     enum Limit: Equatable {
@@ -46,24 +47,24 @@ final class Run {
     let stopFlagBelow: Loop.StopFlag?
 
     /// Set after the entry observers have been called: a duration counts from then.
-    var limit = Limit.onePass
+    @exclusivity(unchecked) var limit = Limit.onePass
 
-    var phase = Phase.beforeLooking
+    @exclusivity(unchecked) var phase = Phase.beforeLooking
 
     /// Whether this run, or a run above it, has consumed a wake-up. The run below may have needed it.
-    var hasConsumedWakeUp = false
+    @exclusivity(unchecked) var hasConsumedWakeUp = false
 
     /// Whether a run above has consumed a wake-up that this run may have needed.
-    var hasMissedWakeUp = false
+    @exclusivity(unchecked) var hasMissedWakeUp = false
 
     /// Whether the handler that the run is calling has learned that the loop is closing.
-    var handlerKnowsOfClosing = false
+    @exclusivity(unchecked) var handlerKnowsOfClosing = false
 
     /// Whether the run served the main queue last. Initially true: a run begins by looking at all work.
-    var hasJustDrainedMainQueue = true
+    @exclusivity(unchecked) var hasJustDrainedMainQueue = true
 
     /// The timer whose handler runs. Guarded by the loop's lock.
-    var firing: Loop.Timer?
+    @exclusivity(unchecked) var firing: Loop.Timer?
 
     init(
         in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil,

@@ -27,19 +27,30 @@ extension Loop {
     @discardableResult
     func insert(_ item: Item, in mode: Mode) -> Bool {
         guard isOfThisProcess else { return false }
+        let isIn = mode == .common ? insertIntoCommon(item) : insert(item, into: mode)
+        if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }
+        return isIn
+    }
+
+    private func insert(_ item: Item, into mode: Mode) -> Bool {
+        let (joined, isIn) = lock.withLock { () -> (ModeState?, Bool) in
+            guard isOpen else { return (nil, false) }
+            let state = state(for: mode)
+            return join(item, state) ? (state, true) : (nil, item.isValid && item.isIn(state))
+        }
+        if let joined { item.notifyJoined(joined, of: self) }
+        return isIn
+    }
+
+    private func insertIntoCommon(_ item: Item) -> Bool {
         let (joined, isIn) = lock.withLock { () -> ([ModeState], Bool) in
             guard isOpen, item.isValid else { return ([], false) }
-            guard mode == .common else {
-                let state = state(for: mode)
-                return (join(item, state) ? [state] : [], item.isIn(state))
-            }
             let membership = stateOfCommon()
             if item.join(membership) { commonItems.insert(item) }
             guard item.isIn(membership) else { return ([], false) }
             return (commonModes.all.map { state(for: $0) }.filter { join(item, $0) }, true)
         }
         for mode in joined { item.notifyJoined(mode, of: self) }
-        if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }
         return isIn
     }
 
@@ -51,9 +62,12 @@ extension Loop {
     /// `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
     public func remove(_ item: Item, in mode: Mode = .default) {
         let left = lock.withLock { () -> [ModeState] in
-            guard mode == .common else { return takeOutWhileLocked(item, from: [existingState(for: mode)]) }
+            guard mode == .common else {
+                return takeOutWhileLocked(item, from: existingState(for: mode).map { [$0] } ?? [])
+            }
             guard let commonMembership, item.isIn(commonMembership) else { return [] }
-            return takeOutWhileLocked(item, from: [commonMembership] + commonModes.all.map { existingState(for: $0) })
+            let modes = commonModes.all.compactMap { existingState(for: $0) }
+            return takeOutWhileLocked(item, from: [commonMembership] + modes)
         }
         for mode in left { item.notifyLeft(mode, of: self) }
     }
@@ -86,7 +100,7 @@ extension Loop {
 
     /// Removes an item from those of `modes` that are this loop's. Returns those whose leaving it is notified of.
     func takeOut(_ item: Item, from modes: [ModeState]) -> [ModeState] {
-        lock.withLock { takeOutWhileLocked(item, from: modes.filter { $0.waker === waker }) }
+        lock.withLock { takeOutWhileLocked(item, from: modes) }
     }
 
     // The rest is called with the lock held.
@@ -98,18 +112,19 @@ extension Loop {
         return true
     }
 
-    private func takeOutWhileLocked(_ item: Item, from modes: [ModeState?]) -> [ModeState] {
+    private func takeOutWhileLocked(_ item: Item, from modes: [ModeState]) -> [ModeState] {
         lock.assertHeld()
-        return modes.compactMap { mode in
-            guard let mode, item.isIn(mode) else { return nil }
+        var left: [ModeState] = []
+        for mode in modes where mode.waker === waker && item.isIn(mode) {
             if mode === commonMembership {
                 commonItems.remove(item)
             } else {
                 // In this order: once it has left, another loop may add it, under another lock.
                 item.remove(from: mode)
             }
-            return item.leave(mode) ? mode : nil
+            if item.leave(mode) { left.append(mode) }
         }
+        return left
     }
 
     func existingState(for mode: Mode) -> ModeState? {

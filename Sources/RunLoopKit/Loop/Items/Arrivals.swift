@@ -41,6 +41,18 @@ final class Arrivals<Item: Loop.Item> {
         lock.withLock { if place.round == round { items[place.index] = nil } }
     }
 
+    /// Removes and returns the item if it is the only one: the usual case, without an array.
+    func takeOnly() -> Item? {
+        guard !isEmpty else { return nil }
+        return lock.withLock {
+            guard items.count == 1, let item = items[0] else { return nil }
+            items.removeLast()
+            hasItems.store(false, ordering: .relaxed)
+            round += 1
+            return item
+        }
+    }
+
     /// Removes and returns all items.
     func takeAll() -> [Item] {
         guard !isEmpty else { return [] }

@@ -18,14 +18,14 @@ extension Loop {
         // | valid | `invalidate()` | invalid: it joins no mode, and every loop removes it from all its modes |
         // | invalid | it is in no mode, and was notified of leaving the last | released: its handlers are released |
         let itemLock = Lock(.item)
-        private var memberships = Memberships()
+        @exclusivity(unchecked) private var memberships = Memberships()
         private enum Life: UInt8, AtomicRepresentable { case valid, invalid, released }
         /// Written with the item's lock held.
         private let life = Atomic<Life>(.valid)
 
         /// Where the item was made.
         let place: Place
-        private var givenLabel: String?
+        @exclusivity(unchecked) private var givenLabel: String?
 
         init(_ place: Place = .unknown) { self.place = place }
 
@@ -52,6 +52,15 @@ extension Loop {
             guard let modes else { return }
             // All loops first: the item is in no mode when its cancel handlers are called. A loop that is nil is
             // ending, and removes the item itself.
+            if let mode = modes.first, modes.allSatisfy({ $0.waker === mode.waker }) {
+                if let loop = mode.loop { for mode in loop.takeOut(self, from: modes) { notifyLeft(mode, of: loop) } }
+            } else {
+                leaveLoops(of: modes)
+            }
+            releaseIfOver()
+        }
+
+        private func leaveLoops(of modes: [ModeState]) {
             var loops: [Loop] = []
             for mode in modes {
                 if let loop = mode.loop, !loops.contains(where: { $0 === loop }) { loops.append(loop) }
@@ -60,7 +69,6 @@ extension Loop {
             for (loop, modes) in left {
                 for mode in modes { notifyLeft(mode, of: loop) }
             }
-            releaseIfOver()
         }
 
         // MARK: Membership, for the loop. All called with the loop's lock held.

@@ -21,7 +21,7 @@ extension Loop {
         public let order: Int
 
         /// Nil once the observer is invalid. Guarded by the item's lock.
-        private var handler: (@Sendable (Observer, Activity) -> Void)?
+        @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
 
         /// Whether the handler is being called. Written only by the loop's thread. If the observer is in another loop
         /// by the time its handler returns, that loop does not call it until then.

@@ -17,18 +17,18 @@ extension Loop {
         public let order: Int
 
         // Nil once the source is invalid. Guarded by the item's lock.
-        private var performHandler: (@Sendable () -> Void)?
-        private var scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
-        private var cancelHandler: (@Sendable (Loop, Mode) -> Void)?
+        @exclusivity(unchecked) private var performHandler: (@Sendable () -> Void)?
+        @exclusivity(unchecked) private var scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
+        @exclusivity(unchecked) private var cancelHandler: (@Sendable (Loop, Mode) -> Void)?
 
         /// The sequence number of the signal, or 0. A second signal does not change its place.
         private let signalTime = Atomic<UInt64>(0)
 
         /// Whether the pending signal wakes loops. Guarded by the item's lock.
-        private var wakes = false
+        @exclusivity(unchecked) private var wakes = false
 
         /// Guarded by the item's lock.
-        private var arrivalPlaces = ArrivalPlaces()
+        @exclusivity(unchecked) private var arrivalPlaces = ArrivalPlaces()
 
         /// Makes a source.
         ///
