@@ -56,8 +56,9 @@ public struct LoopTrace: Sendable {
             case didWait(readyCount: Int, wasWoken: Bool)
             /// The thread woke a sleeping loop.
             case woke
-            /// The thread handed work to a loop: it posted a block, signalled a source, sent to a port, or enqueued a
-            /// job. Which loop, the callout with this number as its cause tells.
+            /// The thread handed work to the loop: it posted a block, signalled a source, sent to a port, or enqueued a
+            /// job. The callout with this number as its cause is what came of it. An item that is in several traced
+            /// loops makes one such event for each, with one number: the first loop that serves the item calls it.
             case handedOver(Handler, number: UInt64)
             /// So many blocks and jobs waited at the beginning of a pass. Recorded when the numbers change.
             case queueLengths(blocks: Int, jobs: Int)
@@ -67,7 +68,7 @@ public struct LoopTrace: Sendable {
         public let time: Loop.Instant
         /// The thread, as an index into ``LoopTrace/threads``.
         public let thread: Int
-        /// The loop, as an index into ``LoopTrace/loops``; nil for a handover.
+        /// The loop, as an index into ``LoopTrace/loops``.
         public let loop: Int?
         /// What happened.
         public let kind: Kind

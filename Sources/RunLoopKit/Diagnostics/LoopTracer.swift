@@ -16,7 +16,7 @@
 /// item or a mode for the first time. A loop without a tracer pays a load and a branch.
 ///
 /// **Names.** An item has the name that it has when the tracer first sees it called. A block has the place that posted
-/// it. What was posted before the first tracer was attached has neither a place nor a cause.
+/// it. What was posted before a monitor was attached to the loop has neither a place nor a cause.
 ///
 /// **Threads and lifetime.** Everything here may be called from any thread, also while the loops run, but not in a Unix
 /// signal handler. What a signal handler does, such as ``Loop/wakeUp()`` or a send to a port, is recorded. A tracer
@@ -33,7 +33,6 @@ public final class LoopTracer: @unchecked Sendable {
     }
 
     private let recorder: TraceRecorder
-    private let handovers: TraceHandovers
 
     private let lock = Lock(.tracer)
     // Guarded by `lock`.
@@ -46,7 +45,6 @@ public final class LoopTracer: @unchecked Sendable {
     ///   - clock: The clock whose time the events have, for loops in virtual time. Nil: the clock of ordinary loops.
     public init(capacity: Int = LoopTracer.defaultCapacity, clock: VirtualClock? = nil) {
         recorder = TraceRecorder(capacity: min(max(capacity, 16), 1 << 26), clock: clock)
-        handovers = TraceHandovers(recorder)
     }
 
     deinit { detach() }
@@ -66,7 +64,6 @@ public final class LoopTracer: @unchecked Sendable {
             else {
                 return
             }
-            if !attachments.contains(where: { $0.monitor != nil }) { Monitors.attachToHandovers(handovers) }
             let monitor = TraceMonitor(recorder, loop, index: UInt16(attachments.count))
             attachments.append(Attachment(loop: loop, name: name, monitor: monitor))
             loop.attach(monitor)
@@ -82,12 +79,10 @@ public final class LoopTracer: @unchecked Sendable {
 
     private func detach(where isChosen: (Attachment) -> Bool) {
         lock.withLock {
-            guard attachments.contains(where: { $0.monitor != nil }) else { return }
             for index in attachments.indices where isChosen(attachments[index]) {
                 guard let monitor = attachments[index].monitor.take() else { continue }
                 attachments[index].loop?.detach(monitor)
             }
-            if !attachments.contains(where: { $0.monitor != nil }) { Monitors.detachFromHandovers(handovers) }
         }
     }
 

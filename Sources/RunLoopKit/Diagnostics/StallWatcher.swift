@@ -4,10 +4,6 @@ final class StallWatcher: @unchecked Sendable {
     private let rules: StallRules
     private let handler: @Sendable (StallReport) -> Void
 
-    /// Blocks know where they were posted only while some monitor is notified of handovers.
-    private let placeKeeper = PlaceKeeper()
-    private final class PlaceKeeper: LoopMonitor {}
-
     private let lock = Lock(.leaf)
     /// Guarded by `lock`.
     private var watched: [WatchedLoop] = []
@@ -19,10 +15,7 @@ final class StallWatcher: @unchecked Sendable {
         _ rules: StallRules, now: @escaping @Sendable () -> Int64, handler: @escaping @Sendable (StallReport) -> Void
     ) {
         (self.rules, self.now, self.handler) = (rules, now, handler)
-        Monitors.attachToHandovers(placeKeeper)
     }
-
-    deinit { Monitors.detachFromHandovers(placeKeeper) }
 
     // MARK: From any thread
 

@@ -97,4 +97,13 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     // MARK: On any thread
 
     func wasWoken() { record(.wasWoken) { _ in } }
+
+    func handedOver(_ handover: Handover) {
+        record(.handedOver) {
+            $0.kind = handover.kind.rawValue
+            $0.name = handover.item.map { recorder.names.known($0) } ?? 0
+            $0.place = handover.place
+            $0.number = handover.number
+        }
+    }
 }

@@ -7,7 +7,7 @@ struct TraceRecord {
     var code: Code
     /// Of a callout or a handover: `Loop.HandlerKind`.
     var kind: UInt8 = 0
-    /// The index of the loop in the tracer; `noLoop` for a handover, whose sender knows no loop.
+    /// The index of the loop in the tracer; of a handover, of the loop that is handed the work.
     var loop: UInt16 = TraceRecord.noLoop
     /// The index of the thread in `TraceThreads`.
     var thread: UInt16 = 0

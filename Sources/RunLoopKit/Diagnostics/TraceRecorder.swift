@@ -28,19 +28,3 @@ final class TraceRecorder: Sendable {
         ring.write(record.words)
     }
 }
-
-/// Records what threads hand to loops.
-final class TraceHandovers: LoopMonitor {
-    private let recorder: TraceRecorder
-
-    init(_ recorder: TraceRecorder) { self.recorder = recorder }
-
-    func handedOver(_ handover: Handover) {
-        recorder.record(.handedOver) {
-            $0.kind = handover.kind.rawValue
-            $0.name = handover.item.map { recorder.names.known($0) } ?? 0
-            $0.place = handover.place
-            $0.number = handover.number
-        }
-    }
-}

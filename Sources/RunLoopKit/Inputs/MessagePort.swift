@@ -213,7 +213,9 @@ extension Loop {
         /// sequence number, or is serving it.
         private func becomeReady() -> [ModeState] {
             turn = Turn.next()
-            if Monitors.seeHandovers { Monitors.report(Handover(of: self, .source1, turn)) }
+            if Monitors.areAttached {
+                Monitors.report(Handover(of: self, .source1, turn), to: modesWhileLocked.lazy.map { $0.waker })
+            }
             for mode in modesWhileLocked { mode.messages.insert(self, &arrivalPlaces) }
             return modesWhileLocked
         }

@@ -27,6 +27,9 @@ extension Loop {
         /// mode first runs; relaxed, since it publishes nothing.
         private let turn = Atomic<UInt64>(0)
 
+        /// Of the loop of each mode that the port is in: a send takes no lock. Changed with the item's lock held.
+        private let wakers = SharedList<Waker>()
+
         /// Makes a port.
         ///
         /// - Parameters:
@@ -42,7 +45,7 @@ extension Loop {
             super.init(Place(file, line))
             // Initializes both, which must not happen in a signal handler.
             _ = Turn.next()
-            _ = Monitors.seeHandovers
+            _ = Monitors.areAttached
         }
 
         /// Makes the port ready in every loop that has it, and wakes those loops.
@@ -57,7 +60,7 @@ extension Loop {
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
             let number = Turn.next()
             turn.store(number, ordering: .relaxed)
-            if Monitors.seeHandovers { Monitors.report(Handover(of: self, .source1, number)) }
+            if Monitors.areAttached { wakers.read { Monitors.report(Handover(of: self, .source1, number), to: $0) } }
             eventFD.signal()
         }
 
@@ -88,8 +91,20 @@ extension Loop {
             return hasWork ? .ready(words) : .waits(words)
         }
 
-        override func insert(into mode: ModeState) { mode.insert(self) }
-        override func remove(from mode: ModeState) { mode.remove(self) }
+        override func insert(into mode: ModeState) {
+            itemLock.withLock { wakers.change { $0.append(mode.waker) } }
+            mode.insert(self)
+        }
+
+        override func remove(from mode: ModeState) {
+            mode.remove(self)
+            itemLock.withLock {
+                wakers.change { wakers in
+                    wakers.firstIndex { $0 === mode.waker }.map { _ = wakers.remove(at: $0) }
+                }
+            }
+        }
+
         override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }
 }

@@ -60,7 +60,7 @@ public final class Loop: @unchecked Sendable {
     let tally = Tally()
 
     /// The jobs that Swift concurrency has enqueued: the loop is an executor.
-    let jobs = JobQueue()
+    let jobs: JobQueue
 
     /// Whether any diagnostic watches the loop. Relaxed: attaching one does not wait for the loop to notice.
     let isMonitored = Atomic<Bool>(false)
@@ -129,6 +129,7 @@ public final class Loop: @unchecked Sendable {
         self.owner = owner
         self.informsClockBetweenRuns = informsClockBetweenRuns
         self.isOfTaskThread = isOfTaskThread
+        jobs = JobQueue(of: waker)
         threadName = owner == .initial ? "main" : System.threadName
         LoopRegistry.shared.insert(self)
         _ = lock.withLock { state(for: .default) }

@@ -31,8 +31,7 @@ protocol LoopMonitor: AnyObject, Sendable {
     /// A sender woke the sleeping loop.
     func wasWoken()
 
-    /// A thread has handed work to some loop. Reported to `Monitors.ofHandovers`, since a sender does not know the
-    /// loop: the callout with the same number tells it.
+    /// A thread has handed work to the loop: it posted a block, enqueued a job, or made an item in the loop ready.
     func handedOver(_ handover: Handover)
 }
 
@@ -140,41 +139,21 @@ struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The monitors of one loop, or of all handovers.
-///
-/// Without any, an event costs one relaxed load and a branch, of `Loop.isMonitored` or `Monitors.seeHandovers`.
-///
-/// | thread | what it does |
-/// |---|---|
-/// | one that reports | adds 1 to `readers`, reads `list`, calls the monitors, subtracts 1 |
-/// | one that attaches or detaches | swaps in a new list, waits until `readers` is 0, releases the old list |
-///
-/// All four accesses are sequentially consistent: a reporting thread whose addition the second thread does not see
-/// comes after that thread's read in their one order, and so after the swap, and reads the new list. So no list is
-/// released while a thread uses it, and no monitor is called after `detach` has returned.
-final class Monitors: @unchecked Sendable {
-    private final class List: Sendable {
-        let monitors: [any LoopMonitor]
-        init(_ monitors: [any LoopMonitor]) { self.monitors = monitors }
-    }
-
-    /// A retained `List`; nil without monitors.
-    private let list = Atomic<UnsafeRawPointer?>(nil)
-    private let readers = Atomic<Int>(0)
+/// The monitors of one loop. Without any, an event of the loop costs one relaxed load and a branch, of
+/// `Loop.isMonitored`.
+final class Monitors: Sendable {
+    private let list = SharedList<any LoopMonitor>()
 
     /// Guards changes of `list`.
     private let lock = Lock(.leaf)
 
-    deinit { list.load(ordering: .relaxed).map { Unmanaged<List>.fromOpaque($0).release() } }
+    deinit { list.read { Monitors.attachedCount.subtract($0.count, ordering: .relaxed) } }
 
-    var isEmpty: Bool { list.load(ordering: .relaxed) == nil }
+    var isEmpty: Bool { list.isEmpty }
 
-    /// Calls every monitor.
+    /// Calls every monitor. None is called after its `detach` has returned.
     func report(_ body: (any LoopMonitor) -> Void) {
-        readers.add(1, ordering: .sequentiallyConsistent)
-        defer { readers.subtract(1, ordering: .releasing) }
-        guard let pointer = list.load(ordering: .sequentiallyConsistent) else { return }
-        for monitor in Monitors.monitors(at: pointer) { body(monitor) }
+        list.read { monitors in for monitor in monitors { body(monitor) } }
     }
 
     /// The first answer that is not nil.
@@ -186,56 +165,58 @@ final class Monitors: @unchecked Sendable {
 
     /// - Parameter isObserved: Set to whether there is any monitor.
     func attach(_ monitor: any LoopMonitor, _ isObserved: borrowing Atomic<Bool>) {
-        change(isObserved) { $0 + [monitor] }
+        change(isObserved) { $0.append(monitor) }
     }
 
     /// Detaches a monitor. It is not called any more after this returns.
     func detach(_ monitor: any LoopMonitor, _ isObserved: borrowing Atomic<Bool>) {
-        change(isObserved) { $0.filter { $0 !== monitor } }
+        change(isObserved) { $0.removeAll { $0 === monitor } }
     }
 
-    private func change(
-        _ isObserved: borrowing Atomic<Bool>, _ body: ([any LoopMonitor]) -> [any LoopMonitor]
-    ) {
-        lock.lock()
-        let old = list.load(ordering: .relaxed)
-        let new = body(Monitors.monitors(at: old))
-        let pointer = new.isEmpty ? nil : UnsafeRawPointer(Unmanaged.passRetained(List(new)).toOpaque())
-        list.store(pointer, ordering: .sequentiallyConsistent)
-        // Relaxed: a thread that attaches a monitor does not wait for others to notice.
-        isObserved.store(!new.isEmpty, ordering: .relaxed)
-        while readers.load(ordering: .sequentiallyConsistent) != 0 { System.yieldThread() }
-        lock.unlock()
-        if let old { Unmanaged<List>.fromOpaque(old).release() }
-    }
-
-    private static func monitors(at list: UnsafeRawPointer?) -> [any LoopMonitor] {
-        list.map { Unmanaged<List>.fromOpaque($0).takeUnretainedValue().monitors } ?? []
+    private func change(_ isObserved: borrowing Atomic<Bool>, _ body: (inout [any LoopMonitor]) -> Void) {
+        lock.withLock {
+            list.change { monitors in
+                let count = monitors.count
+                body(&monitors)
+                // Relaxed, both: a thread that attaches a monitor does not wait for others to notice.
+                Monitors.attachedCount.add(monitors.count - count, ordering: .relaxed)
+                isObserved.store(!monitors.isEmpty, ordering: .relaxed)
+            }
+        }
     }
 }
 
-// What is handed to any loop of the process.
+// Handovers to the loops of an item.
 extension Monitors {
-    private static let ofHandovers = Monitors()
-    private static let areThereForHandovers = Atomic<Bool>(false)
+    /// The number of monitors that are attached to any loop of the process.
+    private static let attachedCount = Atomic<Int>(0)
 
-    /// Whether any monitor is notified of handovers. `Waker` and `PortSource` read it when they are made, so that it is
-    /// initialized before a Unix signal handler needs it.
+    /// Whether any loop of the process has a monitor. `Waker` and `PortSource` read it when they are made, so that it
+    /// is initialized before a Unix signal handler needs it.
     @inline(__always)
-    static var seeHandovers: Bool { areThereForHandovers.load(ordering: .relaxed) }
+    static var areAttached: Bool { attachedCount.load(ordering: .relaxed) > 0 }
 
+    /// Notifies the monitors of an item's loops, each loop once.
+    ///
+    /// - Parameter wakers: One for each mode that the item is in.
     @inline(never)
-    static func report(_ handover: Handover) { ofHandovers.report { $0.handedOver(handover) } }
-
-    static func attachToHandovers(_ monitor: any LoopMonitor) { ofHandovers.attach(monitor, areThereForHandovers) }
-
-    static func detachFromHandovers(_ monitor: any LoopMonitor) { ofHandovers.detach(monitor, areThereForHandovers) }
+    static func report(_ handover: Handover, to wakers: some Collection<Waker>) {
+        for (index, waker) in wakers.enumerated() where !waker.monitors.isEmpty {
+            guard !wakers.prefix(index).contains(where: { $0 === waker }) else { continue }
+            waker.monitors.report { $0.handedOver(handover) }
+        }
+    }
 }
 
 extension Loop {
-    /// Attaches a monitor. From any thread, also while the loop runs: it is then called from the next event on.
-    func attach(_ monitor: any LoopMonitor) { waker.monitors.attach(monitor, isMonitored) }
+    /// Attaches a monitor. From any thread, also while the loop runs: it is then called from the next event on. Does
+    /// nothing in a forked child, where no run of the loop reports.
+    func attach(_ monitor: any LoopMonitor) {
+        if process.isCurrent { waker.monitors.attach(monitor, isMonitored) }
+    }
 
     /// Detaches a monitor. From any thread, but not from a callback of a monitor. It is not called any more afterwards.
-    func detach(_ monitor: any LoopMonitor) { waker.monitors.detach(monitor, isMonitored) }
+    func detach(_ monitor: any LoopMonitor) {
+        if process.isCurrent { waker.monitors.detach(monitor, isMonitored) }
+    }
 }

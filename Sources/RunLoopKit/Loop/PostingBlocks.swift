@@ -50,7 +50,7 @@ extension Loop {
     /// What tells monitors where a block comes from; nil if there are none.
     @inline(__always)
     private func noteOfHandover(_ label: StaticString?, _ file: StaticString, _ line: UInt) -> PendingBlock? {
-        Monitors.seeHandovers ? PendingBlock(loop: self, Place(label, file, line)) : nil
+        isMonitored.load(ordering: .relaxed) ? PendingBlock(loop: self, Place(label, file, line)) : nil
     }
 
     private func post(
@@ -61,7 +61,7 @@ extension Loop {
             guard isOpen else { return false }
             append(modes, handle, body)
             // Before the block can run.
-            if let handle, handle.number != 0 { Monitors.report(Handover(of: handle)) }
+            if let handle, handle.number != 0 { waker.monitors.report { $0.handedOver(Handover(of: handle)) } }
             return true
         }
         if isAccepted { watchIfUnrun("block") } else { complainIfMainIsGone() }

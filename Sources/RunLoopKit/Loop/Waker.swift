@@ -80,7 +80,7 @@ final class Waker: @unchecked Sendable {
     init() {
         // Initializes both, which must not happen in a signal handler.
         _ = Turn.next()
-        _ = Monitors.seeHandovers
+        _ = Monitors.areAttached
     }
 
     /// How often senders have written to the eventfd.

@@ -126,12 +126,61 @@ import Testing
         let thread = try LoopThread(name: "home")
         let tracer = LoopTracer()
         tracer.attach(to: thread.loop)
-        // In the job itself: handovers are those of the whole process, so other tests soon overwrite it.
         let trace = await Resident(thread).look(at: tracer)
         let job = try #require(trace.spans.lastIndex { $0.handler?.kind == .job })
         let arrow = try #require(trace.arrows.first { $0.callout == job })
         #expect(arrow.time <= trace.spans[job].start)
         #expect(trace.threads[arrow.thread].name != "home" && trace.loops == ["home"])
+    }
+
+    /// Another tracer watches that loop, so its handovers are reported.
+    @Test("What is handed to a loop that the tracer does not watch is not recorded")
+    func handoversToOtherLoops() throws {
+        let watched = Loop.inVirtualTime().0
+        let thread = try LoopThread(name: "not watched")
+        let (tracer, otherTracer) = (LoopTracer(), LoopTracer())
+        tracer.attach(to: watched)
+        otherTracer.attach(to: thread.loop)
+        let (port, messages) = (try Loop.PortSource { _ in }, Loop.MessagePort<Int> { _ in })
+        let source = Loop.Source0 {}
+        for item in [port, messages, source] { thread.loop.add(item, in: .common) }
+        port.send()
+        messages.send(1)
+        source.signal()
+        try thread.performAndWait {}
+        Task(executorPreference: thread.loop.taskExecutor) {}
+        try thread.performAndWait {}
+        #expect(tracer.snapshot().events.isEmpty)
+        #expect(Set(handovers(otherTracer.snapshot()).map(\.kind)) == [.block, .source0, .source1, .job])
+    }
+
+    @Test("What is handed to an item in two loops is recorded once for each loop that the tracer watches")
+    func handoverToTwoLoops() throws {
+        let loops = [Loop.inVirtualTime().0, Loop.inVirtualTime().0]
+        let (tracer, source, port) = (LoopTracer(), Loop.Source0 {}, try Loop.PortSource { _ in })
+        for loop in loops {
+            loop.addCommonMode("other")
+            for item in [source, port] { loop.add(item, in: .common) }
+        }
+        tracer.attach(to: loops[0])
+        source.signal()
+        port.send()
+        #expect(handovers(tracer.snapshot()).map(\.loop) == [0, 0])
+        tracer.attach(to: loops[1])
+        loops[0].remove(port, in: "other")
+        for loop in loops { loop.run(mode: .default, for: .zero) }
+        port.send()
+        #expect(handovers(tracer.snapshot()).map(\.loop) == [0, 0, 0, 1])
+        loops[0].remove(port, in: .common)
+        loops[1].run(mode: .default, for: .zero)
+        port.send()
+        #expect(handovers(tracer.snapshot()).map(\.loop) == [0, 0, 0, 1, 1])
+    }
+
+    private func handovers(_ trace: LoopTrace) -> [(kind: Loop.HandlerKind, loop: Int?)] {
+        trace.events.compactMap { event in
+            if case .handedOver(let handler, _) = event.kind { (handler.kind, event.loop) } else { nil }
+        }
     }
 
     @Test("A block is caused by the block that posted it")

@@ -69,8 +69,8 @@ extension Loop {
                 let isFirst = signalTime.compareExchange(
                     expected: 0, desired: number, successOrdering: .releasing, failureOrdering: .relaxed
                 ).exchanged
-                if isFirst, Monitors.seeHandovers {
-                    Monitors.report(Handover(of: self, .source0, number))
+                if isFirst, Monitors.areAttached {
+                    Monitors.report(Handover(of: self, .source0, number), to: modesWhileLocked.lazy.map { $0.waker })
                 }
                 wakes = wake || (!isFirst && wakes)
                 for mode in modesWhileLocked { mode.signals.insert(self, &arrivalPlaces) }

@@ -17,6 +17,8 @@ final class JobQueue: @unchecked Sendable {
     /// What the caller must do about a job that it has added.
     enum Consequence { case nothing, postADrain, callTheLastResort }
 
+    /// The loop's: an executor may outlive the loop.
+    private let waker: Waker
     private let lock = Lock(.leaf)
 
     // Guarded by `lock`.
@@ -34,13 +36,15 @@ final class JobQueue: @unchecked Sendable {
     /// Whether the loop has ended, so that its thread no longer runs its jobs.
     var hasLostItsThread: Bool { lock.withLock { isOrphaned } }
 
+    init(of waker: Waker) { self.waker = waker }
+
     // MARK: Adding and taking
 
     func add(_ job: UnownedJob, for taskExecutor: LoopTaskExecutor?) -> Consequence {
         let level = JobQueue.level(of: job.priority)
-        let number = Monitors.seeHandovers ? Turn.next() : 0
+        let number = Monitors.areAttached && !waker.monitors.isEmpty ? Turn.next() : 0
         // Before the job can run.
-        if number != 0 { Monitors.report(Handover(ofJob: number)) }
+        if number != 0 { waker.monitors.report { $0.handedOver(Handover(ofJob: number)) } }
         return lock.withLock {
             lastTurn += 1
             if taskExecutor == nil { actorsJobs += 1 }
