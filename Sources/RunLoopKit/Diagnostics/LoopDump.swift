@@ -20,28 +20,31 @@ extension Loop {
     ///
     /// The signal's handler only wakes a thread of its own, made here, which prints ``Loop/dump``: so it does not
     /// matter which thread the signal interrupts, nor what that thread holds. Call it once for each signal, as early as
-    /// the program likes; a later call for the same signal changes nothing. A forked child does not have that thread.
+    /// the program likes; a later call for the same signal changes nothing. A forked child does not have that thread,
+    /// and calls this anew.
     ///
     /// - Throws: ``LoopError`` from `sigaction`: `EINVAL` if the signal cannot be caught; or if the thread cannot be
     ///   started.
     public static func dumpOnSignal(_ signal: Int32) throws(LoopError) {
-        try SignalDump.start()
+        try SignalDump.ofProcess.object.start()
         try System.handle(signal) { _ in SignalDump.request() }
     }
 }
 
 /// The thread that prints dumps.
-private enum SignalDump {
-    private static let lock = Lock(.leaf)
+private final class SignalDump: @unchecked Sendable {
+    static let ofProcess = OnePerProcess { _ in SignalDump() }
+
+    private let lock = Lock(.leaf)
 
     /// The port of the thread. Retained forever: a signal may arrive at any time. Release and acquire: the signal's
     /// handler sees a port that is complete.
-    nonisolated(unsafe) private static let port = Atomic<UnsafeRawPointer?>(nil)
+    private let port = Atomic<UnsafeRawPointer?>(nil)
 
     /// Kept running forever. Guarded by `lock`.
-    nonisolated(unsafe) private static var thread: LoopThread?
+    private var thread: LoopThread?
 
-    static func start() throws(LoopError) {
+    func start() throws(LoopError) {
         guard port.load(ordering: .acquiring) == nil else { return }
         let thread = try LoopThread(name: "loop dump")
         let made = try Loop.PortSource { _ in System.complain(Loop.dump) }
@@ -58,7 +61,7 @@ private enum SignalDump {
 
     /// Async-signal-safe, as `send()` is.
     static func request() {
-        guard let port = port.load(ordering: .acquiring) else { return }
+        guard let port = ofProcess.objectIfMade?.port.load(ordering: .acquiring) else { return }
         Unmanaged<Loop.PortSource>.fromOpaque(port)._withUnsafeGuaranteedRef { $0.send() }
     }
 }

@@ -3,7 +3,8 @@
 /// Reading a signal from one signalfd consumes it for all others. So the thread that finds one takes every pending one,
 /// gives it to all sources for it, and wakes them through eventfds of their own.
 final class SignalHub: @unchecked Sendable {
-    static let shared = SignalHub()
+    private static let ofProcess = OnePerProcess { _ in SignalHub() }
+    static var shared: SignalHub { ofProcess.object }
 
     /// The signals that one source has received and not yet passed to its handler. Guarded by the hub's lock.
     final class Inbox: @unchecked Sendable {

@@ -1,6 +1,7 @@
-/// All loops of the process that have not been deallocated, in order of creation.
+/// All loops that the process has made and that have not been deallocated, in order of creation.
 final class LoopRegistry: @unchecked Sendable {
-    static let shared = LoopRegistry()
+    private static let ofProcess = OnePerProcess { _ in LoopRegistry() }
+    static var shared: LoopRegistry { ofProcess.object }
 
     private struct Entry {
         let number: UInt64
@@ -20,10 +21,9 @@ final class LoopRegistry: @unchecked Sendable {
 
     func remove(_ loop: Loop) { lock.withLock { _ = entries.removeValue(forKey: ObjectIdentifier(loop)) } }
 
-    /// The loops that this process, and not its parent, has made.
     var loops: [Loop] {
         // The references are released without the lock: the last one removes its loop.
         lock.withLock { entries.values.sorted { $0.number < $1.number }.map(\.loop) }
-            .compactMap { $0 }.filter { $0.process.isCurrent }
+            .compactMap { $0 }
     }
 }

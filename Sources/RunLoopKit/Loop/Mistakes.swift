@@ -58,15 +58,35 @@ extension Loop {
 
 /// What to do about mistakes, and which were reported.
 final class Mistakes: @unchecked Sendable {
-    static let shared = Mistakes()
+    private static let ofProcess = OnePerProcess { Mistakes(inheritingFrom: $0) }
+    static var shared: Mistakes { ofProcess.object }
 
     private let lock = Lock(.leaf)
-    private var chosen = Loop.MistakeHandling.report
+    private var chosen: Loop.MistakeHandling
     private var reported: Set<String> = []
+
+    /// Whether `chosen` is being replaced.
+    private let isChanging = Atomic<Bool>(false)
+
+    /// A forked child keeps its parent's choice, unless another thread was replacing it at the fork. It reads that
+    /// without the lock, since no thread of its own changes it.
+    private init(inheritingFrom parents: Mistakes?) {
+        let inherited = parents.flatMap { $0.isChanging.load(ordering: .acquiring) ? nil : $0.chosen }
+        chosen = inherited ?? .report
+    }
 
     var handling: Loop.MistakeHandling {
         get { lock.withLock { chosen } }
-        set { lock.withLock { chosen = newValue } }
+        set {
+            let old = lock.withLock {
+                // Sequentially consistent: the change is between the two, whenever the fork is.
+                isChanging.store(true, ordering: .sequentiallyConsistent)
+                defer { isChanging.store(false, ordering: .sequentiallyConsistent) }
+                return exchange(&chosen, with: newValue)
+            }
+            // Released without the lock: the deinit of what a handler captured may call back.
+            withExtendedLifetime(old) {}
+        }
     }
 
     func report(_ mistake: Loop.Mistake) {

@@ -1,7 +1,8 @@
 /// Loops of threads of Swift concurrency that have work and have never run, and the thread that looks after a while
 /// whether they still have not. The thread exists only as long as there are such loops.
 final class UnrunLoops: @unchecked Sendable {
-    static let shared = UnrunLoops()
+    private static let ofProcess = OnePerProcess { _ in UnrunLoops() }
+    static var shared: UnrunLoops { ofProcess.object }
 
     /// How long a loop may have work before it first runs.
     static let patience: Int64 = 2_000_000_000

@@ -8,15 +8,18 @@ final class AsyncRun: @unchecked Sendable {
 
     /// One lock for all limiters, since a ring can pass through several. Taken for an action's wait and at an action's
     /// end, also with the locks of a runner and of an outcome held.
-    private static let lock = Lock(.asyncWaits)
+    private final class Waits: Sendable {
+        static let ofProcess = OnePerProcess { _ in Waits() }
+        let lock = Lock(.asyncWaits)
+    }
 
-    /// The waits for this action's end; nil once it has ended. Guarded by `lock`.
+    /// The waits for this action's end; nil once it has ended. Guarded by the lock of `Waits`.
     private var waits: [AsyncWait]? = []
 
     /// Adds an action's wait for the end of this one. Returns false, without adding it, if this action waits for that
     /// one, directly or through others: neither would ever end.
     func add(_ wait: AsyncWait) -> Bool {
-        AsyncRun.lock.withLock {
+        Waits.ofProcess.object.lock.withLock {
             if wait.run.isWaited(forBy: self) { return false }
             waits?.removeAll { $0.isOver }
             waits?.append(wait)
@@ -25,7 +28,7 @@ final class AsyncRun: @unchecked Sendable {
     }
 
     func end() {
-        let ended = AsyncRun.lock.withLock { waits.take() }
+        let ended = Waits.ofProcess.object.lock.withLock { waits.take() }
         withExtendedLifetime(ended) {}
     }
 

@@ -3,7 +3,8 @@
 /// A thread enters before it blocks, and all entries are made under one lock: of the threads of a ring, the last one
 /// finds it. A forked child does not wait for threads of its parent's, and so does not enter.
 final class WaitRings: @unchecked Sendable {
-    static let shared = WaitRings()
+    private static let ofProcess = OnePerProcess { _ in WaitRings() }
+    static var shared: WaitRings { ofProcess.object }
 
     /// A `LoopThread` that a thread waits for.
     struct Target {

@@ -40,6 +40,11 @@ let choice = CommandLine.arguments.dropFirst().first ?? ""
 // Before the parent uses the library, as daemons do.
 if choice == "first" { forkChild { beDaemon() } }
 
+if choice == "busy" {
+    let numbers = CommandLine.arguments.dropFirst(2).map { Int($0)! }
+    BusyParent.makeChildren(numbers[0], patience: UInt32(numbers[1]))
+}
+
 /// A child whose parent had no loops is like any other process; so is its own child, with other loops.
 func beDaemon() {
     let main = Loop.main

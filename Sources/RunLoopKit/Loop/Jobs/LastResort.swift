@@ -3,7 +3,8 @@
 ///
 /// Swift gives an executor no way to refuse a job, and dropping one would leave its task suspended for ever.
 final class LastResort: @unchecked Sendable {
-    static let shared = LastResort()
+    private static let ofProcess = OnePerProcess { _ in LastResort() }
+    static var shared: LastResort { ofProcess.object }
 
     private struct Orphans {
         let jobs: JobQueue
