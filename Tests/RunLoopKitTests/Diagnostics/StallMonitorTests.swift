@@ -29,6 +29,11 @@ import Testing
         #expect(scene.watcher.metrics(of: loop)?.stalls == 2)
     }
 
+    @Test("The thresholds are 100 ms, 250 ms and 1 s unless others are given")
+    func thresholds() {
+        #expect(StallMonitor.defaultThresholds == [.milliseconds(100), .milliseconds(250), .seconds(1)])
+    }
+
     @Test("A handler that takes less than the threshold is not reported")
     func belowThreshold() {
         let scene = StallScene()
@@ -138,6 +143,26 @@ import Testing
         try thread.performAndWait {}
         spin(until: thread.loop.isWaiting)
         scene.pass(1_000_000)
+        #expect(scene.story == [])
+    }
+
+    /// As in suspend, no thread of the process runs, the watcher's neither.
+    @Test("A loop that slept, or was in a handler, while the machine was suspended is not reported")
+    func suspended() {
+        let scene = StallScene()
+        let (loop, _) = Loop.inVirtualTime()
+        scene.watch(loop)
+        loop.run(mode: .default, for: .zero)
+        scene.passUnwatched(3_600_000)
+        scene.check()
+        scene.pass(60)
+        loop.perform {
+            scene.passUnwatched(3_600_000)
+            scene.check()
+            scene.pass(20)
+        }
+        loop.run(mode: .default, for: .zero)
+        scene.pass(1000)
         #expect(scene.story == [])
     }
 
