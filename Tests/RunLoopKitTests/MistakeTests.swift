@@ -55,7 +55,7 @@ import Testing
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
             let debounce = await Task.detached {
-                let debounce = Debounce<Int>(interval: .milliseconds(1)) { _ in }
+                let debounce = Debounce<Int>(interval: .milliseconds(1), label: "save") { _ in }
                 debounce(1)
                 return debounce
             }.value
@@ -65,7 +65,7 @@ import Testing
             UnrunLoops.shared.check(at: later - UnrunLoops.patience / 2)
             #expect(mistakes.entries == [])
             UnrunLoops.shared.check(at: later)
-            #expect(mistakes.entries == [.loopThatNeverRuns(item: "timer \"rate limiter\"")])
+            #expect(mistakes.entries == [.loopThatNeverRuns(item: "debounce timer \"save\"")])
             withExtendedLifetime(debounce) {}
             _exit(0)
         }

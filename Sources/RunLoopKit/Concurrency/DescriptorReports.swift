@@ -27,7 +27,7 @@ extension Loop.FileDescriptorSource {
     ///   - interest: The events to wait for. The source can change it later.
     ///   - loop: The loop that waits for the descriptor.
     ///   - mode: The mode in which the loop must run.
-    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:file:line:handler:)` does.
+    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
     public static func makeReports(
         of descriptor: Int32, interest: Interest = .read, on loop: Loop, in mode: Loop.Mode = .common
     ) throws(LoopError) -> (source: Loop.FileDescriptorSource, reports: Reports) {
@@ -44,8 +44,8 @@ extension Loop.FileDescriptorSource {
     ///   - descriptor: The source closes it; other code must not.
     ///   - interest, mode: As in `makeReports(of:interest:on:in:)`.
     ///   - loop: The loop that waits for the descriptor. If it has ended, the descriptor is closed at once.
-    /// - Throws: `LoopError`, as `init(owning:interest:trigger:isOneShot:file:line:handler:)` does. The descriptor
-    ///   stays open then, and is the caller's.
+    /// - Throws: `LoopError`, as `init(owning:interest:trigger:isOneShot:label:file:line:handler:)` does. The
+    ///   descriptor stays open then, and is the caller's.
     public static func makeReports(
         owning descriptor: Int32, interest: Interest = .read, on loop: Loop, in mode: Loop.Mode = .common
     ) throws(LoopError) -> (source: Loop.FileDescriptorSource, reports: Reports) {

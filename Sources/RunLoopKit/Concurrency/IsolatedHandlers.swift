@@ -28,18 +28,23 @@ extension Loop.Timer {
     /// (If the actor is on another loop of the thread, do not run that one inside the handler.)
     ///
     /// - Parameters:
-    ///   - delay, interval, tolerance, timeBase: As in `init(after:repeating:tolerance:timeBase:file:line:handler:)`.
+    ///   - delay, interval, tolerance, timeBase, label, file, line: As in
+    ///     `init(after:repeating:tolerance:timeBase:label:file:line:handler:)`.
     ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
     ///     first call traps, and names the actor. (The main actor does not work here, since the compiler knows it as a
     ///     global actor only: in handlers on ``Loop/main``, write `MainActor.assumeIsolated { … }`.)
     ///   - handler: Called on the loop's thread. Not called again while it runs.
     public convenience init<A: Actor>(
         after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-        timeBase: Loop.TimeBase = .suspending, isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        timeBase: Loop.TimeBase = .suspending, isolation actor: A, label: String? = nil, file: StaticString = #fileID,
+        line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(after: delay, repeating: interval, tolerance: tolerance, timeBase: timeBase, file: file, line: line) {
+        self.init(
+            after: delay, repeating: interval, tolerance: tolerance, timeBase: timeBase, label: label, file: file,
+            line: line
+        ) {
             isolated.call($0)
         }
         isolated.item = self
@@ -47,70 +52,76 @@ extension Loop.Timer {
 
     /// Makes a timer that fires at `time`, on the clock of the loop or that of another `timeBase`, and then every
     /// `interval`, with a handler that is isolated to an actor on the loop. See
-    /// `init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)`.
+    /// `init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`.
     public convenience init<A: Actor>(
         at time: Loop.Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-        timeBase: Loop.TimeBase = .suspending, isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        timeBase: Loop.TimeBase = .suspending, isolation actor: A, label: String? = nil, file: StaticString = #fileID,
+        line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(at: time, repeating: interval, tolerance: tolerance, timeBase: timeBase, file: file, line: line) {
+        self.init(
+            at: time, repeating: interval, tolerance: tolerance, timeBase: timeBase, label: label, file: file,
+            line: line
+        ) {
             isolated.call($0)
         }
         isolated.item = self
     }
 
     /// Makes a timer that fires every `interval`, with a handler that is isolated to an actor on the loop. See
-    /// `init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)`.
+    /// `init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`.
     public convenience init<A: Actor>(
         every interval: Duration, tolerance: Duration = .zero, timeBase: Loop.TimeBase = .suspending,
-        isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
     ) {
         self.init(
             after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, isolation: actor,
-            file: file, line: line, handler: handler)
+            label: label, file: file, line: line, handler: handler)
     }
 }
 
 extension Loop.Source0 {
     /// Makes a source that performs isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
     public convenience init<A: Actor>(
-        order: Int = 0, isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        order: Int = 0, isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         perform: @escaping @Sendable (_ actor: isolated A) -> Void
     ) {
         let isolated = IsolatedHandler(actor) { (actor: isolated A, _: Void) in perform(actor) }
-        self.init(order: order, file: file, line: line) { isolated.call(()) }
+        self.init(order: order, label: label, file: file, line: line) { isolated.call(()) }
         isolated.item = self
     }
 }
 
 extension Loop.PortSource {
     /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
     ///
     /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
     public convenience init<A: Actor>(
-        isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ count: Int) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(file: file, line: line) { isolated.call($0) }
+        try self.init(label: label, file: file, line: line) { isolated.call($0) }
         isolated.item = self
     }
 }
 
 extension Loop.Observer {
     /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
     public convenience init<A: Actor>(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
-        file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ activity: Loop.Activity) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(activities, repeats: repeats, order: order, file: file, line: line) { isolated.call($1) }
+        self.init(activities, repeats: repeats, order: order, label: label, file: file, line: line) {
+            isolated.call($1)
+        }
         isolated.item = self
     }
 }

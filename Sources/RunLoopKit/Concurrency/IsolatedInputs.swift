@@ -12,22 +12,24 @@ extension Loop.FileDescriptorSource {
     /// thread.loop.add(source, in: .default)
     /// ```
     ///
-    /// Otherwise as ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``: the actor is
-    /// not retained, and the first report after its deallocation invalidates the source.
+    /// Otherwise as ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``: the actor
+    /// is not retained, and the first report after its deallocation invalidates the source.
     ///
     /// - Parameters:
     ///   - descriptor, interest, trigger, isOneShot, handler: As in
-    ///     `init(_:interest:trigger:isOneShot:file:line:handler:)`.
+    ///     `init(_:interest:trigger:isOneShot:label:file:line:handler:)`.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:file:line:handler:)` does.
+    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
     public convenience init<A: Actor>(
         _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
-        isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler:
             @escaping @Sendable (_ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot, file: file, line: line) {
+        try self.init(
+            descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot, label: label, file: file, line: line
+        ) {
             isolated.call(($0, $1))
         }
         isolated.item = self
@@ -35,19 +37,20 @@ extension Loop.FileDescriptorSource {
 
     /// Makes a source that owns its descriptor, and closes it when the source is invalidated or deallocated, with a
     /// handler that is isolated to an actor on the loop. See
-    /// `init(_:interest:trigger:isOneShot:isolation:file:line:handler:)`.
+    /// `init(_:interest:trigger:isOneShot:isolation:label:file:line:handler:)`.
     ///
-    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:file:line:handler:)` does. The descriptor is left
-    ///   open then, and is the caller's.
+    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does. The descriptor is
+    ///   left open then, and is the caller's.
     public convenience init<A: Actor>(
         owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
-        isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler:
             @escaping @Sendable (_ actor: isolated A, _ source: Loop.FileDescriptorSource, _ ready: Readiness) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
         try self.init(
-            owning: descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot, file: file, line: line
+            owning: descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot, label: label, file: file,
+            line: line
         ) {
             isolated.call(($0, $1))
         }
@@ -57,63 +60,68 @@ extension Loop.FileDescriptorSource {
 
 extension Loop.MessagePort {
     /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
     ///
     /// Once the actor is deallocated, the port drops the next message and invalidates itself with the rest that waits.
     /// From then on `send(_:)` returns false.
     ///
     /// - Parameters:
-    ///   - capacity, isOneShot, handler: As in `init(capacity:isOneShot:file:line:handler:)`.
+    ///   - capacity, isOneShot, handler: As in `init(capacity:isOneShot:label:file:line:handler:)`.
     ///   - actor: Its executor is the loop that the port is added to, or another one of the same thread.
     public convenience init<A: Actor>(
-        capacity: Int? = nil, isOneShot: Bool = false, isolation actor: A, file: StaticString = #fileID,
+        capacity: Int? = nil, isOneShot: Bool = false, isolation actor: A, label: String? = nil,
+        file: StaticString = #fileID,
         line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ message: Message) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
-        self.init(capacity: capacity, isOneShot: isOneShot, file: file, line: line) { isolated.call($0) }
+        self.init(capacity: capacity, isOneShot: isOneShot, label: label, file: file, line: line) { isolated.call($0) }
         isolated.item = self
     }
 }
 
 extension Loop.SignalSource {
     /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
     ///
     /// The first signal after the actor's deallocation is dropped, and invalidates the source: the next one is
     /// delivered as usual. If that is too late, invalidate the source yourself.
     ///
     /// - Parameters:
-    ///   - signal, checkingThreads, handler: As in `init(_:checkingThreads:file:line:handler:)`.
+    ///   - signal, checkingThreads, handler: As in `init(_:checkingThreads:label:file:line:handler:)`.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    /// - Throws: `LoopError`, as `init(_:checkingThreads:file:line:handler:)` does.
+    /// - Throws: `LoopError`, as `init(_:checkingThreads:label:file:line:handler:)` does.
     public convenience init<A: Actor>(
-        _ signal: Int32, checkingThreads: Bool = true, isolation actor: A, file: StaticString = #fileID,
+        _ signal: Int32, checkingThreads: Bool = true, isolation actor: A, label: String? = nil,
+        file: StaticString = #fileID,
         line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(signal, checkingThreads: checkingThreads, file: file, line: line) { isolated.call(($0, $1)) }
+        try self.init(signal, checkingThreads: checkingThreads, label: label, file: file, line: line) {
+            isolated.call(($0, $1))
+        }
         isolated.item = self
     }
 }
 
 extension Loop.ProcessSource {
     /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)``.
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
     ///
     /// An exit after the actor's deallocation is not reported; a child is reaped all the same.
     ///
     /// - Parameters:
-    ///   - process, reaping, handler: As in `init(_:reaping:file:line:handler:)`.
+    ///   - process, reaping, handler: As in `init(_:reaping:label:file:line:handler:)`.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    /// - Throws: `LoopError`, as `init(_:reaping:file:line:handler:)` does.
+    /// - Throws: `LoopError`, as `init(_:reaping:label:file:line:handler:)` does.
     public convenience init<A: Actor>(
-        _ process: Int32, reaping: Bool = true, isolation actor: A, file: StaticString = #fileID, line: UInt = #line,
+        _ process: Int32, reaping: Bool = true, isolation actor: A, label: String? = nil, file: StaticString = #fileID,
+        line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.ProcessSource, _ exit: Exit) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(process, reaping: reaping, file: file, line: line) { isolated.call(($0, $1)) }
+        try self.init(process, reaping: reaping, label: label, file: file, line: line) { isolated.call(($0, $1)) }
         isolated.item = self
     }
 }

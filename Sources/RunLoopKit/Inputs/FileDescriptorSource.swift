@@ -83,6 +83,7 @@ extension Loop {
         ///   - interest: What to wait for.
         ///   - trigger: When to report.
         ///   - isOneShot: Whether to report once only, until ``Loop/FileDescriptorSource/rearm()``.
+        ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
@@ -91,32 +92,32 @@ extension Loop {
         ///   directly; `EMFILE` if the process has no descriptor left for the duplicate.
         public convenience init(
             _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
-            file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
         ) throws(LoopError) {
             // Before the duplicate is made: closing it would release the process's POSIX locks on the file.
             try System.checkCanBeWatched(descriptor)
             let duplicate = try System.duplicate(descriptor)
-            self.init(descriptor, watched: duplicate, interest, trigger, isOneShot, Place(file, line), handler)
+            self.init(descriptor, watched: duplicate, interest, trigger, isOneShot, Place(file, line), label, handler)
         }
 
         /// Makes a source that owns its descriptor. The source closes it when it is invalidated (after its handler
         /// returns, if that is running) or when its last reference is released. Do not close it elsewhere. The
-        /// parameters are those of ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:file:line:handler:)``.
+        /// parameters are those of
+        /// ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:label:file:line:handler:)``.
         ///
-        /// - Throws: ``LoopError``, as
-        ///   ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:file:line:handler:)`` does. The caller then
-        ///   still owns the descriptor, which stays open.
+        /// - Throws: ``LoopError``, as that initializer does. The caller then still owns the descriptor, which stays
+        ///   open.
         public convenience init(
             owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
-            file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
         ) throws(LoopError) {
             try System.checkCanBeWatched(descriptor)
-            self.init(descriptor, watched: descriptor, interest, trigger, isOneShot, Place(file, line), handler)
+            self.init(descriptor, watched: descriptor, interest, trigger, isOneShot, Place(file, line), label, handler)
         }
 
         private init(
             _ number: Descriptor, watched: Descriptor, _ interest: Interest, _ trigger: Trigger, _ isOneShot: Bool,
-            _ place: Place, _ handler: @escaping Handler
+            _ place: Place, _ label: String?, _ handler: @escaping Handler
         ) {
             self.number = number
             self.watched = watched
@@ -125,7 +126,7 @@ extension Loop {
             self.trigger = trigger
             self.isOneShot = isOneShot
             self.handler = handler
-            super.init(place)
+            super.init(place, label)
         }
 
         deinit { if watched >= 0 { System.close(watched) } }

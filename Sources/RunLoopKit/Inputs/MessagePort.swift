@@ -77,17 +77,19 @@ extension Loop {
         /// - Parameters:
         ///   - capacity: The largest number of waiting messages; less than 1 counts as 1. Nil for no limit.
         ///   - isOneShot: Whether to handle one message only, until ``Loop/MessagePort/rearm()``.
+        ///   - label: What diagnostics call the port; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the port, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread, once for each message.
         public init(
-            capacity: Int? = nil, isOneShot: Bool = false, file: StaticString = #fileID, line: UInt = #line,
+            capacity: Int? = nil, isOneShot: Bool = false, label: String? = nil, file: StaticString = #fileID,
+            line: UInt = #line,
             handler: @escaping @Sendable (_ message: Message) -> Void
         ) {
             self.capacity = capacity.map { max(1, $0) }
             self.isOneShot = isOneShot
             self.handler = handler
-            super.init(Place(file, line))
+            super.init(Place(file, line), label)
         }
 
         // MARK: Sending. The public calls are in MessagePortSending.swift.

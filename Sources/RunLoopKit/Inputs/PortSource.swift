@@ -33,16 +33,18 @@ extension Loop {
         /// Makes a port.
         ///
         /// - Parameters:
+        ///   - label: What diagnostics call the port; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the port, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with the number of sends since its last call, at least 1.
         /// - Throws: ``LoopError`` from `eventfd`, if the process has no descriptor left.
         public init(
-            file: StaticString = #fileID, line: UInt = #line, handler: @escaping @Sendable (_ count: Int) -> Void
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+            handler: @escaping @Sendable (_ count: Int) -> Void
         ) throws(LoopError) {
             self.handler = handler
             self.eventFD = try EventFD()
-            super.init(Place(file, line))
+            super.init(Place(file, line), label)
             // Initializes both, which must not happen in a signal handler.
             _ = Turn.next()
             _ = Monitors.areAttached

@@ -67,20 +67,22 @@ extension Loop {
         /// - Parameters:
         ///   - process: The number of a process, which may have ended but must not have been reaped.
         ///   - reaping: Whether to reap a child when its exit is reported.
+        ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called once, on the loop's thread.
         /// - Throws: ``LoopError`` from `pidfd_open`: `ESRCH` if there is no such process, `EINVAL` if the number is
         ///   zero, negative or a thread's, `EMFILE` if the process has no descriptor left, `ENOSYS` before Linux 5.4.
         public init(
-            _ process: Int32, reaping: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+            _ process: Int32, reaping: Bool = true, label: String? = nil, file: StaticString = #fileID,
+            line: UInt = #line,
             handler: @escaping Handler
         ) throws(LoopError) {
             self.process = process
             self.isReaping = reaping
             self.handler = handler
             processFD = try System.makeProcessFD(process)
-            super.init(Place(file, line))
+            super.init(Place(file, line), label)
         }
 
         deinit { System.close(processFD) }

@@ -81,6 +81,7 @@ extension Loop {
         ///   - signal: A signal such as `SIGINT`, or a real-time signal.
         ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
         ///     Pass `false` if they block it later, or are known to end.
+        ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order;
@@ -90,7 +91,8 @@ extension Loop {
         ///   that the C library reserves); `EBUSY` if another thread does not block it; `EMFILE` if the process has no
         ///   descriptor left. The masks are then unchanged.
         public init(
-            _ signal: Int32, checkingThreads: Bool = true, file: StaticString = #fileID, line: UInt = #line,
+            _ signal: Int32, checkingThreads: Bool = true, label: String? = nil, file: StaticString = #fileID,
+            line: UInt = #line,
             handler: @escaping Handler
         ) throws(LoopError) {
             self.signal = signal
@@ -103,7 +105,7 @@ extension Loop {
                 SignalHub.shared.unblock(signal)
                 throw SignalSource.taken(signal, by: other)
             }
-            super.init(Place(file, line))
+            super.init(Place(file, line), label)
             SignalHub.shared.add(inbox)
         }
 

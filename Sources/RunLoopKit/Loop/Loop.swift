@@ -17,7 +17,7 @@ import Synchronization
 /// elsewhere. Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate
 /// items, also their own; run the loop nested; stop it. They are `@Sendable`: see ``Loop/main`` for handlers that
 /// access the main actor's state, and
-/// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:file:line:handler:)`` for handlers that access
+/// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`` for handlers that access
 /// another actor's.
 ///
 /// **Lifetime.** A loop retains the items in it. The loop ends with its thread: its items leave it, the cancel handlers

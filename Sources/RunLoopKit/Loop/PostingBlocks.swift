@@ -22,7 +22,7 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        post(.one(mode), wake, block, noteOfHandover(label, file, line))
+        post(.one(mode), wake, block, noteOfHandover(Place(label, file, line)))
     }
 
     /// Posts a block that runs once, in whichever of `modes` runs first, as `perform(in:wake:label:file:line:_:)` does.
@@ -33,7 +33,7 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        !modes.isEmpty && post(.any(modes), wake, block, noteOfHandover(label, file, line))
+        !modes.isEmpty && post(.any(modes), wake, block, noteOfHandover(Place(label, file, line)))
     }
 
     /// Posts a block as `perform(in:wake:label:file:line:_:)` does. Returns an object that withdraws it; nil if the
@@ -47,10 +47,19 @@ extension Loop {
         return post(.one(mode), wake, block, handle) ? handle : nil
     }
 
+    /// As `perform(in:wake:label:file:line:_:)`, for callers in the library that post on behalf of a place outside it.
+    func perform(in modes: Set<Mode>, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
+        !modes.isEmpty && post(.any(modes), true, block, noteOfHandover(place))
+    }
+
+    func perform(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
+        post(.one(mode), true, block, noteOfHandover(place))
+    }
+
     /// What tells monitors where a block comes from; nil if there are none.
     @inline(__always)
-    private func noteOfHandover(_ label: StaticString?, _ file: StaticString, _ line: UInt) -> PendingBlock? {
-        isMonitored.load(ordering: .relaxed) ? PendingBlock(loop: self, Place(label, file, line)) : nil
+    private func noteOfHandover(_ place: @autoclosure () -> Place) -> PendingBlock? {
+        isMonitored.load(ordering: .relaxed) ? PendingBlock(loop: self, place()) : nil
     }
 
     private func post(

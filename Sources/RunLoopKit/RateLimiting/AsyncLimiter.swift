@@ -37,19 +37,21 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
     /// Makes a throttle with an asynchronous action.
     ///
     /// - Parameters:
-    ///   - interval, edges, loop, modes, whenReleased: As in ``Throttle``. The loop decides when to act; the action
-    ///     does not run on its thread.
+    ///   - interval, edges, loop, modes, whenReleased, label, file, line: As in ``Throttle``. The loop decides when to
+    ///     act; the action does not run on its thread.
     ///   - overlap: What happens if an action is due while another one runs.
     ///   - action: Gets the last input. Runs as a detached task.
     public static func throttle(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         whileRunning overlap: RateLimitOverlap = .queueLatest,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) async throws -> Output
     ) -> AsyncLimiter {
         let runner = AsyncRunner(overlap, action)
         let limiter = Throttle<AsyncCall<Input, Output>>.collecting(
-            interval: interval, edges: edges, on: loop, in: modes, whenReleased: whenReleased
+            interval: interval, edges: edges, on: loop, in: modes, whenReleased: whenReleased, label: label,
+            file: file, line: line
         ) { runner.start($0) }
         return AsyncLimiter(runner, limiter)
     }
@@ -57,18 +59,21 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
     /// Makes a debounce with an asynchronous action.
     ///
     /// - Parameters:
-    ///   - interval, edges, maxWait, loop, modes, whenReleased: As in ``Debounce``. The loop decides when to act; the
-    ///     action does not run on its thread.
+    ///   - interval, edges, maxWait, loop, modes, whenReleased, label, file, line: As in ``Debounce``. The loop decides
+    ///     when to act; the action does not run on its thread.
     ///   - overlap, action: As for a throttle.
     public static func debounce(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         whileRunning overlap: RateLimitOverlap = .queueLatest,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) async throws -> Output
     ) -> AsyncLimiter {
         let runner = AsyncRunner(overlap, action)
         let limiter = Debounce<AsyncCall<Input, Output>>.collecting(
-            interval: interval, edges: edges, maxWait: maxWait, on: loop, in: modes, whenReleased: whenReleased
+            interval: interval, edges: edges, maxWait: maxWait, on: loop, in: modes, whenReleased: whenReleased,
+            label: label,
+            file: file, line: line
         ) { runner.start($0) }
         return AsyncLimiter(runner, limiter)
     }

@@ -18,15 +18,17 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///   - edges: When to act. Without any edge it never acts.
     ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
     ///     counts as the interval; nil: no limit.
-    ///   - loop, modes, whenReleased, combine, action: As in ``Throttle``.
+    ///   - loop, modes, whenReleased, combine, label, file, line, action: As in ``Throttle``.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) -> Void
     ) {
         let settings = LimiterSettings(
-            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased)
+            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
+            Place(label, file, line))
         self.init(SingleLimiter(settings, keepsAll: combine != nil) { action($0.merged(combine)) })
     }
 
@@ -34,14 +36,16 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///
     /// - Parameters:
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, edges, maxWait, loop, modes, whenReleased: As in the initializer.
+    ///   - interval, edges, maxWait, loop, modes, whenReleased, label, file, line: As in the initializer.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ inputs: [Input]) -> Void
     ) -> Debounce {
         let settings = LimiterSettings(
-            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased)
+            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
+            Place(label, file, line))
         return Debounce(SingleLimiter(settings, keepsAll: true) { action($0.all) })
     }
 }

@@ -15,15 +15,18 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     ///
     /// - Parameters:
     ///   - interval, edges, maxWait, loop, modes, combine, action: As in ``Debounce``, for each key.
+    ///   - label, file, line: As in ``Throttle``: one timer serves all keys.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
         let settings = LimiterSettings(
-            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased)
+            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
+            Place(label, file, line))
         self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, $1.merged(combine)) })
     }
 
@@ -31,14 +34,16 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     ///
     /// - Parameters:
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, edges, maxWait, loop, modes, whenReleased: As in the initializer.
+    ///   - interval, edges, maxWait, loop, modes, whenReleased, label, file, line: As in the initializer.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
     ) -> KeyedDebounce {
         let settings = LimiterSettings(
-            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased)
+            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
+            Place(label, file, line))
         return KeyedDebounce(KeyedLimiter(settings, keepsAll: true) { action($0, $1.all) })
     }
 }

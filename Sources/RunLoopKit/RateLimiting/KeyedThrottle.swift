@@ -15,14 +15,16 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     ///
     /// - Parameters:
     ///   - interval, edges, loop, modes, combine, action: As in ``Throttle``, for each key.
+    ///   - label, file, line: As in ``Throttle``: one timer serves all keys.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
-        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
         self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, $1.merged(combine)) })
     }
 
@@ -31,13 +33,14 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     /// - Parameters:
     ///   - edges: When to act. Both by default: with the leading edge alone nothing would be collected.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, loop, modes, whenReleased: As in the initializer.
+    ///   - interval, loop, modes, whenReleased, label, file, line: As in the initializer.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
     ) -> KeyedThrottle {
-        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
         return KeyedThrottle(KeyedLimiter(settings, keepsAll: true) { action($0, $1.all) })
     }
 }

@@ -17,6 +17,9 @@ class LimiterBase: @unchecked Sendable {
     private let loop: Loop
     private let modes: Set<Loop.Mode>
     private let whenReleased: RateLimitRelease
+    /// What diagnostics call the timer and the blocks.
+    private let place: Place
+    private let kind: StaticString
 
     // Guarded by `lock`.
     /// Becomes false when the limiter is invalidated or released, or the loop ends.
@@ -33,6 +36,8 @@ class LimiterBase: @unchecked Sendable {
         loop = settings.loop
         modes = settings.modes
         whenReleased = settings.whenReleased
+        place = settings.place
+        kind = settings.state.kind == .throttle ? "throttle timer" : "debounce timer"
     }
 
     // MARK: For subclasses to override
@@ -67,8 +72,7 @@ class LimiterBase: @unchecked Sendable {
             if timer.nextFireTime != instant { timer.nextFireTime = instant }
             return
         }
-        let made = Loop.Timer(at: instant) { [self] in fired($0.timer) }
-        made.label = "rate limiter"
+        let made = Loop.Timer(at: instant, kind, place) { [self] in fired($0.timer) }
         timer = made
         // A loop that is about to end refuses the timer: then its end handler decides about what is pending.
         for mode in modes { loop.insert(made, in: mode) }
@@ -117,7 +121,8 @@ class LimiterBase: @unchecked Sendable {
         // block may find another action first in line, or none: the loop's thread may have performed its own already.
         let isAccepted =
             actions.count == 1
-            ? loop.perform(in: modes) { self.performFirst() } : loop.perform(in: modes) { self.performPortion() }
+            ? loop.perform(in: modes, place) { self.performFirst() }
+            : loop.perform(in: modes, place) { self.performPortion() }
         if isAccepted {
             for action in actions { linedUp.append(action) }
         } else if whenReleased == .flush, isOpen, !modes.isEmpty {
@@ -142,7 +147,8 @@ class LimiterBase: @unchecked Sendable {
         let count = lock.withLock { linedUp.count }
         // Posted before the first action, which may run the loop, nested. A stopping loop refuses the block, but has
         // accepted the actions: then this block is the last one that can perform them.
-        let isPortion = count > LimiterBase.actionsPerPortion && loop.perform(in: modes) { self.performPortion() }
+        let isPortion =
+            count > LimiterBase.actionsPerPortion && loop.perform(in: modes, place) { self.performPortion() }
         for _ in 0..<(isPortion ? LimiterBase.actionsPerPortion : count) {
             guard !loop.discardsBlocks, performFirst() else { break }
         }

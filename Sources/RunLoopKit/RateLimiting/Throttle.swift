@@ -26,15 +26,20 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
     ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
     ///     counts.
+    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
+    ///     made.
+    ///   - file: The source file that makes the limiter, for diagnostics.
+    ///   - line: The line in that file.
     ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
     ///     dropping it.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) -> Void
     ) {
-        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
         self.init(SingleLimiter(settings, keepsAll: combine != nil) { action($0.merged(combine)) })
     }
 
@@ -43,13 +48,14 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     /// - Parameters:
     ///   - edges: When to act. Both by default: with the leading edge alone nothing would be collected.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, loop, modes, whenReleased: As in the initializer.
+    ///   - interval, loop, modes, whenReleased, label, file, line: As in the initializer.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ inputs: [Input]) -> Void
     ) -> Throttle {
-        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased)
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
         return Throttle(SingleLimiter(settings, keepsAll: true) { action($0.all) })
     }
 }

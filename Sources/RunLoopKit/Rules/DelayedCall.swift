@@ -16,11 +16,16 @@ final class DelayedCall: HeldCalls {
         // Flushed, so that no call is lost when the rule or its loop ends.
         limiter =
             if window.mode == .last {
-                Throttle(interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush) {
+                Throttle(
+                    interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush,
+                    label: "rule"
+                ) {
                     $0.run()
                 }
             } else {
-                Debounce(interval: settings.interval, on: settings.loop, whenReleased: .flush) { $0.run() }
+                Debounce(interval: settings.interval, on: settings.loop, whenReleased: .flush, label: "rule") {
+                    $0.run()
+                }
             }
     }
 

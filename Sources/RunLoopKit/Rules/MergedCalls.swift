@@ -19,9 +19,11 @@ final class MergedCalls<Input: Sendable>: HeldCalls {
         limiter =
             if window.mode == .last {
                 Throttle.collecting(
-                    interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush, action: run)
+                    interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush,
+                    label: "rule", action: run)
             } else {
-                Debounce.collecting(interval: settings.interval, on: settings.loop, whenReleased: .flush, action: run)
+                Debounce.collecting(
+                    interval: settings.interval, on: settings.loop, whenReleased: .flush, label: "rule", action: run)
             }
     }
 

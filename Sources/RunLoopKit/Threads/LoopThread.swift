@@ -119,6 +119,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
+    ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the thread.
@@ -127,28 +128,34 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:NO`.
     @discardableResult
     public func perform(
-        in mode: Loop.Mode = .common, file: StaticString = #fileID, line: UInt = #line,
+        in mode: Loop.Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        loop.perform(in: mode, file: file, line: line, block)
+        loop.perform(in: mode, label: label, file: file, line: line, block)
     }
 
     /// Hands a block to the thread, which runs it after a delay.
     ///
+    /// - Parameters:
+    ///   - delay: How long to wait at least.
+    ///   - mode, label, file, line, block: As in ``perform(in:label:file:line:_:)``; they name the timer.
     /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil once the thread was stopped. A
     ///   block that is not due when the thread stops does not run.
     ///
     /// Cocoa: `performSelector:withObject:afterDelay:`, and `cancelPreviousPerformRequests`.
     @discardableResult
     public func perform(
-        after delay: Duration, in mode: Loop.Mode = .common, _ block: @escaping @Sendable () -> Void
+        after delay: Duration, in mode: Loop.Mode = .common, label: String? = nil, file: StaticString = #fileID,
+        line: UInt = #line, _ block: @escaping @Sendable () -> Void
     ) -> Loop.Timer? {
-        let timer = Loop.Timer(after: delay) { _ in block() }
+        let timer = Loop.Timer(after: delay, label: label, file: file, line: line) { _ in block() }
         return loop.insert(timer, in: mode) ? timer : nil
     }
 
     /// Runs a block on the thread and waits for its result. On the thread itself the block runs at once.
     ///
+    /// - Parameters:
+    ///   - mode, label, file, line, block: As in ``perform(in:label:file:line:_:)``.
     /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because
     ///   the thread was stopped; `Exited` if the thread exits in the block; ``LoopThread/WaitRing`` if the thread
     ///   waits for the caller's, directly or not: the block is not handed over then.
@@ -156,12 +163,15 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
     public func performAndWait<Value: Sendable>(
-        in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
+        in mode: Loop.Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isCurrent { return try block() }
         let handOver = { [loop, name] in
             let waiter = Waiter<Value>()
-            loop.perform(in: mode, Reply(block, .ofThread(name), waiter.fulfil).makeBlock())
+            loop.perform(
+                in: mode, label: label, file: file, line: line,
+                Reply(block, .ofThread(name), waiter.fulfil).makeBlock())
             return try waiter.wait()
         }
         // In a forked child the loop refuses the block.
@@ -172,17 +182,22 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Runs a block on the thread and suspends until it is done.
     ///
     /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in
-    /// order with the blocks that it hands to ``perform(in:_:)``.
+    /// order with the blocks that it hands to ``perform(in:label:file:line:_:)``.
     ///
     /// Cancelling the task withdraws a block that has not begun. A cancelled task hands no block over.
     ///
-    /// - Throws: What the block throws; `Stopped` and `Exited` as `performAndWait(in:_:)` does; `CancellationError`.
+    /// - Parameters:
+    ///   - mode, label, file, line, block: As in ``perform(in:label:file:line:_:)``.
+    /// - Throws: What the block throws; `Stopped` and `Exited` as `performAndWait` does; `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
-        in mode: Loop.Mode = .common, _ block: @escaping @Sendable () throws -> Value
+        in mode: Loop.Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        let (promise, takeBack) = Reply.enter(block, orThrowing: .ofThread(name)) { loop.perform(in: mode, $0) }
+        let (promise, takeBack) = Reply.enter(block, orThrowing: .ofThread(name)) {
+            loop.perform(in: mode, label: label, file: file, line: line, $0)
+        }
         return try await promise.value(orTakingBack: takeBack)
     }
 
@@ -212,7 +227,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// no longer exists. Returns at once if that is so already. Does not stop the thread.
     ///
     /// - Precondition: Not called on the thread itself, nor on a thread that this one waits for in
-    ///   `performAndWait(in:_:)` or `join()`: both would wait forever. Traps there with a message.
+    ///   `performAndWait` or `join()`: both would wait forever. Traps there with a message.
     public func join() {
         guard !isCurrent else {
             fatalError(

@@ -103,37 +103,53 @@ public final class LoopThreadPool: Sendable {
 
     /// Hands a block to a worker and returns.
     ///
+    /// - Parameters:
+    ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - block: Called on the worker's thread.
     /// - Returns: Whether the block was accepted, and so will run, in the worker's common modes. False once the pool
     ///   has been stopped.
     ///
     /// Cocoa: `OperationQueue.addOperation`; `DispatchQueue.async`.
     @discardableResult
-    public func perform(_ block: @escaping @Sendable () -> Void) -> Bool { perform(workload.begin(), block) }
+    public func perform(
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () -> Void
+    ) -> Bool {
+        perform(workload.begin(), Place(label, file, line), block)
+    }
 
     /// Hands a block to the key's worker and returns: blocks with equal keys run one after the other, in the order in
     /// which they were handed over. Otherwise as `perform(_:)`.
     @discardableResult
-    public func perform(for key: some Hashable, _ block: @escaping @Sendable () -> Void) -> Bool {
-        perform(workload.begin(on: worker(for: key)), block)
+    public func perform(
+        for key: some Hashable, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () -> Void
+    ) -> Bool {
+        perform(workload.begin(on: worker(for: key)), Place(label, file, line), block)
     }
 
     /// Runs a block on a worker and suspends until it is done. The block is handed over before the task suspends.
-    /// Cancellation and errors are those of ``LoopThread/run(in:_:)``, but the errors have the pool's name.
+    /// Cancellation and errors are those of ``LoopThread/run(in:label:file:line:_:)``, but the errors have the pool's
+    /// name.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
+        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        return try await run(workload.begin(), block)
+        return try await run(workload.begin(), Place(label, file, line), block)
     }
 
     /// Runs a block on the key's worker and suspends until it is done. Otherwise as `run(_:)`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
-        for key: some Hashable, _ block: @escaping @Sendable () throws -> Value
+        for key: some Hashable, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        return try await run(workload.begin(on: worker(for: key)), block)
+        return try await run(workload.begin(on: worker(for: key)), Place(label, file, line), block)
     }
 
     /// The loop of the key's worker, the same for equal keys as long as the process lives: for timers and sources that
@@ -145,18 +161,18 @@ public final class LoopThreadPool: Sendable {
 
     private func worker(for key: some Hashable) -> Int { Int(UInt(bitPattern: key.hashValue) % UInt(threads.count)) }
 
-    private func perform(_ piece: Workload.Piece, _ block: @escaping @Sendable () -> Void) -> Bool {
+    private func perform(_ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
         // Every block gets a reply, a refused one too: so every piece is finished.
         let reply = Reply(block, .ofThread(name)) { [workload] (_: Result<Void, any Error>) in workload.finish(piece) }
-        return threads[piece.worker].perform(reply.makeBlock())
+        return threads[piece.worker].loop.perform(in: .common, place, reply.makeBlock())
     }
 
     private nonisolated(nonsending) func run<Value: Sendable>(
-        _ piece: Workload.Piece, _ block: @escaping @Sendable () throws -> Value
+        _ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         let (promise, takeBack) = Reply.enter(
             block, orThrowing: .ofThread(name), whenAnswered: { [workload] in workload.finish(piece) },
-            post: { threads[piece.worker].perform($0) })
+            post: { _ = threads[piece.worker].loop.perform(in: .common, place, $0) })
         return try await promise.value(orTakingBack: takeBack)
     }
 

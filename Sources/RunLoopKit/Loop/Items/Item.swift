@@ -27,9 +27,13 @@ extension Loop {
         let place: Place
         @exclusivity(unchecked) private var givenLabel: String?
 
-        init(_ place: Place = .unknown) { self.place = place }
+        init(_ place: Place = .unknown, _ label: String? = nil) {
+            self.place = place
+            givenLabel = label
+        }
 
-        /// What diagnostics call the item; nil to call it by its kind and the place where it was made. From any thread.
+        /// What diagnostics call the item; nil to call it by its kind and the place where it was made. Initially the
+        /// initializer's `label`. From any thread.
         public final var label: String? {
             get { itemLock.withLock { givenLabel } }
             set { itemLock.withLock { givenLabel = newValue } }

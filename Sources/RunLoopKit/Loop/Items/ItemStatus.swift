@@ -25,5 +25,7 @@ extension Loop.Item: CustomStringConvertible {
     }
 
     /// The kind of the item, and its label or the place where it was made.
-    final var name: String { label.map { "\(kind) \"\($0)\"" } ?? "\(kind) (\(place))" }
+    final var name: String {
+        label.map { "\(kind) \"\($0)\"" } ?? (place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))")
+    }
 }

@@ -33,12 +33,14 @@ extension Loop {
         ///   - activities: The activities at which the observer is called.
         ///   - repeats: Whether to call the observer repeatedly. If `false`, the first call invalidates it.
         ///   - order: Its place among the observers of one activity: lower is earlier.
+        ///   - label: What diagnostics call the observer; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the observer, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with the observer itself and the one activity that it is called
         ///     for. Not called again while it runs, such as by a nested run.
         public init(
-            _ activities: Activity = .all, repeats: Bool = true, order: Int = 0, file: StaticString = #fileID,
+            _ activities: Activity = .all, repeats: Bool = true, order: Int = 0, label: String? = nil,
+            file: StaticString = #fileID,
             line: UInt = #line,
             handler: @escaping @Sendable (_ observer: Observer, _ activity: Activity) -> Void
         ) {
@@ -46,7 +48,7 @@ extension Loop {
             self.repeats = repeats
             self.order = order
             self.handler = handler
-            super.init(Place(file, line))
+            super.init(Place(file, line), label)
         }
 
         // MARK: For the pass

@@ -37,19 +37,21 @@ extension Loop {
         ///   - schedule: Called whenever the source joins a mode, on the thread that adds it.
         ///   - cancel: Called whenever the source leaves a mode, on the thread that removes it; also when the loop's
         ///     thread ends.
+        ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - perform: Called on the loop's thread, by the pass that finds the source signalled.
         public init(
             order: Int = 0, schedule: (@Sendable (Loop, Mode) -> Void)? = nil,
-            cancel: (@Sendable (Loop, Mode) -> Void)? = nil, file: StaticString = #fileID, line: UInt = #line,
+            cancel: (@Sendable (Loop, Mode) -> Void)? = nil, label: String? = nil, file: StaticString = #fileID,
+            line: UInt = #line,
             perform: @escaping @Sendable () -> Void
         ) {
             self.order = order
             self.performHandler = perform
             self.scheduleHandler = schedule
             self.cancelHandler = cancel
-            super.init(Place(file, line))
+            super.init(Place(file, line), label)
         }
 
         /// Whether the source has been signalled and not yet performed.

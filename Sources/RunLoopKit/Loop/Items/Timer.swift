@@ -49,6 +49,8 @@ extension Loop {
         /// The clock that the timer counts on.
         public let timeBase: TimeBase
 
+        private let kindName: StaticString
+
         /// Nil once the timer is invalid. Guarded by the item's lock.
         private var handler: (@Sendable (Firing) -> Void)?
 
@@ -72,14 +74,15 @@ extension Loop {
 
         private init(
             _ fireTime: FireTime, _ interval: Duration?, _ tolerance: Duration, _ timeBase: TimeBase, _ place: Place,
-            _ handler: @escaping @Sendable (Firing) -> Void
+            _ label: String?, kind: StaticString = "timer", _ handler: @escaping @Sendable (Firing) -> Void
         ) {
+            kindName = kind
             self.timeBase = timeBase
             self.fireTime = fireTime
             self.intervalNanoseconds = max(0, interval?.wholeNanoseconds ?? 0)
             self.toleranceNanoseconds = 0
             self.handler = handler
-            super.init(place)
+            super.init(place, label)
             self.toleranceNanoseconds = allowed(tolerance)
         }
 
@@ -91,15 +94,18 @@ extension Loop {
         ///   - interval: The time between calls; nil, zero or less for a single call.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
         ///   - timeBase: The clock to count on: whether time in suspend counts.
+        ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the timer, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread. Not called again while it runs, such as by a nested run.
         public convenience init(
             after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-            timeBase: TimeBase = .suspending, file: StaticString = #fileID, line: UInt = #line,
+            timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(.delay(max(0, delay.wholeNanoseconds)), interval, tolerance, timeBase, Place(file, line), handler)
+            self.init(
+                .delay(max(0, delay.wholeNanoseconds)), interval, tolerance, timeBase, Place(file, line), label, handler
+            )
         }
 
         /// Makes a timer that fires at `time`, and then every `interval`. The time is on the clock of the loop that it
@@ -107,22 +113,33 @@ extension Loop {
         /// `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
-            timeBase: TimeBase = .suspending, file: StaticString = #fileID, line: UInt = #line,
+            timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
             self.init(
-                Timer.asked(time.nanoseconds, timeBase), interval, tolerance, timeBase, Place(file, line), handler)
+                Timer.asked(time.nanoseconds, timeBase), interval, tolerance, timeBase, Place(file, line), label,
+                handler)
         }
 
         /// Makes a timer that fires every `interval`, first one interval after it is added to a loop.
         public convenience init(
             every interval: Duration, tolerance: Duration = .zero, timeBase: TimeBase = .suspending,
-            file: StaticString = #fileID, line: UInt = #line,
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
             self.init(
-                after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, file: file, line: line,
+                after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, label: label,
+                file: file, line: line,
                 handler: handler)
+        }
+
+        /// Makes a timer that fires once, and that diagnostics call by what it belongs to.
+        convenience init(
+            at time: Instant, _ kind: StaticString, _ place: Place,
+            handler: @escaping @Sendable (_ firing: Firing) -> Void
+        ) {
+            self.init(
+                Timer.asked(time.nanoseconds, .suspending), nil, .zero, .suspending, place, nil, kind: kind, handler)
         }
 
         private static func asked(_ time: Int64, _ timeBase: TimeBase) -> FireTime {
@@ -278,7 +295,7 @@ extension Loop {
 
         // MARK: Item
 
-        override var kind: String { "timer" }
+        override var kind: String { kindName.description }
 
         override var status: ItemStatus {
             if firing.load(ordering: .relaxed) { return .inHandler }
