@@ -34,8 +34,8 @@ import Testing
     func text() throws {
         let text = try write("txt").text
         for part in [
-            "Probably mistakes:", "took nothing", "posts itself", "Handlers, by total time:", "of archive",
-            "a wake-up by signaller", "enqueue job",
+            "Probable mistakes:", "left it ready", "posted itself", "Handlers, by total time", "of archive",
+            "ended by a wake-up by signaller", "enqueues job #", "signals source 0 (", "sends to port source (",
         ] {
             #expect(text.contains(part), "\(part)")
         }

@@ -60,7 +60,7 @@ struct ChromeTraceWriter {
         trace.arrows.filter { $0.sender == nil }.map { arrow in
             let handler = trace.spans[arrow.callout].handler!
             return object(
-                "X", "\(handler.kind.handingOver) \(handler.name)", arrow.thread,
+                "X", "\(handler.kind.handingOver) \(handler)", arrow.thread,
                 [("cat", "\"send\""), ("ts", time(arrow.time)), ("dur", room(after: arrow).inMicroseconds)])
         }
     }

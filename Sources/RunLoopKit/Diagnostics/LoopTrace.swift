@@ -16,11 +16,12 @@ public struct LoopTrace: Sendable {
         }
     }
 
-    /// What a loop calls: an item, a block by the place that posted it, a job, or the main queue.
+    /// What a loop calls: an item, a block, a job, or the main queue.
     public struct Handler: Hashable, Sendable, CustomStringConvertible {
         /// Its kind.
         public let kind: Loop.HandlerKind
-        /// The name of an item, or the place of a block; empty for a job and the main queue, which have neither.
+        /// The name of an item; a block's label in quotation marks, or its place in parentheses; empty for a job and the
+        /// main queue, which have neither.
         public let name: String
 
         init(_ kind: Loop.HandlerKind, _ name: String) {
@@ -28,7 +29,7 @@ public struct LoopTrace: Sendable {
             self.name = name
         }
 
-        /// The name of an item, which says of what kind it is unless it is a label; otherwise the kind and the place.
+        /// The name of an item, which includes its kind; otherwise the kind and the name.
         public var description: String {
             switch kind {
             case .block: "block \(name)"
@@ -101,7 +102,7 @@ public struct LoopTrace: Sendable {
     /// The handlers, the one with the most time first.
     public let handlers: [HandlerUse]
 
-    /// What is probably a mistake in the program.
+    /// Probable mistakes in the program.
     public let findings: [Finding]
 
     init(events: [Event], threads: [Thread], loops: [String], lost: Int, end: Loop.Instant, tolerances: [String: Int64])

@@ -1,9 +1,9 @@
 extension LoopTrace {
-    /// Something in a trace that is probably a mistake in the program.
+    /// A probable mistake in the program that a trace shows.
     public struct Finding: Sendable {
         /// What is wrong.
         public enum Kind: String, Sendable {
-            /// A descriptor is ready pass after pass, and its handler takes nothing: the loop never sleeps.
+            /// A descriptor is ready pass after pass, and its handler leaves it ready: the loop never sleeps.
             case spin
             /// A timer has fired late each time.
             case lateTimer
@@ -19,11 +19,15 @@ extension LoopTrace {
         public let loop: Int
         /// How often, in a row.
         public let count: Int
-        /// A sentence or two: what happened, and what would help.
+        /// When the first of these calls began.
+        public let start: Loop.Instant
+        /// When the last of these calls ended.
+        public let end: Loop.Instant
+        /// What happened, and what would help.
         public let text: String
     }
 
-    /// A descriptor's handler that took nothing so many times in a row is a finding.
+    /// A descriptor's handler that left it ready so many times in a row is a finding.
     static let wastedCallLimit = 50
     /// A handler that caused its own next call so many times in a row is a finding.
     static let chainLimit = 50
@@ -52,31 +56,46 @@ struct FindingSearch {
 
     var all: [LoopTrace.Finding] { spins + endless + lateTimers }
 
-    /// The greatest of the calls' numbers, for each handler of a loop.
-    private func worst(_ numbers: [Int]) -> [(use: LoopTrace.HandlerUse, number: Int)] {
-        struct Key: Hashable {
-            let handler: LoopTrace.Handler
-            let loop: Int
-        }
-        var worst: [Key: Int] = [:]
-        for (span, number) in zip(spans, numbers) {
-            guard let handler = span.handler, number > 0 else { continue }
-            worst[Key(handler: handler, loop: span.loop), default: 0].raise(to: number)
-        }
-        return uses.compactMap { use in
-            worst[Key(handler: use.handler, loop: use.loop)].map { (use, $0) }
+    /// Calls of one handler in a row.
+    private struct Row {
+        let handler: LoopTrace.Handler
+        let loop: Int
+        let count: Int
+        let start: Loop.Instant
+        let end: Loop.Instant
+    }
+
+    /// The longest row of each handler that has one of at least so many calls.
+    ///
+    /// - Parameters:
+    ///   - numbers: The number of each span in its row. Counted from `first`.
+    private func rows(_ numbers: [Int], from first: Int, atLeast limit: Int) -> [Row] {
+        uses.compactMap { use in
+            let calls = spans.indices.filter { spans[$0].loop == use.loop && spans[$0].handler == use.handler }
+            guard let last = calls.max(by: { numbers[$0] < numbers[$1] }), numbers[last] >= limit else { return nil }
+            // The row's first call may be lost.
+            let start = calls.last { $0 <= last && numbers[$0] == first } ?? calls[0]
+            return Row(
+                handler: use.handler, loop: use.loop, count: numbers[last], start: spans[start].start,
+                end: spans[last].end)
         }
     }
 
+    private func finding(_ kind: LoopTrace.Finding.Kind, _ row: Row, _ text: String) -> LoopTrace.Finding {
+        LoopTrace.Finding(
+            kind: kind, handler: row.handler, loop: row.loop, count: row.count, start: row.start, end: row.end,
+            text: text)
+    }
+
     private var spins: [LoopTrace.Finding] {
-        worst(spans.map(\.wastedCallsInARow)).filter { $0.number >= LoopTrace.wastedCallLimit }.map { use, number in
-            LoopTrace.Finding(
-                kind: .spin, handler: use.handler, loop: use.loop, count: number,
-                text: """
-                    \(use.handler) keeps its loop from sleeping: it was ready in \(number) passes in a row, and its \
-                    handler took nothing. Read until there is no more, invalidate the source at the end of the data, \
-                    or wait for .write only while there is something to write.
-                    """)
+        rows(spans.map(\.wastedCallsInARow), from: 1, atLeast: LoopTrace.wastedCallLimit).map { row in
+            finding(
+                .spin, row,
+                """
+                \(row.handler) was ready in \(row.count) passes in a row, and its handler left it ready, so the loop \
+                did not sleep. Read until there is no more, invalidate the source at the end of the data, or wait for \
+                .write only while there is something to write.
+                """)
         }
     }
 
@@ -91,19 +110,19 @@ struct FindingSearch {
             }
             chains[arrow.callout] = chains[sender] + 1
         }
-        return worst(chains).filter { $0.number >= LoopTrace.chainLimit }.map { use, number in
+        return rows(chains, from: 0, atLeast: LoopTrace.chainLimit).map { row in
             let act =
-                switch use.handler.kind {
-                case .block: "posts itself"
-                case .source0: "signals itself"
-                default: "sends to itself"
+                switch row.handler.kind {
+                case .block: "posted itself"
+                case .source0: "signalled itself"
+                default: "sent to itself"
                 }
-            return LoopTrace.Finding(
-                kind: .endless, handler: use.handler, loop: use.loop, count: number,
-                text: """
-                    \(use.handler) \(act) each time it runs, \(number) times in a row: its loop never sleeps. Use a \
-                    timer to wait, or an observer of beforeWaiting to run once in each pass.
-                    """)
+            return finding(
+                .endless, row,
+                """
+                \(row.handler) \(act) \(row.count) times in a row, so the loop did not sleep. To wait, use a timer; to \
+                run once in each pass, use a beforeWaiting observer.
+                """)
         }
     }
 
@@ -117,14 +136,18 @@ struct FindingSearch {
                 return nil
             }
             let reason = blame(use).map {
-                "Usually \($0) was still running when the timer was due: split that work, or move it to another thread."
+                "Usually \($0) was running when the timer was due: split that work, or move it to another thread."
             }
-            return LoopTrace.Finding(
-                kind: .lateTimer, handler: use.handler, loop: use.loop, count: use.lateness.count,
-                text: """
-                    \(use.handler) is always late: in each of \(use.lateness.count) firings, by \(least.inWords) to \
-                    \(most.inWords). \(reason ?? "No handler of its loop was running when the timer was due.")
-                    """)
+            let firings = spans.filter { $0.loop == use.loop && $0.handler == use.handler }
+            let row = Row(
+                handler: use.handler, loop: use.loop, count: use.count, start: firings[0].start,
+                end: firings[use.count - 1].end)
+            return finding(
+                .lateTimer, row,
+                """
+                \(use.handler) was late in each of its \(use.count) firings, by \(least.inWords) to \(most.inWords). \
+                \(reason ?? "No handler of its loop was running when the timer was due.")
+                """)
         }
     }
 
@@ -140,8 +163,4 @@ struct FindingSearch {
         }
         return counts.max { ($0.value, $0.key.name) < ($1.value, $1.key.name) }?.key
     }
-}
-
-extension Int {
-    fileprivate mutating func raise(to other: Int) { self = Swift.max(self, other) }
 }

@@ -1,6 +1,6 @@
 extension LoopTrace {
-    /// The trace as text: what is probably a mistake, the handlers, the longest stalls, how late timers were, and then
-    /// every event, a line each.
+    /// The trace as text: probable mistakes, the handlers, the longest stalls, how late timers were, and then every
+    /// event, a line each. The thread is the subject of its line.
     public var text: String {
         let sections = [
             [heading], findingLines, handlerLines, stallLines, latenessLines, ["What happened:", ""] + eventLines,
@@ -17,13 +17,19 @@ extension LoopTrace {
 
     private var findingLines: [String] {
         findings.isEmpty
-            ? [] : ["Probably mistakes:", ""] + findings.map { "  ! \(loops[$0.loop]): \($0.text)" }
+            ? [] : ["Probable mistakes:", ""] + findings.flatMap { ["  \(placeAndTime(of: $0)):", "    \($0.text)"] }
+    }
+
+    /// Where a finding was made, and when: `server, from 151.224 ms to 172.912 ms`.
+    func placeAndTime(of finding: Finding) -> String {
+        let (first, last) = (start.duration(to: finding.start), start.duration(to: finding.end))
+        return "\(loops[finding.loop]), from \(first.inMilliseconds) ms to \(last.inMilliseconds) ms"
     }
 
     private var handlerLines: [String] {
         guard !handlers.isEmpty else { return [] }
         let head = "     calls       total         own       worst  handler"
-        return ["Handlers, by total time:", "", head]
+        return ["Handlers, by total time (own: without the handlers, waits and runs inside a call):", "", head]
             + handlers.map { use in
                 let times = [use.total, use.ownTime, use.worst].map { $0.inWords.rightAligned(to: 12) }.joined()
                 return "\("\(use.count)".rightAligned(to: 10))\(times)  \(use.handler) of \(loops[use.loop])"
@@ -33,7 +39,7 @@ extension LoopTrace {
     private var stallLines: [String] {
         let stalls = longestStalls
         guard !stalls.isEmpty else { return [] }
-        return ["The longest stalls, without the handlers and waits inside them:", ""]
+        return ["Longest stalls (calls by their own time):", ""]
             + stalls.map { span in
                 let time = start.duration(to: span.start).inMilliseconds.rightAligned(to: 12)
                 return "\(span.ownTime.inWords.rightAligned(to: 10))  at \(time) ms  "
@@ -72,19 +78,21 @@ extension LoopTrace {
 
     /// The event without its surroundings.
     func describe(_ event: Event) -> String {
-        let loop = event.loop.map { " of \(loops[$0])" } ?? ""
+        // A thread and its loop usually have the same name.
+        let name = event.loop.map { loops[$0] } ?? ""
+        let loop = name.isEmpty || name == threads[event.thread].name ? "" : " of \(name)"
         return switch event.kind {
         case .reached(let activity, let mode): "\(activity) in \(mode)\(loop)"
         case .willCall(let handler, _, let lateness):
-            "call \(handler)\(loop)" + (lateness > .zero ? ", \(lateness.inWords) late" : "")
-        case .didCall(let wasted): wasted > 0 ? "returned; took nothing, \(wasted) times in a row" : "returned"
+            "calls \(handler)\(loop)" + (lateness > .zero ? ", \(lateness.inWords) late" : "")
+        case .didCall: "returns"
         case .willWait(let time, let mode):
-            "sleep in \(mode)\(loop)" + (time.map { ", until \(start.duration(to: $0).inMilliseconds) ms" } ?? "")
-        case .didWait(let count, let wasWoken): wasWoken ? "woken" : "awake, \(count) ready"
-        case .woke: "wake\(event.loop.map { " \(loops[$0])" } ?? "")"
-        case .handedOver(let handler, let number):
-            "\(handler.kind.handingOver)" + (handler.name.isEmpty ? "" : " \(handler.name)") + " #\(number)"
-        case .queueLengths(let blocks, let jobs): "queues\(loop): \(blocks) blocks, \(jobs) jobs"
+            "sleeps in \(mode)\(loop)" + (time.map { " until \(start.duration(to: $0).inMilliseconds) ms" } ?? "")
+        case .didWait: "slept"
+        case .woke: "wakes \(name)"
+        case .handedOver(let handler, let number): "\(handler.kind.handingOver) \(handler) #\(number)"
+        case .queueLengths(let blocks, let jobs):
+            "queues\(loop): \(counted(blocks, "block")), \(counted(jobs, "job"))"
         }
     }
 }
@@ -108,10 +116,10 @@ private struct EventWalk {
             let depth = open[event.thread].count
             open[event.thread].append(next)
             next += 1
-            return (depth, cause(of: next - 1).map { "\(text), because of \($0)" } ?? text)
+            return (depth, cause(of: next - 1).map { "\(text), caused by \($0)" } ?? text)
         case .reached(.exit, _), .didCall, .didWait:
             guard let span = open[event.thread].popLast().map({ trace.spans[$0] }) else { return (0, text) }
-            return (span.depth, "\(text) after \(span.duration.inWords)\(end(of: span))")
+            return (span.depth, "\(text)\(end(of: span))")
         default:
             return (open[event.thread].count, text)
         }
@@ -123,18 +131,25 @@ private struct EventWalk {
     }
 
     private func end(of span: LoopTrace.Span) -> String {
-        if case .wait(_, let reason) = span.kind { ": \(reason)" } else { "" }
+        if case .wait(_, let reason) = span.kind { return " \(span.duration.inWords); ended by \(reason)" }
+        let waste =
+            switch span.wastedCallsInARow {
+            case 0: ""
+            case 1: "; left its descriptor ready"
+            case let count: "; left its descriptor ready, \(count) calls in a row"
+            }
+        return " after \(span.duration.inWords)\(waste)"
     }
 }
 
 extension Loop.HandlerKind {
-    /// How a sender's act is called.
+    /// What a sender does, as the verb of a sentence whose object is the handler.
     var handingOver: String {
         switch self {
-        case .block: "post block"
-        case .source0: "signal source"
-        case .job: "enqueue job"
-        default: "send to \(inWords)"
+        case .block: "posts"
+        case .source0: "signals"
+        case .job: "enqueues"
+        default: "sends to"
         }
     }
 }

@@ -1,6 +1,6 @@
 extension LoopTrace {
-    /// The trace as a page for a browser, in one file that needs nothing else: a timeline to zoom and pan, what is
-    /// probably a mistake, the handlers by total and worst time, the longest stalls, and how late timers were.
+    /// The trace as a page for a browser, in one file that needs nothing else: a timeline to zoom and pan, probable
+    /// mistakes, the handlers by total and worst time, the longest stalls, and how late timers were.
     ///
     /// The fragment of its address may choose the order of the handlers: `#sort=calls`, `total`, `own`, `worst` or
     /// `handler`. `#show=TEXT` selects the first bar whose title begins with the text.
@@ -91,8 +91,8 @@ struct TracePageData {
         let use = trace.handlers.firstIndex { $0.handler == finding.handler && $0.loop == finding.loop }
         let span = use.map { trace.handlers[$0].worstCall } ?? -1
         return list([
-            finding.kind.rawValue.quotedForJSON, trace.loops[finding.loop].quotedForJSON, finding.text.quotedForJSON,
-            "\(span)",
+            finding.kind.rawValue.quotedForJSON, trace.placeAndTime(of: finding).quotedForJSON,
+            finding.text.quotedForJSON, "\(span)",
         ])
     }
 }

@@ -28,8 +28,8 @@ extension TracePage {
               </span>
             </div>
             <canvas id="timeline" tabindex="0" aria-label="Timeline of all threads"></canvas>
-            <p class="hint">Wheel: zoom. Drag, or Shift and wheel: pan. Click a bar: what caused it, and what it caused.
-              Double click: zoom to it. Keys: + − 0 ← →</p>
+            <p class="hint">Wheel: zoom. Drag, or Shift and wheel: pan. Click a bar to see what caused it and what it caused;
+              double-click to zoom to it. Keys: + − 0 ← →</p>
             <div id="details" aria-live="polite">Nothing is selected.</div>
           </section>
           <section>
@@ -38,8 +38,8 @@ extension TracePage {
           </section>
           <div class="columns">
             <section>
-              <h2>The longest stalls</h2>
-              <p class="hint">How long a handler itself kept its loop busy, without handlers and waits inside it.</p>
+              <h2>Longest stalls</h2>
+              <p class="hint">The ten calls with the longest own time: without the handlers, waits and runs inside.</p>
               <div class="scroll"><table id="stalls"><thead></thead><tbody></tbody></table></div>
             </section>
             <section>

@@ -43,11 +43,11 @@ extension TracePage {
         if (T.findings.length) {
           const box = byId("findings");
           box.hidden = false;
-          make("h2", "Probably mistakes", box);
-          for (const [kind, loop, text, span] of T.findings) {
+          make("h2", "Probable mistakes", box);
+          for (const [kind, place, text, span] of T.findings) {
             const line = make("p", "", box);
             line.dataset.kind = kind;
-            make("strong", loop + ": ", line);
+            make("strong", place + ": ", line);
             line.append(text);
             act(line, () => show(span));
           }

@@ -82,11 +82,11 @@ struct TraceReading {
 
     private func name(of record: TraceRecord, _ kind: Loop.HandlerKind) -> String {
         switch kind {
-        case .block where record.place == .unknown: "posted before the trace"
-        case .block where record.place.description.hasPrefix("RunLoopKit/JobDrain.swift"): "that runs jobs"
-        case .block: record.place.description
+        case .block where record.place == .unknown: "(posted before the trace)"
+        case .block where record.place.description.hasPrefix("RunLoopKit/JobDrain.swift"): "(runs jobs)"
+        case .block: record.place.isLabel ? "\"\(record.place)\"" : "(\(record.place))"
         case .job, .mainQueue: ""
-        default: record.name == 0 ? "without a name" : text(record.name)
+        default: record.name == 0 ? "\(kind.inWords) without a name" : text(record.name)
         }
     }
 

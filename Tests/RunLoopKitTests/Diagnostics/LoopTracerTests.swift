@@ -51,7 +51,7 @@ import Testing
         #expect(timer.handler?.name.hasPrefix("timer (RunLoopKitTests/LoopTracerTests.swift:") == true)
         let block = try #require(callouts(trace, .block).first)
         #expect(block.start == 0 && block.duration == .milliseconds(2) && !block.isOpen)
-        #expect(block.handler?.name.hasPrefix("RunLoopKitTests/LoopTracerTests.swift:") == true)
+        #expect(block.handler?.name.hasPrefix("(RunLoopKitTests/LoopTracerTests.swift:") == true)
         #expect(trace.handlers.map(\.handler.kind) == [.timer, .block, .timer])
         #expect(trace.handlers[0].worst == .milliseconds(3) && trace.handlers[0].count == 1)
         #expect(trace.handlers[0].ownTime == .zero, "its time was in a run nested in it")

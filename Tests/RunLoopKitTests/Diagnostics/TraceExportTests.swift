@@ -87,9 +87,10 @@ import Testing
     func text() throws {
         let text = try makeTrace().text
         for part in [
-            "1 loop, ", "Handlers, by total time:", "The longest stalls", "How late timers fired:",
-            "port source \"door\" of the loop", "call timer \"tick\" of the loop", "port source \"door\"",
-            "after 500 ms: port source \"door\"", "post block RunLoopKitTests/TraceExportTests.swift:",
+            "1 loop, ", "Handlers, by total time", "Longest stalls", "How late timers fired:",
+            "port source \"door\" of the loop", "calls timer \"tick\" of the loop",
+            "sends to port source \"door\" #", "slept 500 ms; ended by port source \"door\"",
+            "posts block (RunLoopKitTests/TraceExportTests.swift:",
         ] {
             #expect(text.contains(part), "\(part) is not in \(text)")
         }
