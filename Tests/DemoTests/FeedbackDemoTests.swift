@@ -15,7 +15,7 @@ import Testing
         #expect(demo.output.contains("bar.invalidate → bar.layout → picture.invalidate → picture.layout →"))
         #expect(demo.lines.count { $0.contains("feedback loop: bar.invalidate") } == 2)
         #expect(demo.lines.count { $0.contains("was called 100 times in one pass, in mode default at beforeW") } == 2)
-        #expect(demo.lines.count { $0.contains("the circle is broken") } == 2)
+        #expect(demo.lines.count { $0.contains("the cycle is broken") } == 2)
         #expect(demo.lines.count { $0.contains("at rest after") } == 1)
         let drawn = demo.lines.filter { ["┌▶", "│ ", "└─"].contains(String($0.drop { $0 == " " }.prefix(2))) }
         #expect(drawn.map { String($0.split(separator: " ").last!) } == Self.circle + Self.circle)
@@ -28,7 +28,7 @@ import Testing
         let demo = try Demo.run("feedback", "--mended", "--threshold", "10")
         #expect(demo.status == 0 && demo.errors == "")
         #expect(demo.lines.count { $0.contains("at rest after") } == 3)
-        #expect(!demo.output.contains("feedback loop:") && demo.output.contains("Nothing to report"))
+        #expect(!demo.output.contains("feedback loop:") && demo.output.contains("No report"))
         #expect(demo.lines.allSatisfy { $0.count <= 80 })
     }
 

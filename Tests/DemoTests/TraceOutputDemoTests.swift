@@ -16,7 +16,7 @@ import Testing
     private func write(_ form: String) throws -> OutputFile {
         let file = OutputFile(form)
         let demo = try Demo.run("trace", "--output", file.path)
-        #expect(demo.status == 0 && demo.errors == "" && demo.output.contains("The trace is in "))
+        #expect(demo.status == 0 && demo.errors == "" && demo.output.contains("Wrote the trace to "))
         return file
     }
 
@@ -35,7 +35,7 @@ import Testing
         let text = try write("txt").text
         for part in [
             "Probable mistakes:", "left it ready", "posted itself", "Handlers, by total time", "of archive",
-            "ended by a wake-up by signaller", "enqueues job #", "signals source 0 (", "sends to port source (",
+            "ended by a wake-up by signaller", "enqueues job #", "signals source 0 \"", "sends to port source \"",
         ] {
             #expect(text.contains(part), "\(part)")
         }
@@ -50,7 +50,7 @@ import Testing
         let names = events.filter { $0["name"] as? String == "thread_name" }
         let tracks = Dictionary(
             uniqueKeysWithValues: names.map { ($0["tid"] as! Int, ($0["args"] as! [String: String])["name"]!) })
-        #expect(Set(["signaller", "sender", "archive", "mistakes"]).isSubset(of: tracks.values))
+        #expect(Set(["signaller", "sender", "archive", "worker"]).isSubset(of: tracks.values))
         let begins = Dictionary(
             uniqueKeysWithValues: events.filter { $0["ph"] as? String == "s" }.map { ($0["id"] as! Int, $0) })
         var ways: Set<String> = []

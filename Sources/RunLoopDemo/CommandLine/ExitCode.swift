@@ -12,7 +12,7 @@ enum ExitCode: Int32 {
     /// The input cannot be opened or read (EX_NOINPUT).
     case noInput = 66
 
-    /// Ended by SIGHUP: 128 plus the signal's number, as in shells.
+    /// Ended by SIGHUP: 128 plus the signal's number, as a shell reports it.
     case hungUp = 129
 
     /// Ended by SIGINT.

@@ -23,14 +23,18 @@ enum Help {
             Subcommands:
             \(table(RunLoopDemo.commands.map { ($0.name, $0.summary) } + [("help", "Shows this text.")]))
 
-            Without a subcommand it is '\(program) \(RunLoopDemo.commands[0].name)'.
+            Without a subcommand the program runs '\(program) \(RunLoopDemo.commands[0].name)'.
 
-            Exit codes: 0 done, 1 failed, 64 the command line makes no sense, 65 the input is malformed, 66 it cannot be
-            read; after a signal 128 and its number, such as 130 after Ctrl-C.
+            Exit codes:
+              0    success
+              1    failure
+              64   invalid command line
+              65   malformed input
+              66   input that cannot be read
+              130  ended by Ctrl-C; other signals: 128 plus the signal's number
 
-            Text is as wide as the terminal or, elsewhere, as COLUMNS says; 80 columns by default. There are \
-            colours on a
-            terminal only, unless NO_COLOR is set or TERM is 'dumb'.
+            Text is as wide as the terminal. Elsewhere COLUMNS is its width; the default is 80 columns. Text on a
+            terminal has colours, unless NO_COLOR is set or TERM is 'dumb'.
 
             """
     }

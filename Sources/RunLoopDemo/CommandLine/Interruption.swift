@@ -73,6 +73,7 @@ enum Interruption {
         let observer = Loop.Observer(.beforeTimers) { _, _ in
             if isRequested { Loop.main.stop() }
         }
+        observer.label = "interruption"
         for mode in modes { Loop.main.add(observer, in: mode) }
     }
 }

@@ -4,7 +4,7 @@ enum OutputFormat: String, CaseIterable {
 }
 
 extension Option {
-    static let format = Option.value("format", "text|json", "For people, or for programs. Default: text.")
+    static let format = Option.value("format", "text|json", "Text for people, or JSON for programs. Default: text.")
 }
 
 extension Arguments {

@@ -5,30 +5,32 @@ struct FeedbackCommand: Command {
     private static let thresholds = 2...10_000
 
     let name = "feedback"
-    let summary = "Finds a layout that triggers itself, explains it, and breaks the circle."
+    let summary = "Finds a layout that triggers itself, explains it, and breaks the cycle."
     let discussion = """
-        A window has a picture in a scroll view. The picture keeps its proportions: the wider, the higher. If it is too
-        high for the scroll view, a scroll bar appears, which makes it narrower, and so lower: the scroll bar is not
-        needed, disappears, and the picture is too high again. An observer lays out the views before the loop sleeps,
-        until none is invalid. That would never end.
+        A window shows a picture in a scroll view. The picture keeps its proportions: the wider it is, the taller. If
+        it is too tall for the scroll view, a scroll bar appears, which makes the picture narrower and therefore
+        lower. The scroll bar is then not needed and disappears, and the picture is too tall again. An observer lays
+        out the views before the loop sleeps, until all are valid, which never happens.
 
-        A FeedbackLoopDetector watches the views' methods 'layout' and 'invalidate' from outside. It counts the calls of
-        each view within one pass of the loop, reports the circle, and drops calls for the rest of the pass, so the
-        program lives on. The window is opened, enlarged so that the picture fits, and shrunk again, in virtual time.
+        A FeedbackLoopDetector watches the views' methods 'layout' and 'invalidate' from outside. It counts the calls
+        of each view within one pass of the loop, reports the cycle, and drops the calls of the cycle for the rest of
+        the pass, so that the program continues. The window is opened, enlarged until the picture fits, and shrunk
+        again, in virtual time.
 
-        With '--mended' the scroll bar depends on the height that the picture has without one, and the layout comes to
-        rest. With '--output' the first pass is drawn as a picture too, or, to standard output, instead.
+        With '--mended' the height that the picture has without a scroll bar decides whether there is one, and the
+        layout comes to rest. With '--output' the command also draws the first pass; with '--output -' it writes only
+        the picture, to standard output.
 
-        With '--format json' each line is an object: "t" (nanoseconds of virtual time), "event", and what belongs to it:
-        "cause", "width" and "height" of the window, "calls", "pictureHeight" and "barWidth" of a "layout"; "step",
-        "count", "threshold", "mode", "activity", "rounds", "cycle" and "callers" of a "report".
+        With '--format json' each line is an object: "t" (nanoseconds of virtual time), "event", and what belongs to
+        it: "cause", "width" and "height" of the window, "calls", "pictureHeight" and "barWidth" of a "layout";
+        "step", "count", "threshold", "mode", "activity", "rounds", "cycle" and "callers" of a "report".
         """
     let options: [Option] = [
-        .flag("mended", "The same window without the mistake."),
+        .flag("mended", "Lays out the same window without the mistake."),
         .value(
             "threshold", "\(thresholds.lowerBound)...\(thresholds.upperBound)",
-            "How many calls of a view in one pass are too many. Default: 100."),
-        .value("output", "FILE|-", "Draws the first pass as SVG, too."),
+            "The number of calls of a view in one pass that is reported. Default: 100."),
+        .value("output", "FILE|-", "Also draws the first pass, as SVG."),
         .format,
     ]
 

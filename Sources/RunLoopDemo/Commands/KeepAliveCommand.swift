@@ -6,25 +6,25 @@ struct KeepAliveCommand: Command {
     private static let jobs = 1...1_000_000
 
     let name = "keepalive"
-    let summary = "Does many jobs on one thread that stays alive, and compares with a thread for each."
+    let summary = "Runs many jobs on one thread that stays alive, and compares that with a thread for each job."
     let discussion = """
-        The jobs are handed to one LoopThread in a burst, then, after a look at how little the idle thread does, once
-        more one by one, each waited for. The thread is stopped and joined, and what the process has of the kernel is
-        counted (/proc/self). Then the same jobs are done with a new thread for each.
+        A LoopThread runs the jobs twice: in a burst and, after a count of the passes of the idle thread, one by one,
+        each job waited for. Then the thread is stopped and joined, and the program counts its threads and descriptors
+        (/proc/self). Finally each job runs on a new thread of its own.
 
-        With '--owner' an object owns the thread. It hands over the jobs and its last reference is dropped: the thread
-        does what it has accepted and ends too, without a call of stop().
+        With '--owner' an object owns the thread. The object hands over the jobs, and its last reference is released:
+        the thread runs the jobs that it has accepted, and ends without a call of stop().
 
         With '--format json' the outcome is one object: "jobs", "done" (how many were done both ways), "inOrder",
         "distinctThreads", "nsPerJob" (one by one), "nsPerJobInBurst" (these also ask the kernel for their thread),
         "nsPerJobThreadEach", "passesWhileIdle", "waitsWhileIdle", and "threadsBefore", "threadsAfter",
-        "descriptorsBefore", "descriptorsAfter": before the LoopThread was started and after it was joined. What an
-        interruption prevented from being measured is null. With '--owner': "ownerGone", "threadEnded", "jobs", "done"
-        and the same counts.
+        "descriptorsBefore", "descriptorsAfter": before the LoopThread was started and after it was joined. A value
+        that an interruption kept from being measured is null. With '--owner': "ownerGone", "threadEnded", "jobs",
+        "done" and the same counts.
         """
     let options: [Option] = [
-        .value("jobs", "1...\(jobs.upperBound)", "How many jobs. Default: 1000."),
-        .flag("owner", "Shows what happens to a thread whose owner is freed."),
+        .value("jobs", "1...\(jobs.upperBound)", "The number of jobs. Default: 1000."),
+        .flag("owner", "Shows what happens to a thread whose owner is deallocated."),
         .format,
     ]
 

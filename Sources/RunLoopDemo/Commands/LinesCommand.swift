@@ -3,26 +3,26 @@ import RunLoopKit
 /// `RunLoopDemo lines`: standard input and signals on one loop.
 struct LinesCommand: Command {
     let name = "lines"
-    let summary = "Waits for lines of standard input and for signals at the same time, and says what arrived when."
+    let summary = "Waits for lines of standard input and for signals at the same time, and reports what arrives."
     let discussion = """
         Standard input, which may be a terminal, a pipe or a file, and the signals SIGINT (Ctrl-C) and SIGWINCH (the
-        terminal has another size) are sources of one loop on the main thread. The end of the input (Ctrl-D) ends it. So
-        does Ctrl-C, with exit code 130.
+        terminal was resized) are sources of one loop on the main thread. The program ends at the end of the input
+        (Ctrl-D), and at Ctrl-C, with exit code 130.
 
-        With '--debounce 200ms' lines that come in a burst are reported together, when there has been none for 200 ms. A
+        With '--debounce 200ms' the lines of a burst are reported together, as soon as no line has come for 200 ms. A
         burst that grows to 1 MiB is reported at once.
 
-        With '--format json' each line is an object: "t" (nanoseconds since the start), "event", and what belongs to it:
-        "number" and "text" of a "line"; "number" (of the first) and "lines" of a "burst"; "name" and "sender" of a
-        "signal"; "lines" (how many) and "reason" of the "end".
+        With '--format json' each line is an object: "t" (nanoseconds since the start), "event", and what belongs to
+        it: "number" and "text" of a "line"; "number" (of the first) and "lines" of a "burst"; "name" and "sender" of
+        a "signal"; "lines" (how many) and "reason" of the "end".
 
-        A line may have 1 MiB (1048576 bytes); a longer one ends it with exit code 65. An input that cannot be read is
-        exit code 66.
+        A line longer than 1 MiB (1048576 bytes) ends the program with exit code 65. If the input cannot be read, the
+        exit code is 66.
         """
     let options: [Option] = [
         .value(
             "debounce", "TIME",
-            "Reports bursts of lines together, once they pause for so long, such as 200ms or 1.5s."),
+            "Reports the lines of a burst together, after a pause of this length, such as 200ms or 1.5s."),
         .format,
     ]
 

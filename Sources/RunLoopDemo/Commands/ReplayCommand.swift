@@ -1,30 +1,30 @@
 import RunLoopKit
 
-/// `RunLoopDemo replay`: rehearses rate-limiting policies on recorded events.
+/// `RunLoopDemo replay`: plays recorded calls to rate limiters.
 struct ReplayCommand: Command {
     let name = "replay"
-    let summary = "Rehearses throttle and debounce on recorded events: what would have been done, and when."
+    let summary = "Plays recorded calls to throttle and debounce, and shows when each would have acted."
     let discussion = """
-        Reads FILE, or standard input when it is '-'. Each line is a scenario, a JSON object; times are whole
-        milliseconds and never go back:
+        Reads FILE, or standard input if it is '-'. Each line is a scenario, a JSON object; times are whole
+        milliseconds, in ascending order:
 
           {"id":7,"kind":"throttle","wait":32,"ops":[{"t":0,"op":"call","v":4}]}
 
-        "kind" is "throttle" or "debounce"; debounce may have a "maxWait". "leading" and "trailing" are true or false;
-        without them a throttle has both edges, a debounce the trailing one. "op" is "call", "flush" or "cancel"; "v" is
-        a call's argument, a whole number. Other members are ignored, and so are empty lines.
+        "kind" is "throttle" or "debounce"; a debounce may have a "maxWait". "leading" and "trailing" are true or
+        false; by default a throttle has both edges, a debounce only the trailing one. "op" is "call", "flush" or
+        "cancel"; "v" is the argument of a call, a whole number. Other members and empty lines are ignored.
 
-        Each scenario is played, as it comes, on the library's own Throttle or Debounce in virtual time, which takes no
-        time; without any edge, where these never act, on the rules alone (RateLimitState). After the last operation
-        time goes on until nothing is pending.
+        Each scenario is played as soon as it is read, on the library's own Throttle or Debounce in virtual time.
+        These never act without any edge; such a scenario is played on the rules alone (RateLimitState). After the
+        last operation time continues until nothing is pending.
 
         With '--format json' each result is an object, for the line above {"id":7,"invocations":[[0,4]]}: at 0 ms the
         action ran with 4.
 
-        A malformed line, or one longer than 1 MiB (1048576 bytes), ends it with exit code 65 and is named on standard
-        error; what is before it has been written. JSON is read strictly, as RFC 8259 defines it: in UTF-8, without
-        comments or trailing commas, no name twice in an object, and nested at most 100 deep. An input that cannot be
-        read is exit code 66.
+        A line that is malformed, or longer than 1 MiB (1048576 bytes), ends the program with exit code 65 and a
+        message that names the line; the results of the lines before it are complete. JSON is read strictly, as RFC
+        8259 defines it: in UTF-8, without comments or trailing commas, no name twice in an object, and nested at most
+        100 deep. If the input cannot be read, the exit code is 66.
         """
     let operands = Operands(usage: "FILE|-", count: 1...1)
     let options: [Option] = [.format]

@@ -6,16 +6,17 @@ struct ThrottleCommand: Command {
     private static let lengths: ClosedRange<Duration> = .milliseconds(100) ... .seconds(60)
 
     let name = "throttle"
-    let summary = "Shows what throttle and debounce make of the same events, side by side."
+    let summary = "Shows how throttle and debounce limit the same calls, side by side."
     let discussion = """
-        Events such as a person causes who moves a mouse or types, in bursts with pauses between them, call seven
-        limiters: none at all; a throttle that acts on its leading edge, its trailing one, both; a debounce that acts
-        on its trailing edge, its leading one, and with a maxWait of three intervals. They are the library's own
-        Throttle and Debounce, on a loop in virtual time: it is over at once, and the same for the same seed. What each
-        did is drawn below the other, the time going to the right.
+        Seven limiters receive the same calls, which come in bursts with pauses between them, as those of a moving
+        mouse or a typing person do. The first one limits nothing; a throttle acts on its leading edge, on its
+        trailing edge, on both; a debounce acts on its trailing edge, on its leading edge, and with a maxWait of three
+        intervals. They are the library's own Throttle and Debounce, on a loop in virtual time: the command takes no
+        time, and its output depends on the seed alone. Each limiter has a line, on which time goes to the right.
 
-        With '--svg' it is drawn as a picture too, or, to standard output, instead. With '--live' your key presses are
-        the events, on a loop in real time; '--seconds' is how much of it is seen. 'q', Ctrl-C or Ctrl-D ends it.
+        With '--svg' the command also draws a picture; with '--svg -' it writes only the picture, to standard output.
+        With '--live' your key presses are the calls, on a loop in real time, and '--seconds' is the length of the
+        time that is shown. 'q', Ctrl-C or Ctrl-D ends it.
 
         With '--format json' each line is an object, in the order of time: {"t":81000,"event":"call","value":1} is the
         first call, at 81000 ns, of all seven; {"lane":"throttle leading","t":81000,"event":"action","value":1} says
@@ -23,11 +24,11 @@ struct ThrottleCommand: Command {
         \(Lane.allCases.map(\.name).joined(separator: ", ")).
         """
     let options: [Option] = [
-        .value("interval", "TIME", "How long they limit, such as 250us, 100ms, 1.5s. Default: 100ms."),
-        .value("seconds", "0.1...60", "How long the events come, or how much is seen. Default: 3."),
-        .value("seed", "0...", "Another number, other events. Default: 1."),
-        .value("svg", "FILE|-", "Draws a picture, too."),
-        .flag("live", "Takes your key presses as events. On a terminal only."),
+        .value("interval", "TIME", "The interval of the limiters, such as 250us, 100ms, 1.5s. Default: 100ms."),
+        .value("seconds", "0.1...60", "For how long calls come or, with --live, are shown. Default: 3."),
+        .value("seed", "0...", "The seed of the random calls. Default: 1."),
+        .value("svg", "FILE|-", "Also draws a picture."),
+        .flag("live", "Takes your key presses as calls. Needs a terminal."),
         .format,
     ]
 
@@ -88,6 +89,6 @@ struct ThrottleCommand: Command {
             [usesColour ? TextStyle.bold.applied(to: heading) : heading, ""] + text.lines + [""]
             + TimelineText.legend(timeline.interval)
         StandardOutput.write(lines.joined(separator: "\n") + "\n")
-        if let picture { StandardOutput.write("\nThe picture is in \(picture.debugDescription.printable).\n") }
+        if let picture { StandardOutput.write("\nWrote the picture to \(picture.debugDescription.printable).\n") }
     }
 }

@@ -5,19 +5,19 @@ struct TraceCommand: Command {
     let name = "trace"
     let summary = "Shows what a run loop does, line by line: its activities and the handlers it calls."
     let discussion = """
-        For about half a second a loop on the main thread has to do with timers, a source that another thread signals,
-        a port that another thread sends to, blocks, the main dispatch queue, which is the main actor's too, a switch of
-        modes and a nested run; then another thread stops it.
-        What is shown is what an observer and the handlers see.
+        For about half a second a loop runs on the main thread: in the default mode, in the mode 'tracking', and
+        nested in a handler. It calls the handlers of timers, of a source that another thread signals, of a port that
+        another thread sends to, of posted blocks, and of the main dispatch queue, which runs the main actor's jobs
+        too. Then another thread stops it. The output is what an observer and the handlers record.
 
         With '--format json' each line is an object: "t" (nanoseconds since the start), "depth" (in how many other
         runs this run is nested), "mode", "event", and what belongs to the event: "activity", "phase" and "label", or
         "result".
 
-        With '--output' the story is longer and traced by a LoopTracer besides: an actor on a loop of its own, and a
-        thread with three mistakes in it. The file shows the loops of all threads, with arrows from a post, a send or an
-        enqueued job to the handler that it caused. FILE.html is a page for a browser, FILE.json is for ui.perfetto.dev
-        and chrome://tracing, FILE.txt is text.
+        With '--output' a LoopTracer traces the loops of all threads as well. The story then has two more: one of an
+        actor, and one of a thread with three mistakes in it, which the trace reports. Arrows lead from a post, a send
+        or an enqueued job to the handler that it causes. FILE.html is a page for a browser, FILE.json is for
+        ui.perfetto.dev and chrome://tracing, FILE.txt is text.
         """
     let options: [Option] = [
         .value("output", "FILE", "Traces all loops of the story into a file: .html, .json or .txt."), .format,

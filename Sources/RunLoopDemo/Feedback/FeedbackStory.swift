@@ -40,10 +40,12 @@ struct FeedbackStory {
         detector.watch(View.layouting)
         detector.watch(View.invalidating)
         let layoutPass = Loop.Observer(.beforeWaiting) { _, _ in window.value.layOutIfNeeded() }
+        layoutPass.label = "layout pass"
         loop.add(layoutPass, in: .common)
 
         for event in FeedbackStory.events {
             let timer = Loop.Timer(after: .seconds(event.seconds)) { _ in window.value.resize(to: event.size) }
+            timer.label = event.name
             loop.add(timer, in: .default)
             // A millisecond later the pass is over.
             let end = Loop.Timer(after: .seconds(event.seconds) + .milliseconds(1)) { _ in
@@ -53,6 +55,7 @@ struct FeedbackStory {
                         time: .seconds(event.seconds), event: event.name, size: event.size, trail: window.trail,
                         report: reports.value.popLast(), picture: window.picture.size, barWidth: window.bar.size.width))
             }
+            end.label = "after \(event.name)"
             loop.add(end, in: .default)
         }
         loop.run(mode: .default, for: .seconds(10))

@@ -14,21 +14,22 @@ struct FeedbackText {
         StandardOutput.write("\n")
         paragraph(
             reports == 0
-                ? "Nothing to report: the height that the picture has without a scroll bar decides whether there is "
-                    + "one, so no layout triggers itself."
-                : "\(reports.counted("report")), one for each pass with a feedback loop. The scroll bar depends "
-                    + "on the picture's height, and the height on the scroll bar. With --mended the scroll bar depends "
-                    + "on the height that the picture has without one, so no layout triggers itself.")
-        if let picture { StandardOutput.write("\nThe picture is in \(picture.debugDescription.printable).\n") }
+                ? "No report: the scroll bar depends on the height that the picture has without a scroll bar. That "
+                    + "height does not depend on the scroll bar, so no layout triggers itself."
+                : "\(reports.counted("report")), one for each pass with a feedback loop: the scroll bar depends on the "
+                    + "picture's height, which depends on the scroll bar. With --mended the scroll bar depends on the "
+                    + "height that the picture has without one.")
+        if let picture { StandardOutput.write("\nWrote the picture to \(picture.debugDescription.printable).\n") }
     }
 
     private func explain(_ story: FeedbackStory) {
         paragraph(
             """
-            A window has a picture in a scroll view. The wider the picture, the taller it is; if it is taller than \
-            the view, a scroll bar appears, which makes it narrower. An observer lays out the views \
-            before the loop sleeps, until none is invalid. A detector watches from outside, and counts the calls of \
-            each view within one pass; \(story.threshold) are too many.
+            A window shows a picture in a scroll view. The wider the picture, the taller it is. A scroll bar, which \
+            makes the picture narrower, appears if the picture \(story.isMended ? "would be" : "is") taller than \
+            the view\(story.isMended ? " without one" : ""). An observer lays out the views before the loop sleeps, \
+            until all are valid. A detector counts the calls of each view within one pass, and reports \
+            \(story.threshold) of them.
             """)
         StandardOutput.write("\n" + styled("        t  event    what", .bold) + "\n")
     }
@@ -40,7 +41,7 @@ struct FeedbackText {
             "\(time)  \(event) the window is now \(Int(layout.size.width)) × \(Int(layout.size.height))\n")
         if let report = layout.report { write(report) }
         let bar = layout.barWidth > 0 ? "a scroll bar" : "no scroll bar"
-        let ending = layout.report == nil ? "at rest" : "the circle is broken, the loop sleeps"
+        let ending = layout.report == nil ? "at rest" : "the cycle is broken, and the loop sleeps"
         let calls = layout.trail.count.counted("call")
         item("\(ending) after \(calls): the picture is \(Int(layout.picture.height)) high, with \(bar)")
     }
@@ -50,7 +51,7 @@ struct FeedbackText {
             let isFirst = !line.hasPrefix(" ")
             item(line.drop { $0 == " " }.description, isFirst ? .yellow : nil)
         }
-        // The circle, from the first step down, and from the last one up again.
+        // The cycle, from the first step down, and from the last one up again.
         for (index, step) in report.cycle.enumerated() {
             let isOnly = report.cycle.count == 1
             let corner = isOnly ? "↻ " : index == 0 ? "┌▶ " : index == report.cycle.count - 1 ? "└─ " : "│  "

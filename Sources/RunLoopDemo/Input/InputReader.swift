@@ -29,6 +29,7 @@ final class InputReader: Sendable {
     ///   - loop: The loop whose thread calls the handler, in the default mode.
     init(_ descriptor: Int32, on loop: Loop, handler: @escaping Handler) throws(LoopError) {
         source = try InputReader.waiting(descriptor, handler) ?? InputReader.repeating(descriptor, loop, handler)
+        source.label = "input"
         loop.add(source, in: .default)
     }
 

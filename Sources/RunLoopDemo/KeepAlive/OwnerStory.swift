@@ -65,6 +65,7 @@ private final class Owner: Sendable {
         // Every item leaves the thread's loop when the thread ends.
         let witness = Loop.Source0(
             cancel: { _, _ in log.say("thread stops", "sources, timers and observers leave its loop") }, perform: {})
+        witness.label = "witness"
         thread.loop.add(witness, in: .default)
     }
 
@@ -79,6 +80,7 @@ private final class Owner: Sendable {
             self?.log.say("tick", "\(count.value), by a timer that refers to the owner weakly")
             if count.value == times { enough() }
         }
+        timer.label = "tick"
         thread.loop.add(timer, in: .default)
     }
 

@@ -10,7 +10,9 @@ struct Stage: Sendable {
         Interruption.heed(in: [.default])
         try loop.prepare(.default)
         // A run in an empty mode does not wait. This source owns no descriptor.
-        loop.add(Loop.Source0 {}, in: .default)
+        let source = Loop.Source0 {}
+        source.label = "keeps the run waiting"
+        loop.add(source, in: .default)
         // ThreadSanitizer, for example, starts a thread of its own with the first one.
         try KernelThread.run {}
         pause(.milliseconds(1))

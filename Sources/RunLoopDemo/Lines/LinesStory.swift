@@ -46,6 +46,7 @@ struct LinesStory {
             }
             if source.signal == SIGINT { Interruption.request(.interrupt) }
         }
+        source.label = name
         Loop.main.add(source, in: .default)
         return source
     }

@@ -109,7 +109,9 @@ extension Loop {
     /// Calls `save` at the given milliseconds from now, and lets virtual time run on until nothing is held back.
     func play(_ calls: [(time: Int64, document: Document, text: String)]) {
         for call in calls {
-            add(Loop.Timer(after: .milliseconds(call.time)) { _ in call.document.save(call.text) }, in: .default)
+            let timer = Loop.Timer(after: .milliseconds(call.time)) { _ in call.document.save(call.text) }
+            timer.label = "save"
+            add(timer, in: .default)
         }
         run(mode: .default, for: .seconds(1000))
     }

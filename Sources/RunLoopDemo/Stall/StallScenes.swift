@@ -27,12 +27,13 @@ struct BlockingScene: StallScene {
     let name = "blocks"
     let title = "1. A handler that blocks"
     let beginning = """
-        The thread 'editor' runs a loop. One of its handlers saves a letter, and the disk does not answer. Three keys \
-        are typed meanwhile: they wait, as blocks of the same loop.
+        The thread 'editor' runs a loop. One of its handlers saves a letter and waits for the disk, which does not \
+        answer. Three keys are pressed meanwhile; the blocks that handle them wait in the same loop.
         """
     let lesson = """
-        The innermost functions are the C library's: the thread waits. Read down to the program's own, which are \
-        Disk.waitForAnswer and Letter.save here. Such a wait belongs on another thread, which posts the answer.
+        The innermost functions belong to the C library: the thread is blocked. Below them are the program's own \
+        functions, Disk.waitForAnswer and Letter.save here, which show what it waits for. Such a wait belongs on \
+        another thread, which posts the answer.
         """
     let threads: [LoopThread]
     private let disk = Disk()
@@ -42,8 +43,8 @@ struct BlockingScene: StallScene {
     func begin() {
         threads[0].perform { [disk, loop = threads[0].loop] in
             // All four are posted before the first one runs.
-            loop.perform { Letter(disk: disk).save() }
-            for _ in 1...3 { loop.perform {} }
+            loop.perform(label: "save the letter") { Letter(disk: disk).save() }
+            for _ in 1...3 { loop.perform(label: "key press") {} }
         }
     }
 
@@ -69,13 +70,13 @@ struct ComputingScene: StallScene {
     let name = "computes"
     let title = "2. A handler that computes"
     let beginning = """
-        The thread 'chess' thinks about a move, in the handler of a timer. It does not wait for anything, so it looks \
-        busy, and yet nothing else happens: a port that is sent to has to wait.
+        The thread 'chess' computes a move in the handler of a timer. Meanwhile its loop calls no other handler: a \
+        port that receives a send has to wait.
         """
     let lesson = """
         The innermost function is the program's own: the thread computes. Such work belongs on another thread, or in \
-        portions, each in a block that posts the next one. The metrics cannot tell it from a handler that blocks, \
-        which is busy as well; the functions can.
+        portions, each in a block that posts the next one. The metrics do not distinguish it from a handler that \
+        blocks; the functions do.
         """
     let threads: [LoopThread]
     private let game = Game()
@@ -84,6 +85,7 @@ struct ComputingScene: StallScene {
     init() throws {
         threads = [try LoopThread(name: "chess")]
         port = try Loop.PortSource { _ in }
+        port.label = "clock"
         threads[0].loop.add(port, in: .default)
     }
 
@@ -92,6 +94,7 @@ struct ComputingScene: StallScene {
             port.send()
             game.findBestMove()
         }
+        timer.label = "think"
         threads[0].loop.add(timer, in: .default)
     }
 
@@ -124,13 +127,13 @@ struct DeadlockScene: StallScene {
     let name = "deadlock"
     let title = "3. Two threads that wait for each other"
     let beginning = """
-        The threads 'left' and 'right' ask each other something, each in a handler that waits for the answer. The \
-        other one could answer only in its loop, which waits, too. Neither ever returns; here, both waits are given up \
-        after the reports.
+        The threads 'left' and 'right' send each other a question, each from a handler that waits for the answer. \
+        Each thread could answer only from its loop, which its own handler blocks. Neither handler would ever return; \
+        the program ends both waits after the reports.
         """
     let lesson = """
-        Both loops stall, each in a wait for the other one, and behind each handler waits a block: the question that \
-        nothing answers. One of the two must not wait: let it post the question, with a block that receives the answer.
+        Each loop is stalled by a wait for the other one, and a block waits behind each handler: the question. One of \
+        the two must not wait: it should post the question together with a block that receives the answer.
         """
     let threads: [LoopThread]
     private let left = Partner()
@@ -141,8 +144,8 @@ struct DeadlockScene: StallScene {
     func begin() {
         let (left, right) = (left, right)
         let loops = threads.map(\.loop)
-        loops[0].perform { left.ask(right, on: loops[1]) }
-        loops[1].perform { right.ask(left, on: loops[0]) }
+        loops[0].perform(label: "ask right") { left.ask(right, on: loops[1]) }
+        loops[1].perform(label: "ask left") { right.ask(left, on: loops[0]) }
     }
 
     func release() { for partner in [left, right] { partner.release() } }
@@ -158,7 +161,7 @@ private final class Partner: Sendable {
         isInHandler.open()
         // Otherwise the other one could answer before it asks.
         other.isInHandler.wait()
-        loop.perform { [answer] in answer.open() }
+        loop.perform(label: "answer") { [answer] in answer.open() }
         waitForAnswer()
     }
 

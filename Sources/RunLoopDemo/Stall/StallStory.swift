@@ -18,6 +18,7 @@ struct StallStory {
 
     private func play(_ scene: any StallScene, _ desk: StallDesk, _ monitor: StallMonitor) throws {
         writer.begin(scene)
+        let start = Loop.current.now
         desk.expect(scene)
         for thread in scene.threads { monitor.watch(thread) }
         scene.begin()
@@ -35,7 +36,7 @@ struct StallStory {
         }
         guard !Interruption.isRequested else { return }
         guard desk.isOver else { throw NoReport() }
-        for report in desk.reports { writer.write(report, in: scene) }
+        for report in desk.reports { writer.write(report, in: scene, since: start) }
         for (name, metrics) in metrics { if let metrics { writer.write(metrics, of: name, in: scene) } }
         writer.end(scene)
     }

@@ -25,9 +25,10 @@ struct StallWriter: Sendable {
         write(scene.lesson)
     }
 
-    func write(_ report: StallReport, in scene: any StallScene) {
+    /// - Parameter start: When the scene began.
+    func write(_ report: StallReport, in scene: any StallScene, since start: Loop.Instant) {
         switch format {
-        case .text: writeText(report)
+        case .text: writeText(report, since: start)
         case .json: StandardOutput.write(json(report, scene))
         }
     }
@@ -35,7 +36,7 @@ struct StallWriter: Sendable {
     func write(_ metrics: LoopMetrics, of loop: String, in scene: any StallScene) {
         guard format == .json else {
             let share = Int((metrics.utilisation * 100).rounded())
-            return say("metrics", .cyan, "'\(loop)' has spent \(share) % of its time awake in handlers")
+            return say("metrics", .cyan, "'\(loop)' spent \(share) % of its time awake in handlers")
         }
         var line = JSONLine()
         line.add("story", scene.name)
@@ -49,13 +50,16 @@ struct StallWriter: Sendable {
 
     // MARK: Text
 
-    private func writeText(_ report: StallReport) {
-        let time = "\(report.duration.inMilliseconds) ms"
+    private func writeText(_ report: StallReport, since start: Loop.Instant) {
+        let duration = "\(report.duration.inMilliseconds) ms"
         guard report.stage != .ended else {
-            return say("continues", .green, "'\(report.loop)', after \(time)")
+            let end = report.end.map { " at \(start.duration(to: $0).inMilliseconds) ms" } ?? ""
+            return say("continues", .green, "'\(report.loop)' continued\(end), after a stall of \(duration)")
         }
-        say("stalled", .yellow, "'\(report.loop)', for \(time): its \(report.label) in mode \(report.mode)")
-        say("", .cyan, "\(report.waiting) \(report.waiting.total > 1 ? "wait" : "waits") behind it")
+        let beginning = start.duration(to: report.start).inMilliseconds
+        say("stalled", .yellow, "'\(report.loop)' called \(report.label) at \(beginning) ms, in mode \(report.mode)")
+        let waiting = "\(report.waiting) \(report.waiting.total > 1 ? "wait" : "waits") behind it"
+        say("", .cyan, "it has not returned for \(duration); \(waiting)")
         for (number, function) in functions(of: report).enumerated() {
             say(number == 0 ? "  in" : "", .cyan, "\(number)  \(function)")
         }

@@ -24,6 +24,7 @@ struct LiveTimeline {
         handleSignal(SIGHUP) { _ in Interruption.request(.hangUp) }
         let reader = try InputReader(STDIN_FILENO, on: .main, handler: handle)
         let frames = Loop.Timer(every: LiveTimeline.frameInterval) { _ in draw() }
+        frames.label = "frames"
         Loop.main.add(frames, in: .default)
         RawTerminal.enter()
         draw()

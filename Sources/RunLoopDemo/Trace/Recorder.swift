@@ -37,6 +37,7 @@ final class Recorder: Sendable {
     /// Records the activities of all runs in `modes`, until the returned observer is invalidated.
     func observe(_ modes: [Loop.Mode]) -> Loop.Observer {
         let observer = Loop.Observer(.all, order: .min) { _, activity in self.record(activity) }
+        observer.label = "recorder"
         for mode in modes { loop.add(observer, in: mode) }
         return observer
     }

@@ -34,14 +34,14 @@ struct TraceFile {
         return error == 0
     }
 
-    /// Where to look at it.
+    /// Where the trace is, and which program shows it.
     var advice: String {
         let reader =
             switch form {
-            case .json: "open it in ui.perfetto.dev or chrome://tracing"
-            case .html: "open it in a browser"
-            case .txt: "read it"
+            case .json: " Open it in ui.perfetto.dev or chrome://tracing."
+            case .html: " Open it in a browser."
+            case .txt: ""
             }
-        return "The trace is in \(path.debugDescription.printable): \(reader)."
+        return "Wrote the trace to \(path.debugDescription.printable).\(reader)"
     }
 }

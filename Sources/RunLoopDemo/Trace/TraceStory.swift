@@ -27,13 +27,15 @@ struct TraceStory {
             // Sends that the loop has not handled yet are counted, not queued: three may be one call or more.
             recorder.callout(.port, "\(count.counted("send")) from thread 'sender'")
         }
+        port.label = "from sender"
         source = Loop.Source0 { [loop] in
             recorder.callout(.source0, "signalled by thread 'signaller'; posts a block that waits for tracking mode") {
-                loop.perform(in: .tracking) {
+                loop.perform(in: .tracking, label: "waits for tracking") {
                     recorder.callout(.block, "was posted in default mode, and waited until the loop ran in tracking")
                 }
             }
         }
+        source.label = "from signaller"
         // A mode's first run prepares it too, but this throws if descriptors run out.
         for mode in TraceStory.modes { try loop.prepare(mode) }
     }
@@ -68,20 +70,23 @@ struct TraceStory {
     /// The loop sleeps until an event wakes it: a timer, a source that another thread signals, a port that another
     /// thread sends to.
     private func workInDefaultMode() {
-        post("asks thread 'signaller' to signal the source in 30 ms") { [signaller, source] in
-            signaller.perform(after: .milliseconds(30)) { source.signal() }
+        post("ask for a signal", "asks thread 'signaller' to signal the source in 30 ms") { [signaller, source] in
+            signaller.perform(after: .milliseconds(30)) { source.signal() }?.label = "signal the source"
         }
-        post("asks thread 'sender' to send three times in 60 ms") { [sender, port] in
-            sender.perform(after: .milliseconds(60)) {
+        post("ask for sends", "asks thread 'sender' to send three times in 60 ms") { [sender, port] in
+            let timer = sender.perform(after: .milliseconds(60)) {
                 for _ in 1...3 { port.send() }
             }
+            timer?.label = "send three times"
         }
-        post("asks thread 'signaller' to use the main dispatch queue in 125 ms") { [signaller, recorder] in
-            signaller.perform(after: .milliseconds(125)) {
+        post("ask for the main queue", "asks thread 'signaller' to use the main dispatch queue in 125 ms") {
+            [signaller, recorder] in
+            let timer = signaller.perform(after: .milliseconds(125)) {
                 DispatchQueue.main.async {
                     recorder.callout(.mainQueue, "DispatchQueue.main.async of thread 'signaller'")
                 }
             }
+            timer?.label = "use the main queue"
         }
         recorder.run(mode: .default, for: .milliseconds(250))
     }
@@ -89,9 +94,10 @@ struct TraceStory {
     /// A user drags something: the program runs the loop in `tracking` meanwhile. Items in the default mode alone wait.
     /// The main queue, which is also the main actor's, does not: it is served in all common modes.
     private func track() {
-        signaller.perform(after: .milliseconds(105)) { [recorder] in
+        let timer = signaller.perform(after: .milliseconds(105)) { [recorder] in
             Task { @MainActor in recorder.callout(.mainQueue, "a @MainActor task of thread 'signaller'") }
         }
+        timer?.label = "start a task"
         recorder.run(mode: .tracking, for: .milliseconds(200))
         trackingEnd.value = loop.now
     }
@@ -99,13 +105,13 @@ struct TraceStory {
     /// Back in the default mode. A handler runs the loop itself, as a modal dialogue would; then another thread stops
     /// the loop.
     private func returnToDefaultMode() {
-        post("runs the loop in this block until a source is handled (timers do not count)") {
+        post("nested run", "runs the loop in this block until a source is handled (timers do not count)") {
             [recorder, sender, port] in
-            sender.perform(after: .milliseconds(70)) { port.send() }
+            sender.perform(after: .milliseconds(70)) { port.send() }?.label = "send once"
             recorder.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true)
         }
-        post("asks thread 'signaller' to stop the loop in 60 ms") { [loop, signaller] in
-            signaller.perform(after: .milliseconds(60)) { loop.stop() }
+        post("ask for a stop", "asks thread 'signaller' to stop the loop in 60 ms") { [loop, signaller] in
+            signaller.perform(after: .milliseconds(60)) { loop.stop() }?.label = "stop the loop"
         }
         recorder.run(mode: .default, for: .seconds(1))
     }
@@ -113,7 +119,7 @@ struct TraceStory {
     // MARK: What is in the loop
 
     private func makeHeartbeat() -> Loop.Timer {
-        Loop.Timer(every: .milliseconds(100)) { [loop, recorder, trackingEnd] firing in
+        let timer = Loop.Timer(every: .milliseconds(100)) { [loop, recorder, trackingEnd] firing in
             var remarks: [String] = []
             let delay = firing.scheduledTime.duration(to: loop.now)
             if delay > .milliseconds(10) { remarks.append("\(delay.inMilliseconds) ms late") }
@@ -126,21 +132,27 @@ struct TraceStory {
             }
             recorder.callout(.timer, label)
         }
+        timer.label = "heartbeat"
+        return timer
     }
 
     private func makeCommonTimer() -> Loop.Timer {
-        Loop.Timer(every: .milliseconds(80)) { [recorder] _ in
+        let timer = Loop.Timer(every: .milliseconds(80)) { [recorder] _ in
             recorder.callout(.timer, "every 80 ms in all common modes")
         }
+        timer.label = "every 80 ms"
+        return timer
     }
 
     private func makeObserver() -> Loop.Observer {
-        Loop.Observer(.beforeWaiting, repeats: false) { [recorder] _, _ in
-            recorder.callout(.observer, "wanted to know of the first sleep only")
+        let observer = Loop.Observer(.beforeWaiting, repeats: false) { [recorder] _, _ in
+            recorder.callout(.observer, "called once, before the first sleep")
         }
+        observer.label = "first sleep"
+        return observer
     }
 
-    private func post(_ label: String, _ body: @escaping @Sendable () -> Void) {
-        loop.perform { [recorder] in recorder.callout(.block, label, body) }
+    private func post(_ label: StaticString, _ explanation: String, _ body: @escaping @Sendable () -> Void) {
+        loop.perform(label: label) { [recorder] in recorder.callout(.block, explanation, body) }
     }
 }

@@ -1,7 +1,7 @@
 import RunLoopKit
 
-/// What the story has besides when it is traced into a file: an actor on a loop of its own, and a thread whose loop has
-/// three mistakes in it, which the trace points out.
+/// What a story that is traced into a file has in addition: an actor on a loop of its own, and a thread whose loop has
+/// three mistakes in it, which the trace reports.
 struct TracedStory {
     private let tracer = LoopTracer()
     private let loop = Loop.current
@@ -18,6 +18,7 @@ struct TracedStory {
             // On the main actor, so the arrow to the actor's job begins on this thread.
             Task { @MainActor in await archive.keep("a page", andTell: loop) }
         }
+        timer.label = "archive a page"
     }
 
     /// Begins to trace these loops and others.
@@ -51,11 +52,11 @@ private actor Archive {
     func keep(_ page: String, andTell loop: Loop) {
         pages.append(page)
         spend(.milliseconds(3))
-        loop.perform(in: .common) { spend(.milliseconds(1)) }
+        loop.perform(in: .common, label: "page is kept") { spend(.milliseconds(1)) }
     }
 }
 
-/// A thread with the three mistakes that a trace points out: a timer that is always late, a descriptor whose handler
+/// A thread with the three mistakes that a trace reports: a timer that is always late, a descriptor whose handler
 /// does not read it, and a block that posts itself.
 private final class Mistakes: Sendable {
     let thread: LoopThread
@@ -64,13 +65,13 @@ private final class Mistakes: Sendable {
     private let slow: Loop.Timer
 
     init() throws {
-        thread = try LoopThread(name: "mistakes")
+        thread = try LoopThread(name: "worker")
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw NoPipe() }
         let writingEnd = ends[1]
         let passes = LoopBound(0, on: thread.loop)
         unread = try Loop.FileDescriptorSource(owning: ends[0]) { source, _ in
-            // It should read. After many passes the story ends it.
+            // It does not read. After many passes the story invalidates the source.
             passes.value += 1
             if passes.value == 150 { source.invalidate() }
         }
@@ -85,8 +86,9 @@ private final class Mistakes: Sendable {
     func begin() {
         thread.loop.add(slow, in: .default)
         thread.loop.add(late, in: .default)
-        thread.perform(after: .milliseconds(150)) { [self] in thread.loop.add(unread, in: .default) }
-        thread.perform(after: .milliseconds(280)) { [self] in post(100) }
+        let adding = thread.perform(after: .milliseconds(150)) { [self] in thread.loop.add(unread, in: .default) }
+        adding?.label = "add the pipe"
+        thread.perform(after: .milliseconds(280)) { [self] in post(100) }?.label = "post the block"
     }
 
     private func post(_ times: Int) {
