@@ -116,11 +116,11 @@ import Testing
     func results() throws {
         struct Failure: Error {}
         let detector = scene.detector()
-        scene.pass { [panel] in
+        scene.pass { [scene, panel] in
             #expect(detector.call("measure", of: panel) { 7 } == 7)
             #expect(throws: Failure.self) { try detector.call("measure", of: panel) { throw Failure() } }
             detector.count(panel, "layout")
-            let call = detector.runs.current(in: .default).recording.all.last
+            let call = scene.counts(of: detector)?.recording.all.last
             #expect(call?.enclosing == nil, "the call that threw has ended")
         }
     }

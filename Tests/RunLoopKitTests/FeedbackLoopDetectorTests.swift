@@ -126,6 +126,33 @@ import Testing
         scene.loop.endHosting()
     }
 
+    @Test("A hosted pass in a handler of another one counts for itself, and leaves the outer counts as they are")
+    func nestedHostedPass() throws {
+        let detector = scene.detector()
+        _ = try scene.loop.beginHosting()
+        func pass(_ before: Int, _ inside: Int, _ after: Int) {
+            scene.loop.perform { [scene, panel] in
+                detector.count(panel, times: before)
+                scene.loop.perform { detector.count(panel, times: inside) }
+                // Otherwise the loop comes to rest.
+                for _ in 0..<9 { scene.loop.perform {} }
+                #expect(scene.loop.hostedPass(for: .zero) == .more)
+                detector.count(panel, times: after)
+                while scene.loop.hostedPass() == .more {}
+                #expect(scene.loop.isWaiting)
+                detector.count(panel, times: 50)
+            }
+            while scene.loop.hostedPass() == .more {}
+        }
+        pass(6, 6, 3)
+        #expect(scene.reports.entries.isEmpty, "9 in the outer pass, 6 in the inner one")
+        pass(0, 10, 9)
+        #expect(scene.reports.entries.map(\.depth) == [1])
+        pass(6, 3, 4)
+        #expect(scene.reports.entries.map(\.depth) == [1, 0])
+        scene.loop.endHosting()
+    }
+
     @Test("A detector that is made in a handler counts from then on")
     func madeInHandler() {
         let made = Box<FeedbackLoopDetector>()
@@ -245,7 +272,7 @@ import Testing
     @Test("A pass that never ends needs no more memory")
     func boundedMemory() throws {
         let detector = scene.detector(typeThreshold: .max)
-        scene.pass { [panel] in
+        scene.pass { [scene, panel] in
             var objects: [Panel] = []
             for index in 0..<20_000 {
                 if index % 3000 == 0 { objects = [] }
@@ -253,9 +280,9 @@ import Testing
                 detector.count(objects.last!, "layout")
                 if index % 2500 == 0 { detector.count(panel, "layout") }
             }
-            let counts = detector.runs.current(in: .default)
-            #expect(counts.objects.all.count <= SubjectTable.capacity)
-            #expect(counts.recording.all.count == RecordedCalls.capacity && counts.recording.total == 20_008)
+            let counts = scene.counts(of: detector)
+            #expect(counts.map { $0.objects.all.count <= SubjectTable.capacity } == true)
+            #expect(counts?.recording.all.count == RecordedCalls.capacity && counts?.recording.total == 20_008)
 
             detector.count(panel, times: 10)
         }

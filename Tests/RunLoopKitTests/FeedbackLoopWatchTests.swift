@@ -58,6 +58,40 @@ import Testing
         #expect(scene.reports.entries.allSatisfy { $0.callers[0].label.contains("FeedbackLoopWatchTests.swift") })
     }
 
+    @Test("Closures with two and with three parameters are watched")
+    func watchedPropertyWithParameters() {
+        let detector = scene.detector(drops: true)
+        let sum = Count()
+        panel.onMove = { sum.upBy($0 + $1) }
+        panel.onScroll = { sum.upBy($0 + $1) }
+        panel.onDraw = { sum.upBy($0 + $1 + $2) }
+        panel.onZoom = { sum.upBy($0 + $1 + $2) }
+        detector.watch(panel, \.onMove, as: "onMove")
+        detector.watch(panel, \.onScroll, as: "onScroll")
+        detector.watch(panel, \.onDraw, as: "onDraw")
+        detector.watch(panel, \.onZoom, as: "onZoom")
+        let calls: [(Panel) -> Void] = [
+            { $0.onMove(1, 2) }, { $0.onScroll(1, 2) }, { $0.onDraw(1, 2, 4) }, { $0.onZoom(1, 2, 4) },
+        ]
+        for call in calls { scene.pass { [panel] in for _ in 0..<50 { call(panel) } } }
+        #expect(sum.value == 9 * (3 + 3 + 7 + 7), "nine of each, and the tenth is dropped")
+        #expect(scene.reports.entries.map(\.step.name) == ["onMove", "onScroll", "onDraw", "onZoom"])
+    }
+
+    @Test("A wrapped closure has any parameters and a result, and another result if the call is dropped")
+    func wrappedClosureWithResult() {
+        let detector = scene.detector(drops: true)
+        panel.height = detector.wrap("height", of: panel, ifDropped: -1, panel.height)
+        var heights: [Int] = []
+        scene.pass { [panel] in heights = (0..<12).map { panel.height($0, 2) } }
+        #expect(heights == (0..<9).map { 2 * $0 } + [-1, -1, -1])
+        #expect(scene.reports.entries.map { "\($0.step)" } == ["panel.height"])
+        let sum = Count()
+        let add = detector.wrap("add", of: panel) { (one: Int, two: String, _: Bool) in sum.upBy(one + two.utf8.count) }
+        scene.pass { for _ in 0..<12 { add(1, "xx", true) } }
+        #expect(sum.value == 27 && scene.reports.entries.count == 2)
+    }
+
     @Test("A cancelled watch calls the closure without counting")
     func cancelledProperty() {
         let detector = scene.detector(drops: true)
@@ -102,6 +136,20 @@ import Testing
         watch.cancel()
         scene.pass { for index in 0..<50 { layouting(sheet, index) } }
         #expect(made.value == 59 && scene.reports.entries.count == 1)
+    }
+
+    @Test("A limited static method is counted for each type that it is called on")
+    func staticMethod() {
+        let made = Count()
+        let purging = ThrottledMethod<Sheet.Type, Int>("purge", engine: ThrottleEngine()) { _, _ in made.up() }
+        let detector = scene.detector(drops: true)
+        detector.watch(purging)
+        scene.passes(2) { for index in 0..<9 { for type in [Sheet.self, SubSheet.self] { purging(type, index) } } }
+        #expect(made.value == 36 && scene.reports.entries.isEmpty, "nine of each in each pass")
+        scene.pass { for index in 0..<50 { purging(SubSheet.self, index) } }
+        #expect(made.value == 45 && scene.reports.entries.map { "\($0.step)" } == ["SubSheet.purge"])
+        #expect(scene.reports.entries.first?.step.typeName == "SubSheet.Type")
+        #expect(scene.reports.entries.first?.step.objectID == ObjectIdentifier(SubSheet.self))
     }
 
     @Test("A call that a rule delays or ignores is counted only if it runs", arguments: ThrottleRule.Mode.allCases)

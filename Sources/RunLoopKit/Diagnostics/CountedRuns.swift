@@ -1,34 +1,46 @@
-/// The counts of the runs of a loop, one for each run, the innermost last. Accessed only by the loop's thread.
+/// The counts of the runs of a loop, one for each run that has counted, the innermost last. Accessed only by the loop's
+/// thread.
 ///
 /// Each run counts for itself: the passes of a nested run begin from zero, and the run below continues with its own
-/// counts. It therefore does not matter how long a modal run lasts.
+/// counts. It therefore does not matter how long a modal run lasts. A pass that a host makes is a run, too.
 final class CountedRuns {
-    private var runs: [PassCounts] = []
+    private var runs: [(run: Run, counts: PassCounts)] = []
 
-    /// The number of runs below the innermost one.
+    /// The number of counted runs below the innermost one.
     var depth: Int { max(0, runs.count - 1) }
 
-    /// The mode of the innermost run that is known.
-    var innermostMode: Loop.Mode? { runs.last?.mode }
+    /// The counts of a run, which is the innermost one; nil if it has none.
+    func counts(of run: Run) -> PassCounts? {
+        if let last = runs.last, last.run === run { return last.counts }
+        // Those that have ended. The references keep their addresses from being reused.
+        while let last = runs.last, !run.stack.contains(where: { $0 === last.run }) { runs.removeLast() }
+        return runs.last.flatMap { $0.run === run ? $0.counts : nil }
+    }
 
-    /// The counts of the innermost run, which is in `mode`. Makes them if no observer has seen the run begin: the
-    /// detector is newer than the run, or the run's mode is not a common one.
-    func current(in mode: Loop.Mode) -> PassCounts {
-        if let last = runs.last, last.mode == mode { return last }
-        let made = PassCounts(in: mode)
-        runs.append(made)
+    /// Makes the counts of a run, which is the innermost one and has none.
+    func makeCounts(of run: Run) -> PassCounts {
+        let made = PassCounts(in: run.mode.mode)
+        runs.append((run, made))
         return made
     }
 
     /// Called before the other observers of an activity.
-    func reach(_ activity: Loop.Activity, in mode: Loop.Mode) {
-        if activity == .entry { runs.append(PassCounts(in: mode)) }
-        current(in: mode).reach(activity)
+    func reach(_ activity: Loop.Activity, in run: Run) {
+        (counts(of: run) ?? makeCounts(of: run)).reach(activity)
     }
 
     /// Called after the other observers of an activity.
-    func leave(_ activity: Loop.Activity, in mode: Loop.Mode) {
-        guard let last = runs.last, last.mode == mode else { return }
-        if activity == .exit { runs.removeLast() } else { last.rest() }
+    func leave(_ activity: Loop.Activity, in run: Run) {
+        guard let counts = counts(of: run) else { return }
+        if activity == .exit { runs.removeLast() } else { counts.rest() }
+    }
+}
+
+extension Loop {
+    /// The innermost run that makes passes; nil outside a run, and between the passes of a hosted loop. On the loop's
+    /// thread.
+    var innermostCountedRun: Run? {
+        // The bottom run of a hosted loop makes no passes itself: its host sleeps, and calls its own handlers.
+        innermostRun.flatMap { $0.isHosted && $0.below == nil ? nil : $0 }
     }
 }

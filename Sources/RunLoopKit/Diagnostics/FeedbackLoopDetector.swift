@@ -16,12 +16,12 @@ import Synchronization
 /// ```
 ///
 /// The class of the objects need not change. Use ``call(_:of:cause:file:line:_:)`` around a call,
-/// ``wrap(_:of:file:line:_:)`` for a closure, `watch(object, \.property, as: name)` for a closure that a property has,
-/// ``watch(_:)`` for a limited method, and ``count(_:_:cause:file:line:)`` where no wrapper is possible.
+/// `wrap(name, of: object)` for a closure, `watch(object, \.property, as: name)` for a closure that a property has,
+/// `watch(method)` for a limited method, and ``count(_:_:cause:file:line:)`` where no wrapper is possible.
 ///
 /// **Passes.** Counting begins at beforeTimers, and again when the loop wakes. It ends with the pass, or after the
-/// beforeWaiting observers. A run that is nested in a handler counts for itself, and leaves the counts of the run below
-/// as they are. Calls outside a run, or while a host sleeps for the loop, are not counted. The detector observes the
+/// beforeWaiting observers. A run or a hosted pass that is nested in a handler counts for itself, and leaves the counts
+/// of the run below as they are. Calls outside a run, or while a host sleeps for the loop, are not counted. The detector observes the
 /// common modes; in another mode it begins to observe when something is counted there.
 ///
 /// **Objects.** They are not retained, and a new object at the address of a deallocated one begins from zero. If a
@@ -101,10 +101,10 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
         nonisolated(unsafe) let runs = runs  // Observers run on the loop's thread.
         return [
             Loop.Observer(.all, order: .min) { [weak loop] _, activity in
-                if let mode = loop?.currentMode { runs.reach(activity, in: mode) }
+                if let run = loop?.innermostCountedRun { runs.reach(activity, in: run) }
             },
             Loop.Observer([.beforeWaiting, .exit], order: .max) { [weak loop] _, activity in
-                if let mode = loop?.currentMode { runs.leave(activity, in: mode) }
+                if let run = loop?.innermostCountedRun { runs.leave(activity, in: run) }
             },
         ]
     }
@@ -167,13 +167,25 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
         case counted(CallTally, in: PassCounts)
     }
 
+    /// What is called: an object, or a type for a static method.
+    enum Target {
+        case object(AnyObject)
+        case type(any Any.Type)
+
+        var id: ObjectIdentifier {
+            switch self {
+            case .object(let object): ObjectIdentifier(object)
+            case .type(let type): ObjectIdentifier(type)
+            }
+        }
+    }
+
     func verdict(
-        on object: AnyObject, _ name: String, _ cause: () -> String?, _ site: CallSite?
+        on target: Target, _ name: String, _ cause: () -> String?, _ site: CallSite?
     ) -> Verdict {
         guard FeedbackLoopDetector.isEnabled, isEnabled, let counts = countsOfThisPass else { return .uncounted }
         let cause = cause()
-        let tally =
-            counts.tally(of: object, name) ?? counts.makeTally(of: object, name, label: label(of: object))
+        let tally = counts.tally(of: target, name) ?? counts.makeTally(of: subject(of: target), name)
         let typeTally = counts.typeTally(of: tally)
         if tally.isDropped || typeTally.isDropped { return .dropped }
         counts.record(
@@ -183,10 +195,14 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
         return tally.isDropped || typeTally.isDropped ? .dropped : .counted(tally, in: counts)
     }
 
-    /// Nil also while the object's `deinit` runs: the label must not retain it.
-    private func label(of object: AnyObject) -> String? {
-        weak let reference = object
-        return reference.flatMap { label?($0) }
+    private func subject(of target: Target) -> CountedSubject {
+        switch target {
+        case .type(let type): return CountedSubject(metatype: type)
+        case .object(let object):
+            weak let reference = object
+            // Nil also while the object's `deinit` runs: the label must not retain it.
+            return CountedSubject(object, label: reference.flatMap { label?($0) })
+        }
     }
 
     /// Nil if the caller is on another thread, or in no pass of the loop.
@@ -195,10 +211,13 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
             elsewhere.add(1, ordering: .relaxed)
             return nil
         }
-        guard let mode = loop.currentMode else { return nil }
-        // No observer has seen the run begin: its mode may not be a common one. No effect if it is.
-        if runs.innermostMode != mode { observe(mode) }
-        let counts = runs.current(in: mode)
+        // While the loop rests in a handler that runs the host, the handlers of the host are in no pass.
+        guard let run = loop.innermostCountedRun, !loop.isWaiting else { return nil }
+        guard let counts = runs.counts(of: run) else {
+            // No observer has seen the run begin: its mode may not be a common one. No effect if it is.
+            observe(run.mode.mode)
+            return runs.makeCounts(of: run)
+        }
         return counts.isCounting ? counts : nil
     }
 

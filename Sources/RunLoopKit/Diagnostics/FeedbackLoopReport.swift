@@ -58,10 +58,11 @@ extension FeedbackLoopDetector.Report {
     /// A step of a chain: the calls of one name to one object; or to all objects of a type, if their type reached its
     /// threshold.
     public struct Step: Hashable, Sendable, CustomStringConvertible {
-        /// The object's identity; nil for a type. The object may be deallocated by now.
+        /// The object's identity, or the type's for a static method; nil for all objects of a type. The object may be
+        /// deallocated by now.
         public let objectID: ObjectIdentifier?
 
-        /// The name of the object's class.
+        /// The name of the object's class, such as `Panel`, or of a type's metatype, such as `Panel.Type`.
         public let typeName: String
 
         /// The object's label, or the name of its type; with a number if several objects of the report have the same.

@@ -1,5 +1,3 @@
-import Synchronization
-
 // Counting calls from outside: without a change in the class whose objects are counted.
 
 extension FeedbackLoopDetector {
@@ -26,7 +24,8 @@ extension FeedbackLoopDetector {
         _ object: AnyObject, _ name: String, cause: @autoclosure () -> String? = nil, file: StaticString = #fileID,
         line: UInt = #line
     ) -> Bool {
-        if case .dropped = verdict(on: object, name, cause, CallSite(file: file, line: line)) { false } else { true }
+        let verdict = verdict(on: .object(object), name, cause, CallSite(file: file, line: line))
+        return if case .dropped = verdict { false } else { true }
     }
 
     /// Counts a call and makes it. Calls that are counted inside it have it as their caller in the report.
@@ -44,11 +43,11 @@ extension FeedbackLoopDetector {
         _ name: String, of object: AnyObject, cause: @autoclosure () -> String? = nil, file: StaticString = #fileID,
         line: UInt = #line, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try call(name, of: object, cause, CallSite(file: file, line: line), body)
+        try call(name, of: .object(object), cause, CallSite(file: file, line: line), body)
     }
 
-    /// Wraps a closure: each call of the result is counted, and then calls the closure. It is not called if
-    /// ``Action/dropCalls`` drops the call.
+    /// Wraps a closure with any number of parameters: each call of the result is counted, and then calls the closure. It
+    /// is not called if ``Action/dropCalls`` drops the call.
     ///
     /// - Parameters:
     ///   - name: What is called.
@@ -59,22 +58,40 @@ extension FeedbackLoopDetector {
     ///   - body: The closure.
     /// - Returns: A closure that retains the detector. For a handler, which must be `@Sendable`, use
     ///   ``call(_:of:cause:file:line:_:)`` inside it.
-    public func wrap(
+    public func wrap<each Input>(
         _ name: String, of object: AnyObject, file: StaticString = #fileID, line: UInt = #line,
-        _ body: @escaping () -> Void
-    ) -> () -> Void {
+        _ body: @escaping (repeat each Input) -> Void
+    ) -> (repeat each Input) -> Void {
+        wrap(name, of: object, ifDropped: (), file: file, line: line, body)
+    }
+
+    /// The same for a closure with a result.
+    ///
+    /// ```swift
+    /// panel.preferredHeight = detector.wrap("height", of: panel, ifDropped: 0, panel.preferredHeight)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - name, object, file, line: As above.
+    ///   - result: What the returned closure returns if ``Action/dropCalls`` drops the call. Evaluated then.
+    ///   - body: The closure.
+    /// - Returns: As above.
+    public func wrap<each Input, Result>(
+        _ name: String, of object: AnyObject, ifDropped result: @escaping @autoclosure () -> Result,
+        file: StaticString = #fileID, line: UInt = #line, _ body: @escaping (repeat each Input) -> Result
+    ) -> (repeat each Input) -> Result {
         let site = CallSite(file: file, line: line)
-        return { [self, weak object] in
-            guard let object else { return body() }
-            call(name, of: object, { nil }, site, body)
+        return { [self, weak object] (input: repeat each Input) in
+            guard let object else { return body(repeat each input) }
+            return call(name, of: .object(object), { nil }, site) { body(repeat each input) } ?? result()
         }
     }
 
     func call<Result, Failure: Error>(
-        _ name: String, of object: AnyObject, _ cause: () -> String?, _ site: CallSite?,
+        _ name: String, of target: Target, _ cause: () -> String?, _ site: CallSite?,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        switch verdict(on: object, name, cause, site) {
+        switch verdict(on: target, name, cause, site) {
         case .uncounted: return try body()
         case .dropped: return nil
         case .counted(let tally, let counts):
@@ -99,117 +116,31 @@ extension FeedbackLoopDetector {
     /// detector.watch(Document.layouting)
     /// ```
     ///
+    /// Calls of a limited static method are counted for each type that it is called on: a class and its subclasses have
+    /// counts of their own.
+    ///
     /// A call is counted when the body runs: one that a rule holds back is counted then, and one that a rule ignores is
     /// not counted. Each detector counts the calls on its own loop's thread.
     ///
     /// - Returns: An object that ends the watch. Releasing it changes nothing.
     @discardableResult
-    public func watch<Target: AnyObject & Sendable, Input: Sendable>(
-        _ method: ThrottledMethod<Target, Input>
-    ) -> Watch {
+    public func watch<Target: Sendable, Input: Sendable>(_ method: ThrottledMethod<Target, Input>) -> Watch {
         // Not weakly: a method is usually static, and the body does not retain the watch.
         let watch = Watch(of: self) { [body = method.body] watch in body.removeWatches(of: watch) }
         method.body.add(
-            { [weak self, name = method.name] target, run in
+            { [weak self, name = method.name, traits = method.traits] target, run in
                 guard let self else { return run() }
-                call(name, of: target, { nil }, nil, run)
+                call(name, of: traits.counted(target), { nil }, nil, run)
             }, of: watch)
         keep(watch)
         return watch
     }
-
-    /// Counts the calls of a closure that a property of an object has: replaces it by one that counts, and then calls
-    /// it.
-    ///
-    /// ```swift
-    /// final class Panel { var onLayout: () -> Void = {} }
-    /// detector.watch(panel, \.onLayout, as: "layout")
-    /// ```
-    ///
-    /// On a thread that may access the property. A closure that is assigned later is not counted.
-    ///
-    /// - Parameters:
-    ///   - object: The object. It is not retained.
-    ///   - path: The property.
-    ///   - name: What is called, for the report.
-    ///   - file: As for ``count(_:_:cause:file:line:)``: the place of this call.
-    ///   - line: The same.
-    /// - Returns: An object that ends the watch: the property keeps its new closure, which then only calls the old one.
-    ///   Releasing it changes nothing.
-    @discardableResult
-    public func watch<Object: AnyObject>(
-        _ object: Object, _ path: ReferenceWritableKeyPath<Object, () -> Void>, as name: String,
-        file: StaticString = #fileID, line: UInt = #line
-    ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { watched.call(body) }
-        return watched.watch
-    }
-
-    /// The same for a closure that is `@Sendable`.
-    @discardableResult
-    public func watch<Object: AnyObject>(
-        _ object: Object, _ path: ReferenceWritableKeyPath<Object, @Sendable () -> Void>, as name: String,
-        file: StaticString = #fileID, line: UInt = #line
-    ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { watched.call(body) }
-        return watched.watch
-    }
-
-    /// The same for a closure with a parameter.
-    @discardableResult
-    public func watch<Object: AnyObject, Input>(
-        _ object: Object, _ path: ReferenceWritableKeyPath<Object, (Input) -> Void>, as name: String,
-        file: StaticString = #fileID, line: UInt = #line
-    ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { input in watched.call { body(input) } }
-        return watched.watch
-    }
-
-    /// The same for a closure with a parameter that is `@Sendable`.
-    @discardableResult
-    public func watch<Object: AnyObject, Input>(
-        _ object: Object, _ path: ReferenceWritableKeyPath<Object, @Sendable (Input) -> Void>, as name: String,
-        file: StaticString = #fileID, line: UInt = #line
-    ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { input in watched.call { body(input) } }
-        return watched.watch
-    }
-
-    private func watched(
-        _ object: AnyObject, _ name: String, _ file: StaticString, _ line: UInt
-    ) -> WatchedProperty {
-        let watch = Watch(of: self) { _ in }
-        keep(watch)
-        return WatchedProperty(object, name, CallSite(file: file, line: line), self, watch)
-    }
 }
 
-/// A closure in a property of an object.
-private final class WatchedProperty: @unchecked Sendable {
-    private weak let object: AnyObject?
-    private let name: String
-    private let site: CallSite
-    private weak let detector: FeedbackLoopDetector?
-    let watch: FeedbackLoopDetector.Watch
-
-    init(
-        _ object: AnyObject, _ name: String, _ site: CallSite, _ detector: FeedbackLoopDetector,
-        _ watch: FeedbackLoopDetector.Watch
-    ) {
-        (self.object, self.name, self.site) = (object, name, site)
-        (self.detector, self.watch) = (detector, watch)
-    }
-
-    func call(_ body: () -> Void) {
-        guard watch.isActive, let object, let detector else { return body() }
-        detector.call(name, of: object, { nil }, site, body)
+extension TargetTraits {
+    /// What a detector counts the calls of.
+    fileprivate func counted(_ target: Target) -> FeedbackLoopDetector.Target {
+        // A target with an object's identity is an object, and so a reference.
+        objectID == nil ? .type(type(target)) : .object(unsafeBitCast(target, to: AnyObject.self))
     }
 }

@@ -45,11 +45,13 @@ final class PassCounts {
 
     // MARK: Calls
 
-    /// The tally of an object's calls; nil if there is none yet.
-    func tally(of object: AnyObject, _ name: String) -> CallTally? { objects.tally(of: ObjectIdentifier(object), name) }
+    /// The tally of a target's calls; nil if there is none yet.
+    func tally(of target: FeedbackLoopDetector.Target, _ name: String) -> CallTally? {
+        objects.tally(of: target.id, name)
+    }
 
-    func makeTally(of object: AnyObject, _ name: String, label: String?) -> CallTally {
-        let tally = CountedSubject(object, label: label).makeTally(name)
+    func makeTally(of subject: CountedSubject, _ name: String) -> CallTally {
+        let tally = subject.makeTally(name)
         objects.insert(tally)
         return tally
     }

@@ -18,6 +18,11 @@ struct FeedbackScene {
             actions: [.call { [reports] in reports.add($0) }] + (drops ? [.dropCalls] : []), label: label)
     }
 
+    /// What a detector has counted in the present pass.
+    func counts(of detector: FeedbackLoopDetector) -> PassCounts? {
+        loop.innermostCountedRun.flatMap { detector.runs.counts(of: $0) }
+    }
+
     /// Makes one pass, in a run of its own, that calls `body`.
     func pass(in mode: Loop.Mode = .default, _ body: @escaping () -> Void) {
         nonisolated(unsafe) let body = body  // On this thread.
@@ -46,12 +51,19 @@ final class Panel: @unchecked Sendable {
     var onTouch: @Sendable () -> Void = {}
     var onResize: (Int) -> Void = { _ in }
     var onMessage: @Sendable (String) -> Void = { _ in }
+    var onMove: (Int, Int) -> Void = { _, _ in }
+    var onScroll: @Sendable (Int, Int) -> Void = { _, _ in }
+    var onDraw: (Int, Int, Int) -> Void = { _, _, _ in }
+    var onZoom: @Sendable (Int, Int, Int) -> Void = { _, _, _ in }
+    var height: (_ width: Int, _ scale: Int) -> Int = { $0 * $1 }
 
     init(_ name: String? = nil) { self.name = name }
 }
 
 /// An object with limited methods.
-final class Sheet: Sendable {}
+class Sheet: @unchecked Sendable {}
+
+final class SubSheet: Sheet, @unchecked Sendable {}
 
 extension FeedbackLoopDetector {
     /// Counts several calls. Returns how many may be made.
