@@ -25,7 +25,7 @@
 /// Everything may be called from any thread. Dropping the last reference, and the end of the loop, treat pending calls
 /// as `whenReleased` says; an action that runs or is queued continues. Peers: p-debounce and p-throttle, whose callers
 /// may wait for ever; Combine's `switchToLatest`.
-public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
+public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomStringConvertible, Sendable {
     private let limiter: RateLimiter<AsyncCall<Input, Output>>
     private let runner: AsyncRunner<Input, Output>
 
@@ -155,6 +155,9 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: Sendable {
         get { limiter.interval }
         set { limiter.interval = newValue }
     }
+
+    /// The interval, and whether a call is pending, and if so why it does not act yet.
+    public var description: String { "\(type(of: self)): \(limiter.state)" }
 
     /// Ends the limiter for good: pending and queued calls are answered nil, the running action's task is cancelled,
     /// and later calls are answered nil at once.

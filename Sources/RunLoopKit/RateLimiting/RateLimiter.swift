@@ -59,9 +59,12 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
     final func isPending(where isSuch: (Input) -> Bool) -> Bool { core.isPending(where: isSuch) }
 
     /// The kind of limiter, its interval, and whether a call is pending, and if so why it does not act yet.
-    public final var description: String {
+    public final var description: String { "\(type(of: self)): \(state)" }
+
+    /// The interval, and whether a call is pending, and if so why it does not act yet.
+    final var state: String {
         let pending = isPending ? "a call is pending. \(core.explanation)" : "no call is pending"
-        return "\(type(of: self)): interval \(interval), \(pending)"
+        return "interval \(interval), \(pending)"
     }
 
     /// The time in which a throttle acts at most once; the time without a call that ends a debounce's burst.
