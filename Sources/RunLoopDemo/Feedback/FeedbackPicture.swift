@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// A layout pass as a picture: the circle that the detector has found, and the pass's first calls, one after the other.
+/// A layout pass as a picture: the cycle that the detector has found, and the pass's first calls, one after the other.
 struct FeedbackPicture {
     private let layout: FeedbackStory.Layout
     private let story: FeedbackStory
@@ -56,7 +56,7 @@ struct FeedbackPicture {
         drawCalls()
     }
 
-    // MARK: The circle
+    // MARK: The cycle
 
     /// Clockwise, from the top.
     private func place(_ step: Double, of count: Int) -> (x: Double, y: Double) {
@@ -114,12 +114,12 @@ struct FeedbackPicture {
             ("name", "\(report.step) was called \(report.count) times"),
             ("text", "within one pass\(activity)."),
             ("text", ""),
-            ("text", "The picture is too high: a scroll bar appears."),
-            ("text", "The scroll bar makes it narrower, so it is lower:"),
-            ("text", "the scroll bar disappears. It is too high again."),
+            ("text", "The picture is too tall: a scroll bar appears."),
+            ("text", "The scroll bar makes it narrower and lower:"),
+            ("text", "the scroll bar disappears. It is too tall again."),
             ("text", ""),
-            ("text", "The detector has dropped the calls that follow."),
-            ("text", "The loop sleeps, and the program lives on."),
+            ("text", "The detector drops the calls that follow."),
+            ("text", "The loop sleeps, and the program continues."),
         ]
         for (index, line) in lines.enumerated() where line.1 != "" {
             svg.add(
@@ -138,7 +138,7 @@ struct FeedbackPicture {
             : "The first \(shown.count) of \(layout.trail.count) calls, from left to right"
         svg.add("text", ["class": "name", "x": Metrics.left, "y": callsTop - 16], text: heading)
         svg.add(
-            "text", ["class": "note end", "x": Metrics.width - Metrics.left, "y": callsTop - 16], text: "made")
+            "text", ["class": "note end", "x": Metrics.width - Metrics.left, "y": callsTop - 16], text: "calls made")
         for (index, row) in rows.enumerated() { drawRow(row, Array(shown), top: top(ofRow: index)) }
         let dots = shown.enumerated().map { x, call in
             (x: Metrics.callsLeft + (Double(x) + 0.5) * Metrics.callWidth, y: middle(of: call))

@@ -4,7 +4,7 @@ extension TracePage {
 
         const KIND = 0, TITLE = 1, THREAD = 2, LOOP = 3, START = 4, END = 5, DEPTH = 6, OWN = 7, LATE = 8, OPEN = 9,
           REASON = 10;
-        const kindNames = { timer: "timer", source0: "source", source1: "port", block: "block", job: "job",
+        const kindNames = { timer: "timer", source0: "source", source1: "port or descriptor", block: "block", job: "job",
           observer: "observer", mainQueue: "main queue", wait: "wait", run: "run" };
         const byId = id => document.getElementById(id);
 
@@ -101,7 +101,7 @@ extension TracePage {
 
         {
           const table = byId("stalls"), titles = make("tr", undefined, table.tHead);
-          for (const title of ["Busy", "At", "Handler"]) make("th", title, titles).className = title === "Handler"
+          for (const title of ["Own", "At", "Handler"]) make("th", title, titles).className = title === "Handler"
             ? "name" : "";
           for (const index of T.stalls) {
             const span = T.spans[index], line = make("tr", undefined, table.tBodies[0]);
