@@ -46,8 +46,8 @@ extension FeedbackLoopDetector {
         try call(name, of: .object(object), cause, CallSite(file: file, line: line), body)
     }
 
-    /// Wraps a closure with any number of parameters: each call of the result is counted, and then calls the closure. It
-    /// is not called if ``Action/dropCalls`` drops the call.
+    /// Wraps a closure with any number of parameters: each call of the result is counted, and then calls the closure.
+    /// It is not called if ``Action/dropCalls`` drops the call.
     ///
     /// - Parameters:
     ///   - name: What is called.

@@ -20,8 +20,8 @@ public struct LoopTrace: Sendable {
     public struct Handler: Hashable, Sendable, CustomStringConvertible {
         /// Its kind.
         public let kind: Loop.HandlerKind
-        /// The name of an item; a block's label in quotation marks, or its place in parentheses; empty for a job and the
-        /// main queue, which have neither.
+        /// The name of an item; a block's label in quotation marks, or its place in parentheses; empty for a job and
+        /// the main queue, which have neither.
         public let name: String
 
         init(_ kind: Loop.HandlerKind, _ name: String) {

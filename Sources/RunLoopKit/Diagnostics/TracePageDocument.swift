@@ -28,8 +28,8 @@ extension TracePage {
               </span>
             </div>
             <canvas id="timeline" tabindex="0" aria-label="Timeline of all threads"></canvas>
-            <p class="hint">Wheel: zoom. Drag, or Shift and wheel: pan. Click a bar to see what caused it and what it caused;
-              double-click to zoom to it. Keys: + − 0 ← →</p>
+            <p class="hint">Wheel: zoom. Drag, or Shift and wheel: pan. Click a bar to see what caused it and what it
+              caused; double-click to zoom to it. Keys: + − 0 ← →</p>
             <div id="details" aria-live="polite">Nothing is selected.</div>
           </section>
           <section>

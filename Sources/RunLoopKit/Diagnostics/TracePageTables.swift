@@ -4,8 +4,8 @@ extension TracePage {
 
         const KIND = 0, TITLE = 1, THREAD = 2, LOOP = 3, START = 4, END = 5, DEPTH = 6, OWN = 7, LATE = 8, OPEN = 9,
           REASON = 10;
-        const kindNames = { timer: "timer", source0: "source", source1: "port or descriptor", block: "block", job: "job",
-          observer: "observer", mainQueue: "main queue", wait: "wait", run: "run" };
+        const kindNames = { timer: "timer", source0: "source", source1: "port or descriptor", block: "block",
+          job: "job", observer: "observer", mainQueue: "main queue", wait: "wait", run: "run" };
         const byId = id => document.getElementById(id);
 
         function make(tag, text, parent) {
