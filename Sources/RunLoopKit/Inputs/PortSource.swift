@@ -80,8 +80,15 @@ extension Loop {
             // Acquire: see send(). A later send finds zero, and makes a new edge.
             let count = unhandled.exchange(0, ordering: .acquiring)
             guard count > 0 else { return false }
-            itemLock.withLock { handler }?(count)
+            currentHandler?(count)
             return true
+        }
+
+        /// Not by `withLock`: see `Observer.currentHandler`.
+        private var currentHandler: (@Sendable (Int) -> Void)? {
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            return handler
         }
 
         // MARK: Item

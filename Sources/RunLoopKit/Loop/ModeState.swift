@@ -101,6 +101,7 @@ final class ModeState {
     /// Whether a message port has messages that are not listed as ready.
     var hasMessages: Bool {
         assertLocked()
+        guard !messages.isEmpty else { return false }
         var isReady = false
         for port in messages.takeAll() where port.announceMessages(in: self) { isReady = true }
         return isReady

@@ -145,6 +145,7 @@ extension Loop {
     /// ready. An epoll set does not always report in this order.
     private func listReady(_ count: Int, countsWakeUp: Bool, in mode: ModeState) {
         lock.assertHeld()
+        guard count > 0 || !mode.messages.isEmpty else { return }
         let poller = mode.poller!
         let before = mode.ready.count
         for index in 0..<count {

@@ -60,9 +60,16 @@ extension Loop {
         func observe(_ activity: Activity) {
             guard isValid else { return }
             firing.store(true, ordering: .relaxed)
-            itemLock.withLock { handler }?(self, activity)
+            currentHandler?(self, activity)
             if !repeats { invalidate() }
             firing.store(false, ordering: .relaxed)
+        }
+
+        /// Not by `withLock`, whose generic result would wrap the closure: an allocation, 300 instructions.
+        private var currentHandler: (@Sendable (Observer, Activity) -> Void)? {
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            return handler
         }
 
         // MARK: Item

@@ -104,7 +104,14 @@ extension Loop {
             return isValid ? number : 0
         }
 
-        func perform() { itemLock.withLock { performHandler }?() }
+        func perform() { currentHandler?() }
+
+        /// Not by `withLock`: see `Observer.currentHandler`.
+        private var currentHandler: (@Sendable () -> Void)? {
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            return performHandler
+        }
 
         // MARK: Item
 
