@@ -15,6 +15,10 @@ let package = Package(
         // Compares with the bare system calls and with what the toolchain has: CFRunLoop, Dispatch, Swift concurrency.
         .executableTarget(
             name: "RunLoopBenchmarks", dependencies: ["RunLoopKit", "CLinux"], path: "Benchmarks/RunLoopBenchmarks"),
+        // One operation each time, for scripts/instruction-counts.
+        .executableTarget(
+            name: "InstructionCounts", dependencies: ["RunLoopKit"], path: "Benchmarks/InstructionCounts",
+            exclude: ["counts.txt"]),
         .testTarget(
             // The demo reads the recorded scenarios of limiters.
             name: "RunLoopKitTests", dependencies: ["RunLoopKit", "RunLoopDemo", "CLinux", "TestSupport"],

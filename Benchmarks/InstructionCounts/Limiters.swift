@@ -1,0 +1,47 @@
+import RunLoopKit
+
+extension Operation {
+    /// Calls inside bursts, except where the name says otherwise.
+    static let limiters = [
+        Operation("debounce-call") { loop in
+            let limiter = Debounce<Int>(interval: .anHour, on: loop) { _ in }
+            return { count in for number in 0..<count { limiter(number) } }
+        },
+        Operation("throttle-call") { loop in
+            let limiter = Throttle<Int>(interval: .anHour, on: loop) { _ in }
+            return { count in for number in 0..<count { limiter(number) } }
+        },
+        Operation("async-debounce-call") { loop in
+            let limiter = AsyncLimiter<Int, Void>.debounce(interval: .anHour, on: loop) { _ in }
+            return { count in for number in 0..<count { _ = limiter(number) } }
+        },
+        // A burst of one call, and its end.
+        Operation("debounce-burst") { loop in
+            let limiter = Debounce<Int>(interval: .anHour, on: loop) { _ in }
+            return { count in
+                for number in 0..<count {
+                    limiter(number)
+                    limiter.flush()
+                }
+            }
+        },
+        Operation("keyed-debounce-known-key") { loop in
+            let limiter = KeyedDebounce<Int, Int>(interval: .anHour, on: loop) { _, _ in }
+            return { count in for number in 0..<count { limiter(number, for: 1) } }
+        },
+        Operation("keyed-debounce-new-key") { loop in
+            let limiter = KeyedDebounce<Int, Int>(interval: .anHour, on: loop) { _, _ in }
+            let keys = NewKeys()
+            return { count in for key in keys.next(count) { limiter(key, for: key) } }
+        },
+    ]
+}
+
+private final class NewKeys {
+    private var used = 0
+
+    func next(_ count: Int) -> Range<Int> {
+        defer { used += count }
+        return used..<used + count
+    }
+}

@@ -1,0 +1,41 @@
+import RunLoopKit
+
+extension Operation {
+    /// Runs and passes without any work to do.
+    static let passes = [
+        // An observer wakes the loop, so that it makes another pass instead of sleeping.
+        Operation("pass") { loop in
+            let passes = Countdown()
+            loop.add(Loop.Observer(.beforeWaiting) { _, _ in if passes.next() { loop.wakeUp() } else { loop.stop() } })
+            return { count in
+                passes.start(count)
+                loop.run(for: .anHour)
+            }
+        },
+        Operation("run-for-zero") { loop in
+            loop.add(try Loop.PortSource { _ in })
+            return { count in for _ in 0..<count { loop.run(for: .zero) } }
+        },
+        Operation("nested-run") { loop in
+            loop.add(try Loop.PortSource { _ in }, in: "nested")
+            return { count in
+                loop.perform { for _ in 0..<count { loop.run(mode: "nested", for: .zero) } }
+                loop.run(for: .zero)
+            }
+        },
+        Operation("hosted-pass") { loop in
+            loop.add(try Loop.PortSource { _ in })
+            _ = try loop.beginHosting()
+            return { count in for _ in 0..<count { loop.hostedPass() } }
+        },
+        Operation("post-and-hosted-pass") { loop in
+            _ = try loop.beginHosting()
+            return { count in
+                for _ in 0..<count {
+                    loop.perform {}
+                    loop.hostedPass()
+                }
+            }
+        },
+    ]
+}
