@@ -14,11 +14,14 @@ let package = Package(
         .executableTarget(name: "RunLoopDemo", dependencies: ["RunLoopKit"]),
         // Compares with the bare system calls and with what the toolchain has: CFRunLoop, Dispatch, Swift concurrency.
         .executableTarget(
-            name: "RunLoopBenchmarks", dependencies: ["RunLoopKit", "CLinux"], path: "Benchmarks/RunLoopBenchmarks"),
-        // One operation each time, for scripts/instruction-counts.
+            name: "RunLoopBenchmarks", dependencies: ["Operations", "RunLoopKit", "CLinux"],
+            path: "Benchmarks/RunLoopBenchmarks"),
+        // One operation at a time, for scripts/instruction-counts.
         .executableTarget(
-            name: "InstructionCounts", dependencies: ["RunLoopKit"], path: "Benchmarks/InstructionCounts",
+            name: "InstructionCounts", dependencies: ["Operations", "RunLoopKit"], path: "Benchmarks/InstructionCounts",
             exclude: ["counts.txt"]),
+        // What both measure.
+        .target(name: "Operations", dependencies: ["RunLoopKit"], path: "Benchmarks/Operations"),
         .testTarget(
             // The demo reads the recorded scenarios of limiters.
             name: "RunLoopKitTests", dependencies: ["RunLoopKit", "RunLoopDemo", "CLinux", "TestSupport"],

@@ -1,0 +1,60 @@
+import RunLoopKit
+
+extension GrowingOperation {
+    static let timers = GrowingOperation(
+        "timers", "A timer is added to so many others, and invalidated."
+    ) { loop, size in
+        let timers = ScatteredTimers(size, in: loop, .default)
+        return { count in for _ in 0..<count { timers.add().invalidate() } }
+    }
+
+    static let timersInCommon = GrowingOperation(
+        "timers-common", "A timer is added to so many others in the common modes, and invalidated."
+    ) { loop, size in
+        let timers = ScatteredTimers(size, in: loop, .common)
+        return { count in for _ in 0..<count { timers.add().invalidate() } }
+    }
+
+    static let tolerantTimers = GrowingOperation(
+        "timers-tolerant", "The earliest of so many timers with a tolerance is added and invalidated; a run after each."
+    ) { loop, size in
+        let timers = ScatteredTimers(size, in: loop, .default, tolerance: .seconds(60))
+        return { count in
+            for _ in 0..<count {
+                let timer = timers.addEarliest()
+                loop.run(for: .zero)
+                timer.invalidate()
+                loop.run(for: .zero)
+            }
+        }
+    }
+}
+
+/// Timers that are due at different times, in a fixed order that looks random.
+private final class ScatteredTimers {
+    private let size: Int
+    private let loop: Loop
+    private let mode: Loop.Mode
+    private let tolerance: Duration
+    private var made = 0
+
+    /// Adds `size` timers.
+    init(_ size: Int, in loop: Loop, _ mode: Loop.Mode, tolerance: Duration = .zero) {
+        (self.size, self.loop, self.mode, self.tolerance) = (size, loop, mode, tolerance)
+        for _ in 0..<size { add() }
+    }
+
+    @discardableResult
+    func add() -> Loop.Timer {
+        made += 1
+        return add(after: .anHour + .seconds(made * 7_919 % size))
+    }
+
+    func addEarliest() -> Loop.Timer { add(after: .anHour / 2) }
+
+    private func add(after delay: Duration) -> Loop.Timer {
+        let timer = Loop.Timer(after: delay, tolerance: tolerance) { _ in }
+        loop.add(timer, in: mode)
+        return timer
+    }
+}
