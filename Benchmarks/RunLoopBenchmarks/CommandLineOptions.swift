@@ -1,3 +1,5 @@
+import Operations
+
 /// The request on the command line.
 struct CommandLineOptions {
     enum Action {
@@ -5,6 +7,8 @@ struct CommandLineOptions {
         case list
         /// These scenarios; all of them if the command line names none.
         case measure([String])
+        /// How these operations grow; all of them if the command line names none.
+        case scale([String])
     }
 
     enum Format: String, CaseIterable { case text, json }
@@ -13,7 +17,8 @@ struct CommandLineOptions {
     private(set) var format = Format.text
     private(set) var effort = Effort.full
 
-    init(_ words: [String], scenarios: [String]) throws(UsageError) {
+    init(_ words: [String], scenarios: [String], operations: [String]) throws(UsageError) {
+        let known = words.contains("--scale") ? operations : scenarios
         var names: [String] = []
         var rest = words[...]
         while let word = rest.popFirst() {
@@ -23,15 +28,20 @@ struct CommandLineOptions {
                 action = .help
                 return
             case "--list": action = .list
+            case "--scale": action = .scale([])
             case "--quick": effort = .quick
             case "--format": format = try CommandLineOptions.format(rest.popFirst())
             case _ where word.hasPrefix("--format="): format = try CommandLineOptions.format(String(word.dropFirst(9)))
-            case _ where scenarios.contains(word): names.append(word)
+            case _ where known.contains(word): names.append(word)
             case _ where word.hasPrefix("-"): throw UsageError("unknown option \(word.debugDescription)")
             default: throw UsageError("unknown scenario \(word.debugDescription)")
             }
         }
-        if case .measure = action { action = .measure(names) }
+        switch action {
+        case .measure: action = .measure(names)
+        case .scale: action = .scale(names)
+        case .help, .list: break
+        }
     }
 
     private static func format(_ word: String?) throws(UsageError) -> Format {
@@ -43,28 +53,36 @@ struct CommandLineOptions {
         return format
     }
 
-    static func help(_ scenarios: [any Scenario]) -> String {
-        let width = scenarios.map(\.name.count).max() ?? 0
-        let list = scenarios.map { "  \($0.name.padded(to: width))  \($0.summary)" }.joined(separator: "\n")
-        return """
-            Measures RunLoopKit beside bare system calls, CFRunLoop, Dispatch, Swift concurrency and threads.
+    static func help(_ scenarios: [any Scenario], _ operations: [GrowingOperation]) -> String {
+        """
+        Measures RunLoopKit beside bare system calls, CFRunLoop, Dispatch, Swift concurrency and threads.
 
-            Usage: \(RunLoopBenchmarks.name) [<scenario>...] [--format text|json] [--quick]
+        Usage: \(RunLoopBenchmarks.name) [<scenario>...] [--format text|json] [--quick]
+               \(RunLoopBenchmarks.name) --scale [<operation>...] [--format text|json] [--quick]
 
-            Scenarios, all of which are run when none is named:
-            \(list)
+        Scenarios, all of which are run when none is named:
+        \(list(scenarios.map { ($0.name, $0.summary) }))
 
-            Options:
-              --format <text|json>  A table and a histogram, or one JSON object a line. Default: text.
-              --quick               A few operations each, to see that everything works. The figures mean little.
-              --list                The scenarios' names.
-              --help                This text.
+        Operations, for --scale, which measures each with 10 to 100,000 items in the loop:
+        \(list(operations.map { ($0.name, $0.summary) }))
 
-            Ratios are what to read: the subjects take turns in one run, so that whatever else the machine
-            does hits all of them. Run it twice, once as 'taskset -c 0 ...', which keeps out what it costs
-            to wake another CPU. docs/benchmarks.md says more.
+        Options:
+          --format <text|json>  A table and a histogram, or one JSON object a line. Default: text.
+          --quick               A few operations each, to see that everything works. The figures mean little.
+          --scale               CPU time of operations among few and among many items, and how it grows.
+          --list                The scenarios' names.
+          --help                This text.
 
-            """
+        Ratios are what to read: the subjects take turns in one run, so that whatever else the machine
+        does hits all of them. Run it twice, once as 'taskset -c 0 ...', which keeps out what it costs
+        to wake another CPU. docs/benchmarks.md says more.
+
+        """
+    }
+
+    private static func list(_ entries: [(name: String, summary: String)]) -> String {
+        let width = entries.map(\.name.count).max() ?? 0
+        return entries.map { "  \($0.name.padded(to: width))  \($0.summary)" }.joined(separator: "\n")
     }
 }
 

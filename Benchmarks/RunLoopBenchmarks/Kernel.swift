@@ -2,9 +2,15 @@ import CLinux
 import Foundation
 
 /// CLOCK_MONOTONIC in nanoseconds.
-func monotonicNow() -> Int64 {
+func monotonicNow() -> Int64 { now(CLOCK_MONOTONIC) }
+
+/// The calling thread's CPU time in nanoseconds.
+func threadCPUNow() -> Int64 { now(CLOCK_THREAD_CPUTIME_ID) }
+
+@inline(__always)
+private func now(_ clock: clockid_t) -> Int64 {
     var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
+    clock_gettime(clock, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 

@@ -158,4 +158,4 @@ extension String {
     }
 }
 
-private func decimal(_ value: Double, digits: Int) -> String { String(format: "%.\(digits)f", value) }
+func decimal(_ value: Double, digits: Int) -> String { String(format: "%.\(digits)f", value) }

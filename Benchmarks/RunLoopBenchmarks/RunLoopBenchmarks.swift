@@ -15,7 +15,10 @@ struct RunLoopBenchmarks {
     // Not async: some scenarios use the initial thread as one of two threads.
     static func main() {
         do {
-            try run(try CommandLineOptions(Array(CommandLine.arguments.dropFirst()), scenarios: scenarios.map(\.name)))
+            let options = try CommandLineOptions(
+                Array(CommandLine.arguments.dropFirst()), scenarios: scenarios.map(\.name),
+                operations: Scale.operations.map(\.name))
+            try run(options)
         } catch let error as UsageError {
             fail("\(error.message) (try '\(name) --help')", code: 64)
         } catch {
@@ -25,7 +28,7 @@ struct RunLoopBenchmarks {
 
     private static func run(_ options: CommandLineOptions) throws {
         switch options.action {
-        case .help: write(CommandLineOptions.help(scenarios))
+        case .help: write(CommandLineOptions.help(scenarios, Scale.operations))
         case .list: write(scenarios.map { "\($0.name)\n" }.joined())
         case .measure(let names):
             warnOfDebugBuild()
@@ -34,6 +37,12 @@ struct RunLoopBenchmarks {
                 Progress.clear()
                 write(options.format == .json ? JSONReport.text(outcome) : TextReport.text(outcome))
             }
+        case .scale(let names):
+            warnOfDebugBuild()
+            let chosen = Scale.operations.filter { names.isEmpty || names.contains($0.name) }
+            let results = try chosen.map { try Scale.measure($0, options.effort) }
+            Progress.clear()
+            write(options.format == .json ? ScaleReport.json(results) : ScaleReport.text(results))
         }
     }
 

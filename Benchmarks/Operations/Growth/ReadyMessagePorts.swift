@@ -2,17 +2,22 @@ import RunLoopKit
 
 extension GrowingOperation {
     static let readyMessagePorts = GrowingOperation(
-        "ready-message-ports", "A message to each of so many ports, and for each a run, which handles one.",
-        count: 2_000
+        "ready-message-ports", "A run that handles one of so many ready ports, which is then sent to again."
     ) { loop, size in
-        let ports = (0..<size).map { _ in Loop.MessagePort<Int> { _ in } }
-        for port in ports { loop.add(port) }
+        let handled = Handled()
+        let ports = (0..<size).map { _ in Loop.MessagePort<Int> { handled.index = $0 } }
+        for (index, port) in ports.enumerated() {
+            loop.add(port)
+            port.send(index)
+        }
         return { count in
-            // A count that is no multiple of the size is rounded up: all ports are ready before the first run.
-            for _ in stride(from: 0, to: count, by: size) {
-                for port in ports { port.send(1) }
-                for _ in ports { loop.run(for: .zero) }
+            for _ in 0..<count {
+                loop.run(for: .zero)
+                ports[handled.index].send(handled.index)
             }
         }
     }
 }
+
+/// Which port's handler was called last. Accessed on the loop's thread only.
+private final class Handled: @unchecked Sendable { var index = 0 }

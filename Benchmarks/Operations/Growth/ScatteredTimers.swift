@@ -30,7 +30,8 @@ extension GrowingOperation {
     }
 }
 
-/// Timers that are due at different times, in a fixed order that looks random.
+/// Timers that are due at different times, in a fixed order that looks random. They are close to each other, so that a
+/// tolerance covers all.
 private final class ScatteredTimers {
     private let size: Int
     private let loop: Loop
@@ -47,7 +48,7 @@ private final class ScatteredTimers {
     @discardableResult
     func add() -> Loop.Timer {
         made += 1
-        return add(after: .anHour + .seconds(made * 7_919 % size))
+        return add(after: .anHour + .microseconds(made * 7_919 % size))
     }
 
     func addEarliest() -> Loop.Timer { add(after: .anHour / 2) }
