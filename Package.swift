@@ -31,6 +31,7 @@ let package = Package(
         // Runs the demo as a program.
         .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo", "TestSupport"]),
         .target(name: "ProgramSupport", path: "Tests/ProgramSupport"),
+        .testTarget(name: "BenchmarkTests", dependencies: ["Operations", "RunLoopBenchmarks", "TestSupport"]),
         // Compares with the toolchain's own CFRunLoop.
         .testTarget(name: "ConformanceTests", dependencies: ["ConformanceSupport", "RunLoopKit", "TestSupport"]),
         .target(name: "ConformanceSupport", dependencies: ["RunLoopKit", "CLinux"], path: "Tests/ConformanceSupport"),

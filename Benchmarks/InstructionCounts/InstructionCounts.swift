@@ -18,9 +18,7 @@ enum InstructionCounts {
         case nil:
             for operation in operations { print(operation.name, operation.count) }
         case let name?:
-            guard let operation = operations.first(where: { $0.name == name }) else {
-                fatalError("unknown operation \(name.debugDescription)")
-            }
+            let operation = Operation.named(name)
             let body = try operation.prepare(.current)
             // Binds symbols, makes metadata, lets buffers grow.
             body(operation.count / 2)

@@ -52,6 +52,16 @@ extension Operation {
                 }
             }
         },
+        Operation("pipe-and-run") { loop in
+            let pipe = try BytePipe()
+            loop.add(try Loop.FileDescriptorSource(pipe.output) { _, _ in pipe.receive() })
+            return { count in
+                for _ in 0..<count {
+                    pipe.send()
+                    loop.run(for: .zero)
+                }
+            }
+        },
     ]
 }
 

@@ -19,6 +19,16 @@ package struct Operation: Sendable {
     }
 
     package static let all = passes + inputs + timers + limiters + rules + jobs
+
+    /// The operation of that name; one that may grow has its number of items behind an @.
+    package static func named(_ name: String) -> Operation {
+        if let operation = all.first(where: { $0.name == name }) { return operation }
+        let parts = name.split(separator: "@")
+        guard parts.count == 2, let size = Int(parts[1]),
+            let operation = GrowingOperation.all.first(where: { $0.name == parts[0] })
+        else { fatalError("unknown operation \(name.debugDescription)") }
+        return operation.sized(size)
+    }
 }
 
 /// An operation in a loop that contains a number of items, whose cost should not depend on that number.
@@ -52,8 +62,8 @@ package struct GrowingOperation: Sendable {
 
     package static let all = [
         blocksForAnotherMode, observersOfAnotherActivity, messagePorts, ports, source0s, readyMessagePorts,
-        source0Invalidation, observerInvalidation, withdrawal, commonModes, timers, timersInCommon, tolerantTimers,
-        limiterEnd, knownKeys,
+        source0Invalidation, observerInvalidation, withdrawal, commonModes, timers, timersInCommon, retiming,
+        tolerantTimers, limiterEnd, knownKeys,
     ]
 }
 

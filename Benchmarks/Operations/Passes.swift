@@ -6,6 +6,7 @@ extension Operation {
         // An observer wakes the loop, so that it makes another pass instead of sleeping.
         Operation("pass") { loop in
             let passes = Countdown()
+            loop.add(try Loop.PortSource { _ in })
             loop.add(Loop.Observer(.beforeWaiting) { _, _ in if passes.next() { loop.wakeUp() } else { loop.stop() } })
             return { count in
                 passes.start(count)

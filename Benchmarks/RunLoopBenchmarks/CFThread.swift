@@ -13,7 +13,7 @@ final class CFThread: @unchecked Sendable {
         nonisolated(unsafe) var loop: CFRunLoop?
         thread = PlainThread {
             loop = CFRunLoopGetCurrent()
-            CFRunLoopAddSource(loop, CFThread.makeKeepAlive(), kCFRunLoopDefaultMode)
+            CFRunLoopAddSource(loop, CFThread.makeIdleSource(), kCFRunLoopDefaultMode)
             isReady.signal()
             CFRunLoopRun()
         }
@@ -33,7 +33,7 @@ final class CFThread: @unchecked Sendable {
     }
 
     /// A run in an empty mode would return at once.
-    private static func makeKeepAlive() -> CFRunLoopSource {
+    static func makeIdleSource() -> CFRunLoopSource {
         var context = CFRunLoopSourceContext()
         context.perform = { _ in }
         return CFRunLoopSourceCreate(nil, 0, &context)

@@ -130,6 +130,24 @@ final class ConditionSignal: Signal, @unchecked Sendable {
     }
 }
 
+/// A semaphore, which is one word that a thread waits for with futex. It can wait for nothing else.
+final class WordSignal: Signal, @unchecked Sendable {
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() {
+        semaphore.initialize(to: sem_t())
+        check("sem_init", sem_init(semaphore, 0, 0))
+    }
+
+    deinit {
+        sem_destroy(semaphore)
+        semaphore.deallocate()
+    }
+
+    func send() { check("sem_post", sem_post(semaphore)) }
+    func wait() { while sem_wait(semaphore) != 0 { precondition(errno == EINTR) } }
+}
+
 /// Puts a descriptor into an epoll set.
 func watch(_ descriptor: Int32, by poll: Int32, _ events: UInt32) {
     var event = epoll_event()
@@ -178,7 +196,13 @@ final class Responder<Channel: Signal> {
 
     /// Returns when the thread has answered.
     func ask() {
-        state.request.send()
-        state.response.wait()
+        begin()
+        finish()
     }
+
+    /// Lets the thread begin, without waiting for its answer.
+    func begin() { state.request.send() }
+
+    /// Returns when the thread has answered.
+    func finish() { state.response.wait() }
 }

@@ -33,6 +33,13 @@ struct Effort {
     // Many short rounds: if other programs take the CPU for a moment, that affects few rounds and not the median.
     static let full = Effort(timerRounds: 6, periodsPerRound: 500, operationRounds: 60, operationsPerRound: 500)
     static let quick = Effort(timerRounds: 2, periodsPerRound: 100, operationRounds: 5, operationsPerRound: 100)
+
+    /// For operations of tens of microseconds.
+    var short: Effort {
+        Effort(
+            timerRounds: timerRounds, periodsPerRound: periodsPerRound, operationRounds: operationRounds,
+            operationsPerRound: operationsPerRound / 10)
+    }
 }
 
 extension Array {

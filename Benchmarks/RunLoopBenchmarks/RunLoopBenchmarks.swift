@@ -8,8 +8,11 @@ struct RunLoopBenchmarks {
     static let name = "RunLoopBenchmarks"
 
     static let scenarios: [any Scenario] = [
-        TimerAccuracy(), WakeRoundTrip(), KeepaliveJob(), RateLimitCall(), MethodCall(), ExecutorHop(),
-        ExecutorBurst(), DiagnosticsOverhead(),
+        EmptyPass(), WakeRoundTrip(), Source0Pass(), PortEvent(), PipeEvent(),
+        PostsFromThreads("posts", producers: 1), PostsFromThreads("posts-4-producers", producers: 4), PostsFromLoop(),
+        TimerAccuracy(), TimerChurn("timer-churn", 1_000), TimerChurn("timer-churn-100k", 100_000),
+        KeepaliveJob(), ThreadStart(), ExecutorHop(), ExecutorBurst(), RateLimitCall(), KeyedCall(), MethodCall(),
+        DiagnosticsOverhead(),
     ]
 
     // Not async: some scenarios use the initial thread as one of two threads.

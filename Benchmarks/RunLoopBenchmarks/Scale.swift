@@ -16,13 +16,13 @@ enum Scale {
     static func measure(_ operation: GrowingOperation, _ effort: Effort) throws -> Result {
         let costs = try operation.sizes.filter { $0 <= effort.greatestSize }.map { size in
             Progress.show("\(operation.name): \(size)")
-            return (size: size, nanoseconds: try cost(of: LoopOperation(operation.sized(size)), effort))
+            return (size: size, nanoseconds: try cost(of: ThreadOperation("", operation.sized(size)), effort))
         }
         return Result(name: operation.name, costs: costs, growth: Growth(costs))
     }
 
     /// The least of several rounds, each long enough for the clock.
-    private static func cost(of operation: LoopOperation, _ effort: Effort) -> Double {
+    private static func cost(of operation: ThreadOperation, _ effort: Effort) -> Double {
         var count = 1
         while operation.measureCPUTime(count) < effort.scaleRound, count < 1 << 20 { count *= 2 }
         let rounds = (0..<effort.scaleRounds).map { _ in operation.measureCPUTime(count) }
@@ -58,7 +58,7 @@ struct Growth {
     /// A logarithm, and the caches that many items do not fit into, look like a small exponent.
     var verdict: String {
         switch exponent {
-        case ..<0.12: "constant"
+        case ..<0.09: "constant"
         case ..<0.35: "logarithmic"
         case ..<1.25: "linear"
         default: "quadratic"

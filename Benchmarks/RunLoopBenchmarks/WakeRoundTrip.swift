@@ -15,7 +15,8 @@ struct WakeRoundTrip: Scenario {
         let dispatch = DispatchRally()
         let subjects: [any OperationSubject] = [
             SignalRoundTrip<EdgeSignal>("eventfd, edge"), SignalRoundTrip<LevelSignal>("eventfd, level + read"),
-            SignalRoundTrip<ConditionSignal>("condition variable"), try KitBlockRally(), try KitPortRally(),
+            SignalRoundTrip<ConditionSignal>("condition variable"), SignalRoundTrip<WordSignal>("futex word"),
+            try KitBlockRally(), try KitPortRally(), try KitMessageRally(), try KitSourceRally(),
             CFBlockRally(), CFPortRally(), dispatch,
         ]
         let rows = subjects.measured(name, effort)
@@ -144,6 +145,54 @@ private final class KitPortRally: Rally, @unchecked Sendable {
 
     func callPing() { ping.send() }
     func callPong() { pong.send() }
+}
+
+/// Two loop threads that send messages to each other's port.
+private final class KitMessageRally: Rally, @unchecked Sendable {
+    let name = "RunLoopKit, MessagePort"
+    let score = Score()
+    private let near: LoopThread
+    private let far: LoopThread
+    private var ping: Loop.MessagePort<Int>!
+    private var pong: Loop.MessagePort<Int>!
+
+    init() throws {
+        near = try LoopThread(name: "near")
+        far = try LoopThread(name: "far")
+        ping = Loop.MessagePort { [unowned(unsafe) self] _ in pinged() }
+        pong = Loop.MessagePort { [unowned(unsafe) self] _ in ponged() }
+        near.loop.add(ping, in: .default)
+        far.loop.add(pong, in: .default)
+    }
+
+    deinit { end(near, far) }
+
+    func callPing() { ping.send(1) }
+    func callPong() { pong.send(1) }
+}
+
+/// Two loop threads that signal each other's Source0.
+private final class KitSourceRally: Rally, @unchecked Sendable {
+    let name = "RunLoopKit, Source0"
+    let score = Score()
+    private let near: LoopThread
+    private let far: LoopThread
+    private var ping: Loop.Source0!
+    private var pong: Loop.Source0!
+
+    init() throws {
+        near = try LoopThread(name: "near")
+        far = try LoopThread(name: "far")
+        ping = Loop.Source0 { [unowned(unsafe) self] in pinged() }
+        pong = Loop.Source0 { [unowned(unsafe) self] in ponged() }
+        near.loop.add(ping, in: .default)
+        far.loop.add(pong, in: .default)
+    }
+
+    deinit { end(near, far) }
+
+    func callPing() { ping.signal() }
+    func callPong() { pong.signal() }
 }
 
 private func end(_ threads: LoopThread...) {

@@ -15,6 +15,13 @@ extension GrowingOperation {
         return { count in for _ in 0..<count { timers.add().invalidate() } }
     }
 
+    static let retiming = GrowingOperation("timers-retime", "One of so many timers gets another time.") { loop, size in
+        let timers = ScatteredTimers(size, in: loop, .default)
+        let timer = timers.add()
+        let times = (0..<64).map { loop.now.advanced(by: timers.delay($0)) }
+        return { count in for number in 0..<count { timer.nextFireTime = times[number % times.count] } }
+    }
+
     static let tolerantTimers = GrowingOperation(
         "timers-tolerant", "The earliest of so many timers with a tolerance is added and invalidated; a run after each."
     ) { loop, size in
@@ -48,10 +55,12 @@ private final class ScatteredTimers {
     @discardableResult
     func add() -> Loop.Timer {
         made += 1
-        return add(after: .anHour + .microseconds(made * 7_919 % size))
+        return add(after: delay(made))
     }
 
     func addEarliest() -> Loop.Timer { add(after: .anHour / 2) }
+
+    func delay(_ number: Int) -> Duration { .anHour + .microseconds(number * 7_919 % size) }
 
     private func add(after delay: Duration) -> Loop.Timer {
         let timer = Loop.Timer(after: delay, tolerance: tolerance) { _ in }
