@@ -1,6 +1,3 @@
-import Operations
-import RunLoopKit
-
 /// An operation that is performed on a thread of its own. If it is a loop's, outside of the loop's runs.
 final class ThreadOperation: OperationSubject {
     typealias Body = (_ count: Int) -> Void
@@ -29,11 +26,6 @@ final class ThreadOperation: OperationSubject {
         var failure: (any Error)?
         ask { do { state.perform = try prepare() } catch { failure = error } }
         if let failure { throw failure }
-    }
-
-    /// An operation of the thread's loop.
-    convenience init(_ name: String, _ operation: Operation, repetitions: Int = 1) throws {
-        try self.init(name, repetitions: repetitions) { try operation.prepare(.current) }
     }
 
     /// The items are deallocated on their thread, before its loop ends.

@@ -1,0 +1,30 @@
+// swift-tools-version: 6.2
+
+// A package of its own, so that RunLoopKit depends on none of its peers. On Debian: apt install libuv1-dev libevent-dev
+// libglib2.0-dev. scripts/benchmark-all names in PEERS those that are installed.
+import PackageDescription
+
+/// Peers that are C libraries: the name for pkg-config, the module, the package to install.
+let libraries = [
+    ("libuv", "CLibUV", "libuv1-dev"), ("libevent", "CLibEvent", "libevent-dev"),
+    ("glib-2.0", "CGLib", "libglib2.0-dev"),
+].filter {
+    (Context.environment["PEERS"] ?? "libuv libevent glib-2.0").split(separator: " ").map(String.init).contains($0.0)
+}
+
+let package = Package(
+    name: "Peers",
+    dependencies: [
+        .package(name: "RunLoopKit", path: "../.."),
+        .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "Peers",
+            dependencies: [
+                .product(name: "RunLoopKit", package: "RunLoopKit"), .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ] + libraries.map { .target(name: $0.1) })
+    ] + libraries.map { .systemLibrary(name: $0.1, pkgConfig: $0.0, providers: [.apt([$0.2])]) },
+    swiftLanguageModes: [.v6]
+)

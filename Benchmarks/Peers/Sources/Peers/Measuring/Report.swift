@@ -1,0 +1,1 @@
+../../../../RunLoopBenchmarks/Report.swift

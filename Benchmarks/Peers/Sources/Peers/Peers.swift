@@ -1,0 +1,41 @@
+import Foundation
+
+/// Measures RunLoopKit beside loops that are not in the toolchain: libuv, libevent, GLib, SwiftNIO.
+///
+/// Usage: Peers [SCENARIO...] [--quick] [--format json] [--list]
+@main
+struct Peers {
+    static let scenarios: [any Scenario] = [
+        PassBesidePeers(), RoundTripBesidePeers(),
+        PostsFromThreads("posts", producers: 1, others: PeerSinks.all),
+        PostsFromThreads("posts-4-producers", producers: 4, others: PeerSinks.all),
+        TimersBesidePeers("timer-churn", 1_000), TimersBesidePeers("timer-churn-100k", 100_000),
+    ]
+
+    static func main() throws {
+        let words = CommandLine.arguments.dropFirst()
+        let names = words.filter { word in scenarios.contains { $0.name == word } }
+        if let unknown = words.first(where: {
+            !names.contains($0) && !["--quick", "--list", "--format", "json"].contains($0)
+        }) {
+            FileHandle.standardError.write(Data("Peers: unknown word \(unknown.debugDescription)\n".utf8))
+            exit(64)
+        }
+        for scenario in scenarios where names.isEmpty || names.contains(scenario.name) {
+            if words.contains("--list") {
+                print(scenario.name)
+                continue
+            }
+            let outcome = try scenario.run(words.contains("--quick") ? .quick : .full)
+            Progress.clear()
+            print(words.contains("json") ? JSONReport.text(outcome) : TextReport.text(outcome), terminator: "")
+        }
+    }
+}
+
+extension Operation {
+    /// An operation on a thread of its own.
+    func onThread(_ name: String) throws -> ThreadOperation {
+        try ThreadOperation(name) { try self.prepare(.current) }
+    }
+}
