@@ -64,26 +64,52 @@ import Testing
             heap.collectDue(at: now, into: &due)
             // Recorded only on failure: an expectation costs much more than the step it checks.
             if !due.elementsEqual(model.due(now), by: ===) { Issue.record("due at \(now)") }
-            if heap.wakeUpTime() != model.wakeUpTime { Issue.record("wake-up time") }
+            if heap.wakeUpTime != model.wakeUpTime { Issue.record("wake-up time") }
             if heap.all.count != model.entries.count { Issue.record("count") }
         }
         heap.removeAll()
         #expect(heap.isEmpty)
-        #expect(timers.allSatisfy { $0.places[heap.owner] == nil })
+        #expect(timers.allSatisfy { $0.places[.byDeadline, in: heap.owner!] == nil })
+        #expect(timers.allSatisfy { $0.places[.byLatest, in: heap.owner!] == nil })
+    }
+
+    @Test("The second order begins with the first tolerance and ends with the last timer")
+    func firstTolerance() {
+        var heap = TimerHeap()
+        let owner = Owner()
+        heap.owner = ObjectIdentifier(owner)
+        let timers = (0..<5).map { _ in Loop.Timer(after: .zero) { _ in } }
+        func isInSecondOrder(_ timer: Loop.Timer) -> Bool { timer.places[.byLatest, in: heap.owner!] != nil }
+        for (index, timer) in timers.enumerated() { heap.insert(timer, deadline: Int64(index), latest: Int64(index)) }
+        #expect(!timers.contains(where: isInSecondOrder))
+        heap.update(timers[0], deadline: 0, latest: 3)
+        #expect(timers.allSatisfy(isInSecondOrder))
+        #expect(heap.wakeUpTime == 1)
+        for timer in timers { heap.remove(timer) }
+        heap.insert(timers[0], deadline: 5, latest: 5)
+        #expect(!isInSecondOrder(timers[0]))
+        #expect(heap.wakeUpTime == 5)
     }
 
     @Test("A timer keeps its places in many heaps apart")
     func timerInManyHeaps() {
         let owners = (0..<4).map { _ in Owner() }
+        let heaps = owners.map { ObjectIdentifier($0) }
         var places = HeapPlaces()
-        for (index, owner) in owners.enumerated() { places[ObjectIdentifier(owner)] = index * 10 }
-        #expect(owners.map { places[ObjectIdentifier($0)] } == [0, 10, 20, 30])
-        places[ObjectIdentifier(owners[0])] = nil
-        places[ObjectIdentifier(owners[2])] = 7
-        #expect(owners.map { places[ObjectIdentifier($0)] } == [nil, 10, 7, 30])
-        places[ObjectIdentifier(owners[0])] = 1
-        places[ObjectIdentifier(owners[3])] = nil
-        #expect(owners.map { places[ObjectIdentifier($0)] } == [1, 10, 7, nil])
+        for (index, heap) in heaps.enumerated() {
+            places[.byDeadline, in: heap] = index * 10
+            places[.byLatest, in: heap] = index
+        }
+        #expect(heaps.map { places[.byDeadline, in: $0] } == [0, 10, 20, 30])
+        #expect(heaps.map { places[.byLatest, in: $0] } == [0, 1, 2, 3])
+        places[.byLatest, in: heaps[0]] = nil
+        places[.byDeadline, in: heaps[0]] = nil
+        places[.byDeadline, in: heaps[2]] = 7
+        #expect(heaps.map { places[.byDeadline, in: $0] } == [nil, 10, 7, 30])
+        places[.byDeadline, in: heaps[0]] = 1
+        places[.byDeadline, in: heaps[3]] = nil
+        #expect(heaps.map { places[.byDeadline, in: $0] } == [1, 10, 7, nil])
+        #expect(heaps.map { places[.byLatest, in: $0] } == [nil, 1, 2, nil])
     }
 
     private final class Owner {}

@@ -8,7 +8,7 @@ extension Loop: ClockedLoop {
     var wakeable: any Wakeable { waker }
 
     var nextWakeUpTime: Int64? {
-        lock.withLock { existingState(for: .default)?.timers.suspending.wakeUpTime() }
+        lock.withLock { existingState(for: .default)?.timers.suspending.wakeUpTime }
     }
 
     func serve(until target: Int64) {

@@ -12,8 +12,8 @@ extension Loop {
         init(in mode: ModeState) {
             mode.assertLocked()
             self.mode = mode
-            deadline = mode.timers.suspending.wakeUpTime() ?? TimerHeap.never
-            continuousDeadline = mode.timers.continuous.wakeUpTime() ?? TimerHeap.never
+            deadline = mode.timers.suspending.wakeUpTime ?? TimerHeap.never
+            continuousDeadline = mode.timers.continuous.wakeUpTime ?? TimerHeap.never
         }
 
         var hasTimers: Bool { min(deadline, continuousDeadline) != TimerHeap.never }
@@ -37,8 +37,8 @@ extension Loop {
     /// Whether a timer must fire at these times.
     func isTimerDue(in mode: ModeState, at times: ClockTimes) -> Bool {
         lock.assertHeld()
-        return mode.timers.suspending.wakeUpTime().map { $0 <= times.suspending } ?? false
-            || mode.timers.continuous.wakeUpTime().map { $0 <= times.continuous } ?? false
+        return mode.timers.suspending.wakeUpTime.map { $0 <= times.suspending } ?? false
+            || mode.timers.continuous.wakeUpTime.map { $0 <= times.continuous } ?? false
     }
 
     /// Now, on the clocks that the mode has timers on.
@@ -77,11 +77,11 @@ extension Loop {
         // A virtual clock must not jump to a deadline that no longer exists either, so the loop looks again.
         guard !clock.isVirtual else { return waker.nudge() }
         // Arming the timerfd on this thread saves waking the loop's thread to do it.
-        if let wakeUp = mode.timers.suspending.wakeUpTime(), wakeUp < sleep.deadline {
+        if let wakeUp = mode.timers.suspending.wakeUpTime, wakeUp < sleep.deadline {
             self.sleep!.deadline = wakeUp
             arm(timerFDs.suspending, at: wakeUp)
         }
-        if let wakeUp = mode.timers.continuous.wakeUpTime(), wakeUp < sleep.continuousDeadline {
+        if let wakeUp = mode.timers.continuous.wakeUpTime, wakeUp < sleep.continuousDeadline {
             self.sleep!.continuousDeadline = wakeUp
             arm(timerFDs.continuous, at: wakeUp)
         }

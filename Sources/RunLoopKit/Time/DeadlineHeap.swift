@@ -1,17 +1,26 @@
 /// Timers, earliest first. Equal deadlines are first come, first served: every change of a deadline takes a new turn.
 struct DeadlineHeap<Timer: HeapMember> {
-    /// A timer with the times that it is sorted by, so that sifting writes to timers only to record their places.
+    /// A timer with what it is sorted by, so that sifting writes to timers only to record their places.
     private struct Node: PlacedNode {
         /// When the timer may fire, in nanoseconds.
         var deadline: Int64
-        /// When the timer must fire: the deadline plus the tolerance.
-        var latest: Int64
         /// Orders equal deadlines.
         var turn: UInt64
         let timer: Timer
 
-        func isBefore(_ other: Node) -> Bool { (deadline, turn) < (other.deadline, other.turn) }
-        func record(place: Int?, in owner: ObjectIdentifier?) { timer.places[owner] = place }
+        func isBefore(_ other: Node) -> Bool {
+            deadline != other.deadline ? deadline < other.deadline : turn < other.turn
+        }
+        func record(place: Int?, in owner: ObjectIdentifier?) { timer.places[.byDeadline, in: owner!] = place }
+    }
+
+    /// The same timer by the time at which it must fire: the deadline plus the tolerance.
+    private struct LatestNode: PlacedNode {
+        var latest: Int64
+        let timer: Timer
+
+        func isBefore(_ other: LatestNode) -> Bool { latest < other.latest }
+        func record(place: Int?, in owner: ObjectIdentifier?) { timer.places[.byLatest, in: owner!] = place }
     }
 
     /// The deadline of a timer that does not fire: it has no fire time, or is firing already.
@@ -19,52 +28,63 @@ struct DeadlineHeap<Timer: HeapMember> {
 
     /// Identifies this heap among those that a timer is in.
     var owner: ObjectIdentifier? {
-        get { heap.owner }
-        set { heap.owner = newValue }
+        get { byDeadline.owner }
+        set { byDeadline.owner = newValue }
     }
 
-    private var heap = PlacedHeap<Node>()
+    private var byDeadline = PlacedHeap<Node>()
 
-    /// Whether any timer was ever added with a tolerance: if not, the first node says it all.
-    private var mayHaveTolerance = false
+    /// The same timers, once any of them has a tolerance; nil before that, and again when no timer is left. Without
+    /// tolerances `byDeadline` says it all.
+    private var byLatest: PlacedHeap<LatestNode>?
 
-    /// The earliest `latest` of all nodes; nil if unknown.
-    private var earliestLatest: Int64?
-
-    var isEmpty: Bool { heap.nodes.isEmpty }
-    var all: [Timer] { heap.nodes.map { $0.timer } }
+    var isEmpty: Bool { byDeadline.nodes.isEmpty }
+    var all: [Timer] { byDeadline.nodes.map { $0.timer } }
 
     /// The earliest deadline; nil if no timer fires.
-    var earliestDeadline: Int64? {
-        guard let first = heap.nodes.first, first.deadline != Self.never else { return nil }
-        return first.deadline
-    }
+    var earliestDeadline: Int64? { byDeadline.nodes.first.flatMap { $0.deadline == Self.never ? nil : $0.deadline } }
 
     // MARK: Changing
 
     /// Adds a timer, after those of equal deadline unless it has an earlier turn.
     mutating func insert(_ timer: Timer, deadline: Int64, latest: Int64, turn: UInt64? = nil) {
-        heap.insert(Node(deadline: deadline, latest: latest, turn: turn ?? Turn.next(), timer: timer))
-        noteAdded(deadline: deadline, latest: latest)
+        if latest != deadline { sortByLatest() }
+        byDeadline.insert(Node(deadline: deadline, turn: turn ?? Turn.next(), timer: timer))
+        byLatest?.insert(LatestNode(latest: latest, timer: timer))
     }
 
     mutating func remove(_ timer: Timer) {
-        if let index = timer.places[owner] { noteRemoved(heap.remove(at: index).latest) }
+        guard let place = timer.places[.byDeadline, in: owner!] else { return }
+        if let place = timer.places[.byLatest, in: owner!] { byLatest?.remove(at: place) }
+        byDeadline.remove(at: place)
+        if isEmpty { byLatest = nil }
     }
 
     mutating func update(_ timer: Timer, deadline: Int64, latest: Int64) {
-        guard let index = timer.places[owner] else { return }
-        noteRemoved(heap.nodes[index].latest)
-        heap.nodes[index].deadline = deadline
-        heap.nodes[index].latest = latest
-        heap.nodes[index].turn = Turn.next()
-        noteAdded(deadline: deadline, latest: latest)
-        heap.settle(index)
+        guard let place = timer.places[.byDeadline, in: owner!] else { return }
+        if latest != deadline { sortByLatest() }
+        byDeadline.nodes[place].deadline = deadline
+        byDeadline.nodes[place].turn = Turn.next()
+        byDeadline.settle(place)
+        if let place = timer.places[.byLatest, in: owner!] {
+            byLatest!.nodes[place].latest = latest
+            byLatest!.settle(place)
+        }
     }
 
     mutating func removeAll() {
-        heap.removeAll()
-        earliestLatest = nil
+        byLatest?.removeAll()
+        byLatest = nil
+        byDeadline.removeAll()
+    }
+
+    /// Begins to sort by `latest`. Until now it was the deadline of each timer.
+    private mutating func sortByLatest() {
+        guard byLatest == nil else { return }
+        var heap = PlacedHeap<LatestNode>()
+        heap.owner = owner
+        for node in byDeadline.nodes { heap.insert(LatestNode(latest: node.deadline, timer: node.timer)) }
+        byLatest = heap
     }
 
     // MARK: Asking
@@ -75,25 +95,16 @@ struct DeadlineHeap<Timer: HeapMember> {
     /// not later than the earliest hard deadline so far. A timer beyond that point has a later hard deadline still. So
     /// the rule gives the earliest hard deadline of all, and at that time its timer is soft-due, as all others are that
     /// CF would fire.
-    mutating func wakeUpTime() -> Int64? {
-        guard mayHaveTolerance else { return earliestDeadline }
-        if earliestLatest == nil {
-            var earliest = Self.never
-            heap.visit { node in
-                guard node.deadline <= earliest else { return false }
-                earliest = min(earliest, node.latest)
-                return true
-            }
-            earliestLatest = earliest
-        }
-        return earliestLatest == Self.never ? nil : earliestLatest
+    var wakeUpTime: Int64? {
+        guard let byLatest else { return earliestDeadline }
+        return byLatest.nodes.first.flatMap { $0.latest == Self.never ? nil : $0.latest }
     }
 
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
     func collectDue(at now: Int64, into due: inout [Timer]) {
-        guard let first = heap.nodes.first, first.deadline <= now else { return }
+        guard let first = byDeadline.nodes.first, first.deadline <= now else { return }
         var found: [Node] = []
-        heap.visit { node in
+        byDeadline.visit { node in
             guard node.deadline <= now else { return false }
             found.append(node)
             return true
@@ -101,41 +112,5 @@ struct DeadlineHeap<Timer: HeapMember> {
         if found.count > 1 { found.sort { $0.isBefore($1) } }
         // A loop, since a key path of a generic type is made anew at each use, for 10,000 instructions.
         for node in found { due.append(node.timer) }
-    }
-
-    private mutating func noteAdded(deadline: Int64, latest: Int64) {
-        if latest != deadline { mayHaveTolerance = true }
-        if let known = earliestLatest { earliestLatest = min(known, latest) }
-    }
-
-    private mutating func noteRemoved(_ latest: Int64) { if latest == earliestLatest { earliestLatest = nil } }
-}
-
-/// What a `DeadlineHeap` orders.
-protocol HeapMember: AnyObject {
-    /// Only heaps change it.
-    var places: HeapPlaces { get set }
-}
-
-/// A timer's places in the heaps of the modes it is in: nearly always one.
-struct HeapPlaces {
-    private var heap: ObjectIdentifier?
-    private var place = 0
-    private var others: [ObjectIdentifier: Int] = [:]
-
-    subscript(owner: ObjectIdentifier?) -> Int? {
-        get {
-            guard let owner else { return nil }
-            return heap == owner ? place : others[owner]
-        }
-        set {
-            guard let owner else { return }
-            if heap == owner || (heap == nil && others[owner] == nil) {
-                heap = newValue == nil ? nil : owner
-                place = newValue ?? 0
-            } else {
-                others[owner] = newValue
-            }
-        }
     }
 }

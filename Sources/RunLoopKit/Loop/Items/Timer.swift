@@ -66,7 +66,7 @@ extension Loop {
         private var missed = 0
 
         /// The timer's places in the heaps of its modes. Guarded by the loop's lock.
-        var places = HeapPlaces()
+        @exclusivity(unchecked) var places = HeapPlaces()
 
         /// Whether the handler runs. Written with the lock of the loop that it fires on held. Atomic, since the timer
         /// can be moved to another loop meanwhile. Relaxed: it publishes nothing else.
