@@ -14,8 +14,9 @@ let package = Package(
         .executableTarget(name: "RunLoopDemo", dependencies: ["RunLoopKit"]),
         // Compares with the bare system calls and with what the toolchain has: CFRunLoop, Dispatch, Swift concurrency.
         .executableTarget(
-            name: "RunLoopBenchmarks", dependencies: ["Operations", "RunLoopKit", "CLinux"],
+            name: "RunLoopBenchmarks", dependencies: ["CAllocator", "Operations", "RunLoopKit", "CLinux"],
             path: "Benchmarks/RunLoopBenchmarks"),
+        .systemLibrary(name: "CAllocator", path: "Benchmarks/CAllocator"),
         // One operation at a time, for scripts/instruction-counts.
         .executableTarget(
             name: "InstructionCounts", dependencies: ["Operations", "RunLoopKit"], path: "Benchmarks/InstructionCounts",

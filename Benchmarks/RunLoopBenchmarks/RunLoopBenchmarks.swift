@@ -12,7 +12,7 @@ struct RunLoopBenchmarks {
         PostsFromThreads("posts", producers: 1), PostsFromThreads("posts-4-producers", producers: 4), PostsFromLoop(),
         TimerAccuracy(), TimerChurn("timer-churn", 1_000), TimerChurn("timer-churn-100k", 100_000),
         KeepaliveJob(), ThreadStart(), ExecutorHop(), ExecutorBurst(), RateLimitCall(), KeyedCall(), MethodCall(),
-        DiagnosticsOverhead(),
+        DiagnosticsOverhead(), Memory(),
     ]
 
     // Not async: some scenarios use the initial thread as one of two threads.
