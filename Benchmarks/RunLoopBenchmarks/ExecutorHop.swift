@@ -126,7 +126,7 @@ extension Player {
 // MARK: Subjects
 
 /// Runs a task from an otherwise idle thread, and returns the duration that the task reports.
-private func measured(
+func measured(
     preferring executor: (any TaskExecutor)? = nil, _ body: @escaping @Sendable () async -> Void
 ) -> Int64 {
     final class Result: @unchecked Sendable { var elapsed: Int64 = 0 }

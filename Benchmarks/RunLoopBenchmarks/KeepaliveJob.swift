@@ -9,7 +9,8 @@ struct KeepaliveJob: Scenario {
 
     func run(_ effort: Effort) throws -> Outcome {
         let subjects: [any OperationSubject] = [
-            ResponderJobs(), try LoopThreadJobs(), CFRunLoopJobs(), DispatchAsyncJobs(), DispatchSyncJobs(),
+            ResponderJobs(), try LoopThreadJobs(), try AwaitedJobs(), try PoolJobs(), CFRunLoopJobs(),
+            DispatchAsyncJobs(), DispatchSyncJobs(),
             ThreadJobs(),
         ]
         return Outcome(
@@ -69,6 +70,32 @@ private final class LoopThreadJobs: JobSubject {
     init() throws { worker = try LoopThread(name: "worker") }
 
     func doJob() { try! worker.performAndWait { [tally] in tally.doJob() } }
+}
+
+/// A task awaits the job.
+private final class AwaitedJobs: OperationSubject {
+    let name = "RunLoopKit, awaited"
+    private let tally = Tally()
+    private let worker: LoopThread
+
+    init() throws { worker = try LoopThread(name: "worker") }
+
+    func measure(_ count: Int) -> Int64 {
+        measured { [worker, tally] in for _ in 0..<count { try! await worker.run { tally.doJob() } } }
+    }
+}
+
+/// A task awaits the job of the least loaded of two threads.
+private final class PoolJobs: OperationSubject {
+    let name = "RunLoopKit, pool"
+    private let tally = Tally()
+    private let pool: LoopThreadPool
+
+    init() throws { pool = try LoopThreadPool(count: 2) }
+
+    func measure(_ count: Int) -> Int64 {
+        measured { [pool, tally] in for _ in 0..<count { try! await pool.run { tally.doJob() } } }
+    }
 }
 
 private final class CFRunLoopJobs: JobSubject {
