@@ -37,7 +37,9 @@ enum Interruption {
     static func request(_ cause: Cause) {
         _ = firstCause.compareExchange(expected: .none, desired: cause, ordering: .sequentiallyConsistent)
         let failure = errno
-        _ = write(ends.writer, "x", 1)
+        // Not a string literal: the array that Swift makes of it allocates, and the signal may have interrupted malloc.
+        var byte: UInt8 = 0
+        _ = write(ends.writer, &byte, 1)
         errno = failure
         Loop.main.stop()
     }
