@@ -115,7 +115,7 @@ extension Loop {
             }
             let becomesReady = queue.isEmpty && armed
             queue.append(message)
-            let modes = becomesReady ? becomeReady() : []
+            let modes = becomesReady ? becomeReady() : ModeList()
             itemLock.unlock()
             for mode in modes { mode.waker.nudge() }
             return .accepted
@@ -171,7 +171,7 @@ extension Loop {
                 var taken: [Message] = []
                 while !queue.isEmpty { taken.append(queue.removeFirst()) }
                 let admitted = admitSenders()
-                return (taken, admitted, isReadyWhileLocked ? becomeReady() : [])
+                return (taken, admitted, isReadyWhileLocked ? becomeReady() : ModeList())
             }
             for answer in admitted { answer.fulfil(.success(())) }
             for mode in modes { mode.waker.nudge() }
@@ -189,10 +189,10 @@ extension Loop {
 
         /// Makes the port handle messages again. Does nothing if it is armed.
         public func rearm() {
-            let modes = itemLock.withLock { () -> [ModeState] in
-                guard !armed else { return [] }
+            let modes = itemLock.withLock { () -> ModeList in
+                guard !armed else { return ModeList() }
                 armed = true
-                return isReadyWhileLocked ? becomeReady() : []
+                return isReadyWhileLocked ? becomeReady() : ModeList()
             }
             for mode in modes { mode.waker.nudge() }
         }
@@ -213,7 +213,7 @@ extension Loop {
         ///
         /// While the port is ready, every mode that it is in has listed it, as an arrival or as ready by its present
         /// sequence number, or is serving it.
-        private func becomeReady() -> [ModeState] {
+        private func becomeReady() -> ModeList {
             turn = Turn.next()
             if Monitors.areAttached {
                 Monitors.report(Handover(of: self, .source1, turn), to: modesWhileLocked.lazy.map { $0.waker })
@@ -224,7 +224,7 @@ extension Loop {
 
         override func announceMessages(in mode: ModeState) -> Bool {
             itemLock.withLock {
-                guard isReadyWhileLocked, modesWhileLocked.contains(where: { $0 === mode }) else { return false }
+                guard isReadyWhileLocked, modesWhileLocked.contains(mode) else { return false }
                 mode.messages.insert(self, &arrivalPlaces)
                 return true
             }
@@ -253,7 +253,7 @@ extension Loop {
         /// mode meanwhile: another loop handles the rest.
         private func handleFirst(in mode: ModeState) -> Bool {
             itemLock.lock()
-            guard armed, !queue.isEmpty, let handler, modesWhileLocked.contains(where: { $0 === mode }) else {
+            guard armed, !queue.isEmpty, let handler, modesWhileLocked.contains(mode) else {
                 itemLock.unlock()
                 return false
             }

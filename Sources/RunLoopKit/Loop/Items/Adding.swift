@@ -99,7 +99,7 @@ extension Loop {
     public func isCommon(_ mode: Mode) -> Bool { mode == .common || lock.withLock { commonModes.contains(mode) } }
 
     /// Removes an item from those of `modes` that are this loop's. Returns those whose leaving it is notified of.
-    func takeOut(_ item: Item, from modes: [ModeState]) -> [ModeState] {
+    func takeOut(_ item: Item, from modes: ModeList) -> [ModeState] {
         lock.withLock { takeOutWhileLocked(item, from: modes) }
     }
 
@@ -112,7 +112,7 @@ extension Loop {
         return true
     }
 
-    private func takeOutWhileLocked(_ item: Item, from modes: [ModeState]) -> [ModeState] {
+    private func takeOutWhileLocked(_ item: Item, from modes: some Sequence<ModeState>) -> [ModeState] {
         lock.assertHeld()
         var left: [ModeState] = []
         for mode in modes where mode.waker === waker && item.isIn(mode) {

@@ -47,7 +47,7 @@ extension Loop {
         /// captured. May be called inside the item's own handler. A second call does nothing. CF:
         /// `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
-            let modes = itemLock.withLock { () -> [ModeState]? in
+            let modes = itemLock.withLock { () -> ModeList? in
                 guard isValid else { return nil }
                 // Release: a thread that finds the item invalid sees what the caller did before.
                 life.store(.invalid, ordering: .releasing)
@@ -64,7 +64,7 @@ extension Loop {
             releaseIfOver()
         }
 
-        private func leaveLoops(of modes: [ModeState]) {
+        private func leaveLoops(of modes: ModeList) {
             var loops: [Loop] = []
             for mode in modes {
                 if let loop = mode.loop, !loops.contains(where: { $0 === loop }) { loops.append(loop) }
@@ -148,10 +148,10 @@ extension Loop {
         // MARK: Where the item is
 
         /// The modes the item is in, of all its loops.
-        final var currentModes: [ModeState] { itemLock.withLock { memberships.modes } }
+        final var currentModes: ModeList { itemLock.withLock { memberships.modes } }
 
         /// As `currentModes`, for callers that hold the item's lock.
-        final var modesWhileLocked: [ModeState] { memberships.modes }
+        final var modesWhileLocked: ModeList { memberships.modes }
 
         // MARK: For the kinds of items to override
 

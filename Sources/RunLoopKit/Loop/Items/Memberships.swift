@@ -29,20 +29,20 @@ struct Memberships {
     }
 
     /// The modes that the item is in.
-    private(set) var modes: [ModeState] = []
+    private(set) var modes = ModeList()
 
     /// Those of `modes` that the item has not been notified of yet.
-    private var unnotified: [ModeState] = []
+    private var unnotified = ModeList()
 
     private var notifications: [Notification] = []
 
     /// The modes that the item has left and not been notified of leaving.
-    private var left: [ModeState] = []
+    private var left = ModeList()
 
     /// Whether the item is in no mode, and no notification is due or active.
     var areOver: Bool { modes.isEmpty && left.isEmpty && notifications.isEmpty }
 
-    func contains(_ mode: ModeState) -> Bool { modes.contains { $0 === mode } }
+    func contains(_ mode: ModeState) -> Bool { modes.contains(mode) }
 
     mutating func join(_ mode: ModeState, isNotified: Bool) {
         modes.append(mode)
@@ -79,13 +79,4 @@ struct Memberships {
     }
 
     mutating func endLeaving(_ mode: ModeState) { _ = left.remove(mode) }
-}
-
-extension [ModeState] {
-    /// Removes the mode once. Returns false if it is not there.
-    fileprivate mutating func remove(_ mode: ModeState) -> Bool {
-        guard let index = firstIndex(where: { $0 === mode }) else { return false }
-        remove(at: index)
-        return true
-    }
 }

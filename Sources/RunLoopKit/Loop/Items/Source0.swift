@@ -64,8 +64,8 @@ extension Loop {
         ///
         /// - Parameter wake: Whether to wake the source's loops. If `false`, as in CF, sleeping loops stay asleep.
         public func signal(wake: Bool = true) {
-            let modes = itemLock.withLock { () -> [ModeState] in
-                guard isValid else { return [] }
+            let modes = itemLock.withLock { () -> ModeList in
+                guard isValid else { return ModeList() }
                 // Release: the performing thread sees what the caller did before.
                 let number = Turn.next()
                 let isFirst = signalTime.compareExchange(
@@ -76,7 +76,7 @@ extension Loop {
                 }
                 wakes = wake || (!isFirst && wakes)
                 for mode in modesWhileLocked { mode.signals.insert(self, &arrivalPlaces) }
-                return wake ? modesWhileLocked : []
+                return wake ? modesWhileLocked : ModeList()
             }
             // Without the item's lock: a thread that wakes on the same processor takes it at once.
             for mode in modes { mode.waker.wake() }
@@ -91,7 +91,7 @@ extension Loop {
         @discardableResult
         func announceSignal(in mode: ModeState) -> Bool {
             itemLock.withLock {
-                guard isSignalled, modesWhileLocked.contains(where: { $0 === mode }) else { return false }
+                guard isSignalled, modesWhileLocked.contains(mode) else { return false }
                 mode.signals.insert(self, &arrivalPlaces)
                 return wakes
             }

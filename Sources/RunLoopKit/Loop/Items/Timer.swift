@@ -226,7 +226,7 @@ extension Loop {
                     continue
                 }
                 let isDone = loop.lock.withLock {
-                    let modes = itemLock.withLock { () -> [ModeState]? in
+                    let modes = itemLock.withLock { () -> ModeList? in
                         // The timer may have moved to another loop between the two reads.
                         guard modesWhileLocked.first?.waker === loop.waker else { return nil }
                         if isValid { body(self, loop) }
