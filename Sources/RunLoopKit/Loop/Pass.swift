@@ -188,30 +188,38 @@ extension Loop {
 
     /// Fires every timer that is due now. Collects them first, and checks each again before calling its handler.
     private func fireTimers(of run: Run) {
-        for timer in timersDueNow(in: run.mode) {
-            let now = clock.nanoseconds(timer.timeBase)
-            let firing = lock.withLock { () -> Timer.Firing? in
-                let firing = timer.beginFiring(on: self, at: now)
-                if firing != nil { run.firing = timer }
-                return firing
+        var now = Int64.min
+        var due: [Timer] = []
+        let only = lock.withLock { () -> Timer? in
+            let times = times(for: run.mode)
+            // Nearly always there is only one. It needs no array, and no other read of the clock.
+            if run.mode.timers.continuous.isEmpty, let timer = run.mode.timers.suspending.onlyDue(at: times.suspending)
+            {
+                now = times.suspending
+                return timer
             }
-            guard let firing else { continue }
-            callOut(Callout(.timer, timer, lateness: now - firing.scheduledTime.nanoseconds)) {
-                loopIsCallingOutToATimer(firing)
-            }
-            lock.withLock { run.firing = nil }
-            timer.endFiring(firing, now: clock.nanoseconds(timer.timeBase))
+            due = run.mode.timers.allDue(at: times)
+            return nil
+        }
+        if let only { return fire(only, at: now, in: run) }
+        for timer in due {
+            fire(timer, at: clock.nanoseconds(timer.timeBase), in: run)
             if isSpent(run) { break }
         }
     }
 
-    private func timersDueNow(in mode: ModeState) -> [Timer] {
-        var due: [Timer] = []
-        lock.withLock {
-            mode.timers.suspending.collectDue(at: clock.nanoseconds, into: &due)
-            guard !mode.timers.continuous.isEmpty else { return }
-            mode.timers.continuous.collectDue(at: clock.nanoseconds(.continuous), into: &due)
+    /// Calls the handler of a timer that is due at `now`.
+    private func fire(_ timer: Timer, at now: Int64, in run: Run) {
+        let firing = lock.withLock { () -> Timer.Firing? in
+            let firing = timer.beginFiring(on: self, at: now)
+            if firing != nil { run.firing = timer }
+            return firing
         }
-        return due
+        guard let firing else { return }
+        callOut(Callout(.timer, timer, lateness: now - firing.scheduledTime.nanoseconds)) {
+            loopIsCallingOutToATimer(firing)
+        }
+        lock.withLock { run.firing = nil }
+        timer.endFiring(firing, on: self)
     }
 }

@@ -42,7 +42,7 @@ extension Loop {
     }
 
     /// Now, on the clocks that the mode has timers on.
-    private func times(for mode: ModeState) -> ClockTimes {
+    func times(for mode: ModeState) -> ClockTimes {
         ClockTimes(
             suspending: mode.timers.suspending.isEmpty ? .min : clock.nanoseconds(.suspending),
             continuous: mode.timers.continuous.isEmpty ? .min : clock.nanoseconds(.continuous))
@@ -73,6 +73,11 @@ extension Loop {
     /// Called when a mode's timers have changed: a loop that sleeps in this mode must wake for an earlier deadline.
     func timersChanged(in mode: ModeState) {
         lock.assertHeld()
+        if sleep != nil { timersChangedDuringSleep(in: mode) }
+    }
+
+    @inline(never)
+    private func timersChangedDuringSleep(in mode: ModeState) {
         guard let sleep, sleep.mode === mode else { return }
         // A virtual clock must not jump to a deadline that no longer exists either, so the loop looks again.
         guard !clock.isVirtual else { return waker.nudge() }

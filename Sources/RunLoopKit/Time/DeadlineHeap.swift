@@ -100,6 +100,15 @@ struct DeadlineHeap<Timer: HeapMember> {
         return byLatest.nodes.first.flatMap { $0.latest == Self.never ? nil : $0.latest }
     }
 
+    /// The timer whose deadline is not later than `now`; nil if there is none, or more than one.
+    func onlyDue(at now: Int64) -> Timer? {
+        let nodes = byDeadline.nodes
+        guard let first = nodes.first, first.deadline <= now else { return nil }
+        // The second in order is one of the first one's children.
+        for child in 1..<min(5, nodes.count) where nodes[child].deadline <= now { return nil }
+        return first.timer
+    }
+
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
     func collectDue(at now: Int64, into due: inout [Timer]) {
         guard let first = byDeadline.nodes.first, first.deadline <= now else { return }

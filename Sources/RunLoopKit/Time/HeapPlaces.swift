@@ -35,6 +35,9 @@ struct HeapPlaces {
     private var places = Places()
     private var others: [ObjectIdentifier: Places] = [:]
 
+    /// Whether the timer is in no heap.
+    var isEmpty: Bool { heap == nil && others.isEmpty }
+
     /// The place in the heap of `owner`; nil if the timer is not there.
     subscript(order: Order, in owner: ObjectIdentifier) -> Int? {
         @inline(__always)

@@ -23,6 +23,14 @@ struct ModeTimers {
         _modify { if base == .suspending { yield &suspending } else { yield &continuous } }
     }
 
+    /// The timers that are due, in the order in which they fire.
+    func allDue(at now: ClockTimes) -> [Loop.Timer] {
+        var due: [Loop.Timer] = []
+        suspending.collectDue(at: now.suspending, into: &due)
+        continuous.collectDue(at: now.continuous, into: &due)
+        return due
+    }
+
     mutating func removeAll() {
         suspending.removeAll()
         continuous.removeAll()
