@@ -69,8 +69,8 @@ import Testing
         }
         heap.removeAll()
         #expect(heap.isEmpty)
-        #expect(timers.allSatisfy { $0.places[.byDeadline, in: heap.owner!] == nil })
-        #expect(timers.allSatisfy { $0.places[.byLatest, in: heap.owner!] == nil })
+        #expect(timers.allSatisfy { $0[.byDeadline, in: heap.owner!] == nil })
+        #expect(timers.allSatisfy { $0[.byLatest, in: heap.owner!] == nil })
     }
 
     @Test("The second order begins with the first tolerance and ends with the last timer")
@@ -79,7 +79,7 @@ import Testing
         let owner = Owner()
         heap.owner = ObjectIdentifier(owner)
         let timers = (0..<5).map { _ in Loop.Timer(after: .zero) { _ in } }
-        func isInSecondOrder(_ timer: Loop.Timer) -> Bool { timer.places[.byLatest, in: heap.owner!] != nil }
+        func isInSecondOrder(_ timer: Loop.Timer) -> Bool { timer[.byLatest, in: heap.owner!] != nil }
         for (index, timer) in timers.enumerated() { heap.insert(timer, deadline: Int64(index), latest: Int64(index)) }
         #expect(!timers.contains(where: isInSecondOrder))
         heap.update(timers[0], deadline: 0, latest: 3)
@@ -95,7 +95,7 @@ import Testing
     func timerInManyHeaps() {
         let owners = (0..<4).map { _ in Owner() }
         let heaps = owners.map { ObjectIdentifier($0) }
-        var places = HeapPlaces()
+        let places = Member()
         for (index, heap) in heaps.enumerated() {
             places[.byDeadline, in: heap] = index * 10
             places[.byLatest, in: heap] = index
@@ -113,4 +113,9 @@ import Testing
     }
 
     private final class Owner {}
+
+    private final class Member: HeapMember {
+        var places = HeapPlaces()
+        var otherPlaces: [ObjectIdentifier: HeapPlaces] = [:]
+    }
 }

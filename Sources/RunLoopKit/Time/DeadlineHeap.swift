@@ -11,7 +11,7 @@ struct DeadlineHeap<Timer: HeapMember> {
         func isBefore(_ other: Node) -> Bool {
             deadline != other.deadline ? deadline < other.deadline : turn < other.turn
         }
-        func record(place: Int?, in owner: ObjectIdentifier?) { timer.places[.byDeadline, in: owner!] = place }
+        func record(place: Int?, in owner: ObjectIdentifier?) { timer[.byDeadline, in: owner!] = place }
     }
 
     /// The same timer by the time at which it must fire: the deadline plus the tolerance.
@@ -20,7 +20,7 @@ struct DeadlineHeap<Timer: HeapMember> {
         let timer: Timer
 
         func isBefore(_ other: LatestNode) -> Bool { latest < other.latest }
-        func record(place: Int?, in owner: ObjectIdentifier?) { timer.places[.byLatest, in: owner!] = place }
+        func record(place: Int?, in owner: ObjectIdentifier?) { timer[.byLatest, in: owner!] = place }
     }
 
     /// The deadline of a timer that does not fire: it has no fire time, or is firing already.
@@ -54,19 +54,19 @@ struct DeadlineHeap<Timer: HeapMember> {
     }
 
     mutating func remove(_ timer: Timer) {
-        guard let place = timer.places[.byDeadline, in: owner!] else { return }
-        if let place = timer.places[.byLatest, in: owner!] { byLatest?.remove(at: place) }
+        guard let place = timer[.byDeadline, in: owner!] else { return }
+        if let place = timer[.byLatest, in: owner!] { byLatest?.remove(at: place) }
         byDeadline.remove(at: place)
         if isEmpty { byLatest = nil }
     }
 
     mutating func update(_ timer: Timer, deadline: Int64, latest: Int64) {
-        guard let place = timer.places[.byDeadline, in: owner!] else { return }
+        guard let place = timer[.byDeadline, in: owner!] else { return }
         if latest != deadline { sortByLatest() }
         byDeadline.nodes[place].deadline = deadline
         byDeadline.nodes[place].turn = Turn.next()
         byDeadline.settle(place)
-        if let place = timer.places[.byLatest, in: owner!] {
+        if let place = timer[.byLatest, in: owner!] {
             byLatest!.nodes[place].latest = latest
             byLatest!.settle(place)
         }

@@ -1,63 +1,67 @@
 /// What a `DeadlineHeap` orders.
 protocol HeapMember: AnyObject {
-    /// Only heaps change it.
+    /// Only heaps change these two.
     var places: HeapPlaces { get set }
+
+    /// The places in the heaps of further modes: nearly always none.
+    var otherPlaces: [ObjectIdentifier: HeapPlaces] { get set }
 }
 
-/// A timer's places in the heaps of the modes it is in: nearly always one mode.
+/// A timer's places in a `DeadlineHeap`. What is in it has a place by deadline.
 struct HeapPlaces {
     /// The orders that a `DeadlineHeap` sorts by.
     enum Order { case byDeadline, byLatest }
 
-    /// The places in one `DeadlineHeap`. What is in it has a place by deadline.
-    private struct Places {
-        private static let none = UInt32.max
-        private var byDeadline = none
-        private var byLatest = none
+    private static let none = UInt32.max
 
-        var isEmpty: Bool { byDeadline == Places.none }
+    /// The owner of the heap; nil for none, and in `otherPlaces`.
+    fileprivate(set) var owner: ObjectIdentifier?
+    private var byDeadline = none
+    private var byLatest = none
 
-        @inline(__always)
-        subscript(order: Order) -> Int? {
-            get {
-                let place = order == .byDeadline ? byDeadline : byLatest
-                return place == Places.none ? nil : Int(place)
-            }
-            set {
-                let place = newValue.map { UInt32($0) } ?? Places.none
-                if order == .byDeadline { byDeadline = place } else { byLatest = place }
-            }
+    fileprivate var isEmpty: Bool { byDeadline == HeapPlaces.none }
+
+    @inline(__always)
+    fileprivate subscript(order: Order) -> Int? {
+        get {
+            let place = order == .byDeadline ? byDeadline : byLatest
+            return place == HeapPlaces.none ? nil : Int(place)
+        }
+        set {
+            let place = newValue.map { UInt32($0) } ?? HeapPlaces.none
+            if order == .byDeadline { byDeadline = place } else { byLatest = place }
         }
     }
+}
 
-    /// The heap of `places`; nil if the timer has none there.
-    private var heap: ObjectIdentifier?
-    private var places = Places()
-    private var others: [ObjectIdentifier: Places] = [:]
-
-    /// Whether the timer is in no heap.
-    var isEmpty: Bool { heap == nil && others.isEmpty }
+extension HeapMember {
+    /// Whether the timer is in any heap.
+    var isInHeap: Bool { places.owner != nil || !otherPlaces.isEmpty }
 
     /// The place in the heap of `owner`; nil if the timer is not there.
-    subscript(order: Order, in owner: ObjectIdentifier) -> Int? {
+    subscript(order: HeapPlaces.Order, in owner: ObjectIdentifier) -> Int? {
         @inline(__always)
-        get { heap == owner ? places[order] : others.isEmpty ? nil : others[owner]?[order] }
+        get { places.owner == owner ? places[order] : otherPlace(order, in: owner) }
         @inline(__always)
         set {
-            guard heap == owner else { return setElsewhere(order, newValue, in: owner) }
+            guard places.owner == owner else { return setOtherPlace(order, newValue, in: owner) }
             places[order] = newValue
-            if places.isEmpty { heap = nil }
+            if places.isEmpty { places.owner = nil }
         }
     }
 
     @inline(never)
-    private mutating func setElsewhere(_ order: Order, _ place: Int?, in owner: ObjectIdentifier) {
-        guard heap != nil || others[owner] != nil else {
-            heap = owner
+    private func otherPlace(_ order: HeapPlaces.Order, in owner: ObjectIdentifier) -> Int? {
+        otherPlaces.isEmpty ? nil : otherPlaces[owner]?[order]
+    }
+
+    @inline(never)
+    private func setOtherPlace(_ order: HeapPlaces.Order, _ place: Int?, in owner: ObjectIdentifier) {
+        guard isInHeap else {
+            places.owner = owner
             return places[order] = place
         }
-        var changed = others[owner] ?? Places()
-        changed[order] = place
-        others[owner] = changed.isEmpty ? nil : changed
+        otherPlaces[owner, default: HeapPlaces()][order] = place
+        if otherPlaces[owner]!.isEmpty { otherPlaces[owner] = nil }
     }
 }

@@ -17,26 +17,32 @@ extension Loop {
         // |---|---|---|
         // | valid | `invalidate()` | invalid: it joins no mode, and every loop removes it from all its modes |
         // | invalid | it is in no mode, and was notified of leaving the last | released: its handlers are released |
-        let itemLock = Lock(.item)
+        //
+        // The large properties come first: those of a subclass fill the gap after the small ones.
         @exclusivity(unchecked) private var memberships = Memberships()
+
+        /// Where the item was made.
+        let place: Place
+
+        /// Few items have one: it is allocated, so that the others have room for a reference only.
+        private indirect enum Label { case given(String) }
+        @exclusivity(unchecked) private var givenLabel: Label?
+
+        let itemLock = Lock(.item)
         private enum Life: UInt8, AtomicRepresentable { case valid, invalid, released }
         /// Written with the item's lock held.
         private let life = Atomic<Life>(.valid)
 
-        /// Where the item was made.
-        let place: Place
-        @exclusivity(unchecked) private var givenLabel: String?
-
         init(_ place: Place = .unknown, _ label: String? = nil) {
             self.place = place
-            givenLabel = label
+            givenLabel = label.map { .given($0) }
         }
 
         /// What diagnostics call the item; nil to call it by its kind and the place where it was made. Initially the
         /// initializer's `label`. From any thread.
         public final var label: String? {
-            get { itemLock.withLock { givenLabel } }
-            set { itemLock.withLock { givenLabel = newValue } }
+            get { itemLock.withLock { if case .given(let label) = givenLabel { label } else { nil } } }
+            set { itemLock.withLock { givenLabel = newValue.map { .given($0) } } }
         }
 
         /// Whether the item can still be added and called. False once ``Loop/Item/invalidate()`` was called. CF:

@@ -39,19 +39,48 @@ extension Loop {
         private enum FireTime {
             /// Not set yet: this long after the timer is first added to a loop.
             case delay(Int64)
-            /// Requested before the timer was in a loop. A past time counts as the time of the request, which was
-            /// `settled` on the machine's clock and `turn` on a virtual one.
-            case asked(Int64, settled: Int64, turn: UInt64)
+            /// Requested before the timer was in a loop. A past time counts as the time of the request, `Rare.request`.
+            case asked(Int64)
             /// On the clock of the loop that it is, or was, in.
             case at(Int64)
+
+            enum Kind { case delay, asked, at }
         }
+
+        /// What few timers have, so that the others have room only for a reference to it.
+        private final class Rare {
+            @exclusivity(unchecked) var tolerance: Int64 = 0
+
+            /// When a fire time was asked for: on the machine's clock, and for a virtual one.
+            @exclusivity(unchecked) var request: (settled: Int64, turn: UInt64)?
+
+            /// Grid instants skipped since the last call.
+            @exclusivity(unchecked) var missed = 0
+
+            /// Guarded by the loop's lock.
+            @exclusivity(unchecked) var otherPlaces: [ObjectIdentifier: HeapPlaces] = [:]
+
+            /// What diagnostics call the timer of a limiter.
+            @exclusivity(unchecked) var kind: StaticString?
+
+            var isNeeded: Bool { kind != nil || tolerance != 0 || request != nil || missed != 0 || !otherPlaces.isEmpty }
+        }
+
+        // The small properties come first, and fill a gap of `Item`: a timer has 120 bytes. Exclusivity is unchecked
+        // where a lock guards a property, since a checked access costs 90 instructions.
+
+        /// Whether the handler runs. Written with the lock of the loop that it fires on held. Atomic, since the timer
+        /// can be moved to another loop meanwhile. Relaxed: it publishes nothing else.
+        private let firing = Atomic<Bool>(false)
 
         /// The clock that the timer counts on.
         public let timeBase: TimeBase
 
-        private let kindName: StaticString
-
-        // Exclusivity is unchecked where a lock guards a property: a checked access costs 90 instructions.
+        // These three are written with the loop's lock and the item's lock held while the timer is in a loop, and with
+        // the item's lock alone while it is not. So they may be read under either. The first two are `fireTime`.
+        @exclusivity(unchecked) private var kindOfTime: FireTime.Kind
+        @exclusivity(unchecked) private var time: Int64
+        @exclusivity(unchecked) private var rare: Rare?
 
         /// Nil once the timer is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var handler: (@Sendable (Firing) -> Void)?
@@ -59,32 +88,19 @@ extension Loop {
         /// Nanoseconds; 0 for a timer that fires once.
         private let intervalNanoseconds: Int64
 
-        // Both are written with the loop's lock and the item's lock held while the timer is in a loop, and with the
-        // item's lock alone while it is not. So they may be read under either.
-        @exclusivity(unchecked) private var fireTime: FireTime
-        @exclusivity(unchecked) private var toleranceNanoseconds: Int64
-
-        /// Grid instants skipped since the last call. Accessed by the thread of the loop that it fires on.
-        @exclusivity(unchecked) private var missed = 0
-
-        /// The timer's places in the heaps of its modes. Guarded by the loop's lock.
+        /// The timer's places in the heap of its mode. Guarded by the loop's lock.
         @exclusivity(unchecked) var places = HeapPlaces()
-
-        /// Whether the handler runs. Written with the lock of the loop that it fires on held. Atomic, since the timer
-        /// can be moved to another loop meanwhile. Relaxed: it publishes nothing else.
-        private let firing = Atomic<Bool>(false)
 
         private init(
             _ fireTime: FireTime, _ interval: Duration?, _ tolerance: Duration, _ timeBase: TimeBase, _ place: Place,
-            _ label: String?, kind: StaticString = "timer", _ handler: @escaping @Sendable (Firing) -> Void
+            _ label: String?, _ handler: @escaping @Sendable (Firing) -> Void
         ) {
-            kindName = kind
             self.timeBase = timeBase
-            self.fireTime = fireTime
+            (kindOfTime, time) = (.delay, 0)
             self.intervalNanoseconds = max(0, interval?.wholeNanoseconds ?? 0)
-            self.toleranceNanoseconds = 0
             self.handler = handler
             super.init(place, label)
+            self.fireTime = fireTime
             self.toleranceNanoseconds = allowed(tolerance)
         }
 
@@ -118,9 +134,7 @@ extension Loop {
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(
-                Timer.asked(time.nanoseconds, timeBase), interval, tolerance, timeBase, Place(file, line), label,
-                handler)
+            self.init(.asked(time.nanoseconds), interval, tolerance, timeBase, Place(file, line), label, handler)
         }
 
         /// Makes a timer that fires every `interval`, first one interval after it is added to a loop.
@@ -140,12 +154,8 @@ extension Loop {
             at time: Instant, _ kind: StaticString, _ place: Place,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(
-                Timer.asked(time.nanoseconds, .suspending), nil, .zero, .suspending, place, nil, kind: kind, handler)
-        }
-
-        private static func asked(_ time: Int64, _ timeBase: TimeBase) -> FireTime {
-            .asked(time, settled: LoopTime.monotonic.nanoseconds(timeBase), turn: Turn.next())
+            self.init(.asked(time.nanoseconds), nil, .zero, .suspending, place, nil, handler)
+            changeRare { $0.kind = kind }
         }
 
         /// The heap that contains the timer in a mode that it is in. The lock of the mode's loop is held.
@@ -171,7 +181,7 @@ extension Loop {
                     guard isValid else { return nil }
                     switch fireTime {
                     case .delay: return nil
-                    case .asked(let time, _, _), .at(let time):
+                    case .asked(let time), .at(let time):
                         return time == TimerHeap.never ? nil : Instant(nanoseconds: time)
                     }
                 }
@@ -183,7 +193,7 @@ extension Loop {
                         if let loop {
                             .at(max(asked, loop.clock.nanoseconds(timer.timeBase)))
                         } else {
-                            Timer.asked(asked, timer.timeBase)
+                            .asked(asked)
                         }
                 }
             }
@@ -203,6 +213,51 @@ extension Loop {
         private func allowed(_ tolerance: Duration) -> Int64 {
             let wanted = max(0, tolerance.wholeNanoseconds)
             return repeats ? min(wanted, intervalNanoseconds / 2) : wanted
+        }
+
+        // MARK: What is stored in another form
+
+        private var fireTime: FireTime {
+            get {
+                switch kindOfTime {
+                case .delay: .delay(time)
+                case .asked: .asked(time)
+                case .at: .at(time)
+                }
+            }
+            set {
+                switch newValue {
+                case .delay(let time): (kindOfTime, self.time) = (.delay, time)
+                case .at(let time): (kindOfTime, self.time) = (.at, time)
+                case .asked(let time):
+                    (kindOfTime, self.time) = (.asked, time)
+                    changeRare { $0.request = (LoopTime.monotonic.nanoseconds(timeBase), Turn.next()) }
+                }
+            }
+        }
+
+        private var toleranceNanoseconds: Int64 {
+            get { rare?.tolerance ?? 0 }
+            set { if newValue != toleranceNanoseconds { changeRare { $0.tolerance = newValue } } }
+        }
+
+        /// Grid instants skipped since the last call.
+        private var missed: Int {
+            get { rare?.missed ?? 0 }
+            set { if newValue != missed { changeRare { $0.missed = newValue } } }
+        }
+
+        /// The places in the heaps of further modes. Guarded by the loop's lock; `insert(into:)` makes room for them.
+        var otherPlaces: [ObjectIdentifier: HeapPlaces] {
+            get { rare?.otherPlaces ?? [:] }
+            _modify { yield &rare!.otherPlaces }
+        }
+
+        @inline(never)
+        private func changeRare(_ body: (Rare) -> Void) {
+            let changed = rare ?? Rare()
+            body(changed)
+            rare = changed.isNeeded ? changed : nil
         }
 
         // MARK: Times, for the heaps
@@ -231,7 +286,7 @@ extension Loop {
         /// The same with the lock of `loop` held. Does nothing and returns false if the timer is not in that loop.
         private func change(in loop: Loop, _ body: (Timer, Loop?) -> Void) -> Bool {
             loop.lock.assertHeld()
-            let modes = itemLock.withLock { () -> [ModeState]? in
+            let modes = itemLock.withLock { () -> ModeList? in
                 guard modesWhileLocked.first?.waker === loop.waker else { return nil }
                 if isValid { body(self, loop) }
                 return modesWhileLocked
@@ -253,7 +308,7 @@ extension Loop {
             loop.lock.assertHeld()
             let modes = currentModes
             // First: the loop may read the rest only while the timer is in it.
-            guard modes.first?.waker === loop.waker, !places.isEmpty, isValid else { return nil }
+            guard modes.first?.waker === loop.waker, isInHeap, isValid else { return nil }
             guard !firing.load(ordering: .relaxed), case .at(let scheduled) = fireTime, scheduled <= now else {
                 return nil
             }
@@ -262,7 +317,6 @@ extension Loop {
             for mode in modes {
                 mode.timers[heap(in: mode)].update(self, deadline: TimerHeap.never, latest: TimerHeap.never)
             }
-            defer { missed = 0 }
             return Firing(timer: self, scheduledTime: Instant(nanoseconds: scheduled), missed: missed)
         }
 
@@ -287,7 +341,7 @@ extension Loop {
         /// Moves the fire time to the next instant of the grid, unless the handler has set one that is later than the
         /// served one. The locks are held.
         private func advance(from scheduled: Int64, now: Int64) {
-            guard case .at(let time) = fireTime, time <= scheduled else { return }
+            guard case .at(let time) = fireTime, time <= scheduled else { return missed = 0 }
             let late = now.subtractingReportingOverflow(scheduled)
             let periods = (late.overflow ? Int64.max : max(0, late.partialValue)) / intervalNanoseconds
             missed = Int(periods)
@@ -302,7 +356,7 @@ extension Loop {
 
         // MARK: Item
 
-        override var kind: String { kindName.description }
+        override var kind: String { itemLock.withLock { rare?.kind?.description } ?? "timer" }
 
         override var status: ItemStatus {
             if firing.load(ordering: .relaxed) { return .inHandler }
@@ -310,8 +364,8 @@ extension Loop {
                 (timeBase == .continuous ? " of the continuous clock" : "") + (repeats ? ", every \(interval)" : "")
             switch itemLock.withLock({ fireTime }) {
             case .delay(let delay): return .waits("\(Duration.nanoseconds(delay)) after it is added" + rest)
-            case .asked(TimerHeap.never, _, _), .at(TimerHeap.never): return .disarmed("no fire time" + rest)
-            case .asked(let time, _, _), .at(let time):
+            case .asked(TimerHeap.never), .at(TimerHeap.never): return .disarmed("no fire time" + rest)
+            case .asked(let time), .at(let time):
                 let clock = currentModes.first?.loop?.clock ?? .monotonic
                 let left = time.subtractingReportingOverflow(clock.nanoseconds(timeBase)).partialValue
                 if left <= 0 { return .ready("due" + rest) }
@@ -330,13 +384,17 @@ extension Loop {
                 switch fireTime {
                 case .delay(let delay):
                     fireTime = .at(loop.clock.nanoseconds(timeBase).addingSaturating(delay))
-                case .asked(let time, let settled, let asked):
-                    let now = loop.clock.nanoseconds(settled: settled, atTurn: asked)
-                    if time <= now { turn = asked }
+                case .asked(let time):
+                    let request = rare!.request!
+                    let now = loop.clock.nanoseconds(settled: request.settled, atTurn: request.turn)
+                    if time <= now { turn = request.turn }
                     fireTime = .at(max(time, now))
+                    changeRare { $0.request = nil }
                 case .at:
                     break
                 }
+                // For the places in this mode.
+                if isInHeap, rare == nil { rare = Rare() }
             }
             let (deadline, latest) = times
             mode.timers[heap(in: mode)].insert(self, deadline: deadline, latest: latest, turn: turn)
