@@ -63,7 +63,9 @@ extension Loop {
             /// What diagnostics call the timer of a limiter.
             @exclusivity(unchecked) var kind: StaticString?
 
-            var isNeeded: Bool { kind != nil || tolerance != 0 || request != nil || missed != 0 || !otherPlaces.isEmpty }
+            var isNeeded: Bool {
+                kind != nil || tolerance != 0 || request != nil || missed != 0 || !otherPlaces.isEmpty
+            }
         }
 
         // The small properties come first, and fill a gap of `Item`: a timer has 120 bytes. Exclusivity is unchecked
@@ -320,7 +322,14 @@ extension Loop {
             return Firing(timer: self, scheduledTime: Instant(nanoseconds: scheduled), missed: missed)
         }
 
-        func fire(_ firing: Firing) { itemLock.withLock { handler }?(firing) }
+        func fire(_ firing: Firing) { currentHandler?(firing) }
+
+        /// Not by `withLock`: see `Observer.currentHandler`.
+        private var currentHandler: (@Sendable (Firing) -> Void)? {
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            return handler
+        }
 
         /// Ends a call, made on `loop`: invalidates a timer that fires once, and moves a repeating timer along its grid.
         func endFiring(_ call: Firing, on loop: Loop) {
