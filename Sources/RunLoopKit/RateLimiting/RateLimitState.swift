@@ -36,30 +36,26 @@ public struct RateLimitState: Hashable, Sendable {
         case debounce(maxWait: Int64?)
     }
 
+    private var rules: RateLimitRules
+    private var burst = BurstTimes()
+
     /// Which of the two rules it follows.
-    public let kind: Kind
+    public var kind: Kind { rules.kind }
 
     /// On which edges it acts.
-    public let edges: RateLimitEdges
+    public var edges: RateLimitEdges { rules.edges }
 
     /// The shortest time between two actions of a throttle; the time without a call that ends a debounce's burst.
     /// Never negative. lodash: `wait`.
-    public private(set) var interval: Int64
-
-    /// The time of the last call; nil before the first one and after a cancel. lodash: `lastCallTime`.
-    private var lastCall: Int64?
-
-    /// The time of the last action or, if later, of the first call of a burst that did not act on its leading edge. Nil
-    /// before either, and after a cancel. lodash: `lastInvokeTime`.
-    private var lastAction: Int64?
+    public var interval: Int64 { rules.interval }
 
     /// The time at which to send ``timerFired(at:)``; nil when no timer runs. Read it after every event. A call that
     /// does not act leaves a running timer alone. lodash: `timerId`.
-    public private(set) var timer: Int64?
+    public var timer: Int64? { burst.timer }
 
     /// Whether an input waits for the trailing edge. Always false without that edge. lodash: `lastArgs`, which it also
     /// keeps without a trailing edge.
-    public private(set) var isPending = false
+    public var isPending: Bool { burst.isPending }
 
     /// Makes the state of a limiter that was never called.
     ///
@@ -68,9 +64,7 @@ public struct RateLimitState: Hashable, Sendable {
     ///   - interval: In the unit of all times. A negative value counts as zero.
     ///   - edges: When to act. Bits that stand for no edge are dropped.
     public init(_ kind: Kind, interval: Int64, edges: RateLimitEdges) {
-        self.kind = kind
-        self.interval = max(0, interval)
-        self.edges = edges.intersection([.leading, .trailing])
+        rules = RateLimitRules(kind, interval: interval, edges: edges)
     }
 
     // MARK: Events
@@ -78,107 +72,26 @@ public struct RateLimitState: Hashable, Sendable {
     /// Handles a call. Afterwards ``isPending`` tells whether to keep its input, in place of any that was kept before.
     ///
     /// - Returns: Whether to act now, on this call's input or on everything that is kept, this input included.
-    public mutating func call(at now: Int64) -> Bool {
-        let isDue = isDue(at: now)
-        lastCall = now
-        isPending = edges.contains(.trailing)
-        guard timer != nil else { return callWithoutTimer(at: now, isDue) }
-        // The timer is late: the time is up, but its event has not come. A plain debounce waits for it.
-        guard isDue, limit != nil else { return false }
-        timer = now.addingSaturating(interval)
-        return act(at: now)
-    }
+    public mutating func call(at now: Int64) -> Bool { rules.call(&burst, at: now) }
 
     /// Handles the timer, which may be late. Does nothing before ``timer``, since the timer was moved or stopped.
     ///
     /// - Returns: Whether to act now on what is pending.
-    public mutating func timerFired(at now: Int64) -> Bool {
-        guard let timer, timer <= now else { return false }
-        guard isDue(at: now) else {
-            self.timer = nextLook
-            return false
-        }
-        return trailingEdge(at: now)
-    }
+    public mutating func timerFired(at now: Int64) -> Bool { rules.timerFired(&burst, at: now) }
 
     /// Acts now on what is pending, if anything is, and stops the timer. The burst continues: its times stay. lodash:
     /// `flush`, which leaves the timer running.
     ///
     /// - Returns: Whether to act now on what is pending.
-    public mutating func flush(at now: Int64) -> Bool { timer != nil && trailingEdge(at: now) }
+    public mutating func flush(at now: Int64) -> Bool { rules.flush(&burst, at: now) }
 
     /// Drops what is pending, and ends the burst: the next call is a first call. lodash: `cancel`.
-    public mutating func cancel() {
-        lastCall = nil
-        lastAction = nil
-        isPending = false
-        timer = nil
-    }
+    public mutating func cancel() { burst = BurstTimes() }
 
     /// Sets the interval; a negative one counts as zero. It takes effect with the next event: a running timer is not
     /// moved.
-    public mutating func changeInterval(to interval: Int64) { self.interval = max(0, interval) }
+    public mutating func changeInterval(to interval: Int64) { rules.changeInterval(to: interval) }
 
-    // MARK: Forgetting
-
-    /// The time from which a state without a timer behaves like a new one, and can be dropped. Nil when a timer runs.
-    var quietTime: Int64? {
-        guard timer == nil else { return nil }
-        let call = lastCall?.addingSaturating(interval) ?? .min
-        guard kind == .throttle else { return call }
-        return max(call, lastAction?.addingSaturating(interval) ?? .min)
-    }
-
-    // MARK: Rules
-
-    /// The longest time between actions while calls keep coming. lodash: `maxWait`.
-    private var limit: Int64? {
-        switch kind {
-        case .throttle: interval
-        case .debounce(let maxWait): maxWait.map { max($0, interval) }
-        }
-    }
-
-    /// Whether the burst is over, or has lasted as long as it may. lodash: `shouldInvoke`.
-    private func isDue(at now: Int64) -> Bool {
-        guard let lastCall else { return true }
-        if now >= lastCall.addingSaturating(interval) { return true }
-        guard let limit, let lastAction else { return false }
-        return now >= lastAction.addingSaturating(limit)
-    }
-
-    /// The time at which the burst becomes due if no call comes. lodash: `remainingWait`.
-    private var nextLook: Int64 {
-        let endOfBurst = (lastCall ?? .min).addingSaturating(interval)
-        guard let limit, let lastAction else { return endOfBurst }
-        return min(endOfBurst, lastAction.addingSaturating(limit))
-    }
-
-    private mutating func callWithoutTimer(at now: Int64, _ isDue: Bool) -> Bool {
-        timer = now.addingSaturating(interval)
-        guard isDue else { return false }
-        if kind == .throttle, let lastAction {
-            // The second fix. Without it the end of one interval and the start of the next could be one instant apart.
-            let endOfInterval = lastAction.addingSaturating(interval)
-            if now < endOfInterval {
-                timer = endOfInterval
-                return false
-            }
-        }
-        // lodash: `leadingEdge`.
-        lastAction = now
-        return edges.contains(.leading) && act(at: now)
-    }
-
-    private mutating func trailingEdge(at now: Int64) -> Bool {
-        timer = nil
-        return isPending && act(at: now)
-    }
-
-    /// lodash: `invokeFunc`.
-    private mutating func act(at now: Int64) -> Bool {
-        isPending = false
-        lastAction = now
-        return true
-    }
+    /// The time from which a state without a timer behaves like a new one. Nil when a timer runs.
+    var quietTime: Int64? { rules.quietTime(burst) }
 }

@@ -1,0 +1,144 @@
+/// The rules of throttle and debounce: how an event changes the times of a burst. All bursts of a limiter share them.
+///
+/// See `RateLimitState`, which documents them and puts them together with the times of one burst.
+struct RateLimitRules: Hashable, Sendable {
+    let kind: RateLimitState.Kind
+    let edges: RateLimitEdges
+
+    /// Never negative.
+    private(set) var interval: Int64 = 0
+
+    /// The longest time between actions while calls keep coming. lodash: `maxWait`. Follows the interval.
+    private var limit: Int64?
+
+    init(_ kind: RateLimitState.Kind, interval: Int64, edges: RateLimitEdges) {
+        self.kind = kind
+        self.edges = edges.intersection([.leading, .trailing])
+        changeInterval(to: interval)
+    }
+
+    mutating func changeInterval(to interval: Int64) {
+        self.interval = max(0, interval)
+        limit =
+            switch kind {
+            case .throttle: self.interval
+            case .debounce(let maxWait): maxWait.map { max($0, self.interval) }
+            }
+    }
+
+    // MARK: Events
+
+    /// Returns whether to act now.
+    ///
+    /// Inlined, or the rules of a limiter are copied at each call: 45 instructions.
+    @inline(__always)
+    func call(_ burst: inout BurstTimes, at now: Int64) -> Bool {
+        let isDue = isDue(burst, at: now)
+        burst.lastCall = now
+        burst.isPending = edges.contains(.trailing)
+        guard burst.timer != nil else { return callWithoutTimer(&burst, at: now, isDue) }
+        // The timer is late: the time is up, but its event has not come. A plain debounce waits for it.
+        guard isDue, limit != nil else { return false }
+        burst.timer = now.addingSaturating(interval)
+        return act(&burst, at: now)
+    }
+
+    /// Returns whether to act now on what is pending.
+    func timerFired(_ burst: inout BurstTimes, at now: Int64) -> Bool {
+        guard let timer = burst.timer, timer <= now else { return false }
+        guard isDue(burst, at: now) else {
+            burst.timer = nextLook(burst)
+            return false
+        }
+        return trailingEdge(&burst, at: now)
+    }
+
+    /// Returns whether to act now on what is pending.
+    func flush(_ burst: inout BurstTimes, at now: Int64) -> Bool { burst.timer != nil && trailingEdge(&burst, at: now) }
+
+    /// The time from which a burst without a timer behaves like a new one, and can be dropped. Nil when a timer runs.
+    func quietTime(_ burst: BurstTimes) -> Int64? {
+        guard burst.timer == nil else { return nil }
+        let call = burst.lastCall?.addingSaturating(interval) ?? .min
+        guard kind == .throttle else { return call }
+        return max(call, burst.lastAction?.addingSaturating(interval) ?? .min)
+    }
+
+    // MARK: Rules
+
+    /// Whether the burst is over, or has lasted as long as it may. lodash: `shouldInvoke`.
+    private func isDue(_ burst: BurstTimes, at now: Int64) -> Bool {
+        guard let lastCall = burst.lastCall else { return true }
+        if now >= lastCall.addingSaturating(interval) { return true }
+        guard let limit, let lastAction = burst.lastAction else { return false }
+        return now >= lastAction.addingSaturating(limit)
+    }
+
+    /// The time at which the burst becomes due if no call comes. lodash: `remainingWait`.
+    private func nextLook(_ burst: BurstTimes) -> Int64 {
+        let endOfBurst = (burst.lastCall ?? .min).addingSaturating(interval)
+        guard let limit, let lastAction = burst.lastAction else { return endOfBurst }
+        return min(endOfBurst, lastAction.addingSaturating(limit))
+    }
+
+    private func callWithoutTimer(_ burst: inout BurstTimes, at now: Int64, _ isDue: Bool) -> Bool {
+        burst.timer = now.addingSaturating(interval)
+        guard isDue else { return false }
+        if kind == .throttle, let lastAction = burst.lastAction {
+            // The second fix. Without it the end of one interval and the start of the next could be one instant apart.
+            let endOfInterval = lastAction.addingSaturating(interval)
+            if now < endOfInterval {
+                burst.timer = endOfInterval
+                return false
+            }
+        }
+        // lodash: `leadingEdge`.
+        burst.lastAction = now
+        return edges.contains(.leading) && act(&burst, at: now)
+    }
+
+    private func trailingEdge(_ burst: inout BurstTimes, at now: Int64) -> Bool {
+        burst.timer = nil
+        return burst.isPending && act(&burst, at: now)
+    }
+
+    /// lodash: `invokeFunc`.
+    private func act(_ burst: inout BurstTimes, at now: Int64) -> Bool {
+        burst.isPending = false
+        burst.lastAction = now
+        return true
+    }
+}
+
+/// What the rules know of one burst: 28 bytes, since a limiter may have a million of them.
+struct BurstTimes: Hashable, Sendable {
+    // Zero where the flag below is false. Three optionals would take 48 bytes.
+    private var callTime: Int64 = 0
+    private var actionTime: Int64 = 0
+    private var timerTime: Int64 = 0
+    private var wasCalled = false
+    private var hasActed = false
+    private var timerRuns = false
+
+    /// Whether an input waits for the trailing edge. lodash: `lastArgs`.
+    var isPending = false
+
+    /// The time of the last call; nil before the first one and after a cancel. lodash: `lastCallTime`.
+    var lastCall: Int64? {
+        get { wasCalled ? callTime : nil }
+        set { (wasCalled, callTime) = (newValue != nil, newValue ?? 0) }
+    }
+
+    /// The time of the last action or, if later, of the first call of a burst that did not act on its leading edge. Nil
+    /// before either, and after a cancel. lodash: `lastInvokeTime`.
+    var lastAction: Int64? {
+        get { hasActed ? actionTime : nil }
+        set { (hasActed, actionTime) = (newValue != nil, newValue ?? 0) }
+    }
+
+    /// When the timer fires; nil when none runs. lodash: `timerId`.
+    var timer: Int64? {
+        get { timerRuns ? timerTime : nil }
+        set { (timerRuns, timerTime) = (newValue != nil, newValue ?? 0) }
+    }
+}
