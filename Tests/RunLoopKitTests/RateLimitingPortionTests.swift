@@ -217,28 +217,64 @@ import Testing
 
     /// Against a list that is sorted by time and then by turn.
     @Test("The queue behaves like a sorted list", arguments: 0..<20) func queueLikeSortedList(_ seed: UInt64) {
-        var (random, queue) = (SplitMix(seed), KeyQueue())
-        let keys = (0..<200).map { _ in AnyBurst(RateLimitState(.throttle, interval: 1, edges: .leading)) }
-        var list: [(time: Int64, key: AnyBurst)] = []
+        var table = KeyTable(capacity: 256)
+        defer { table.deallocate() }
+        let keys = (0..<200).map { table.addSlot(UInt32($0 % 100)) }
+        var random = SplitMix(seed)
+        var list: [(time: Int64, key: Int)] = []
         for _ in 0..<2_000 {
             let key = keys[Int(random.next() % 200)]
-            list.removeAll { $0.key === key }
+            list.removeAll { $0.key == key }
             if random.next() % 3 == 0 {
-                queue.remove(key)
-                #expect(queue.time(of: key) == nil)
+                table.unqueue(key)
+                #expect(table.time(of: key) == nil)
             } else {
                 let time = Int64(random.next() % 50)
-                queue.put(key, at: time)
+                table.put(key, at: time)
                 list.insert((time, key), at: list.firstIndex { $0.time > time } ?? list.count)
-                #expect(queue.time(of: key) == time)
+                #expect(table.time(of: key) == time)
             }
-            #expect(queue.count == list.count && queue.firstTime == list.first?.time)
+            #expect(table.queueCount == list.count && table.firstTime == list.first?.time)
         }
         while let (time, key) = list.first {
-            #expect(queue.firstDue(at: time) === key && queue.firstDue(at: time - 1) == nil)
-            queue.remove(key)
+            #expect(table.firstDue(at: time) == key && table.firstDue(at: time - 1) == nil)
+            table.unqueue(key)
             list.removeFirst()
         }
-        #expect(queue.count == 0)
+        #expect(table.queueCount == 0)
+    }
+
+    /// Against a dictionary. Few hash values, so that many keys share one.
+    @Test("Keys are found among those remembered", arguments: 0..<20) func tableLikeDictionary(_ seed: UInt64) {
+        var (random, table) = (SplitMix(seed), KeyTable(capacity: 8))
+        var contents = KeyContents<String, Int>(capacity: 8, keepsAll: false)
+        defer { contents.deallocate(with: table) }
+        var known: [String: Int64] = [:]
+        for turn in 0..<3_000 {
+            let number = random.next() % 300
+            let (key, hash) = ("key \(number)", UInt32(number % 40))
+            let slot = contents.slot(of: key, hash, in: table)
+            #expect(slot.flatMap { table[$0].lastCall } == known[key])
+            if let slot, random.next() % 2 == 0 {
+                table.unqueue(slot)
+                table.removeSlot(slot)
+                (contents.keys + slot).deinitialize(count: 1)
+                known[key] = nil
+            } else {
+                if slot == nil, table.count == table.capacity { contents.resize(&table, to: 2 * table.capacity) }
+                let used = slot ?? table.addSlot(hash)
+                if slot == nil { (contents.keys + used).initialize(to: key) }
+                table[used].lastCall = Int64(turn)
+                table.put(used, at: Int64(random.next() % 50))
+                known[key] = Int64(turn)
+            }
+            #expect(table.count == known.count)
+        }
+        contents.resize(&table, to: 512)
+        #expect(table.count == known.count)
+        for (key, time) in known {
+            let slot = contents.slot(of: key, UInt32(key.dropFirst(4))! % 40, in: table)
+            #expect(slot.flatMap { table[$0].lastCall } == time)
+        }
     }
 }

@@ -1,108 +1,226 @@
-/// The implementation of `KeyedThrottle` and `KeyedDebounce`: a burst for each key, and one timer for all.
+/// What `KeyedThrottle` and `KeyedDebounce` do, whatever their keys and inputs: a burst for each key, and one timer for
+/// all. Not generic, so that it needs no type metadata at run time.
 ///
-/// A key is remembered until its state behaves like a new one (`RateLimitState.quietTime`). The queue says when to look
-/// at which key again, for its timer or to forget it.
-final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase, @unchecked Sendable {
-    /// The burst of a key that is remembered. In the queue whenever the lock is not held.
-    private final class KeyBurst: Burst<Input> {
-        let key: Key
-
-        init(_ key: Key, _ state: RateLimitState, keepsAll: Bool) {
-            self.key = key
-            super.init(state, keepsAll: keepsAll)
-        }
+/// A key is remembered until its burst behaves like a new one (`RateLimitRules.quietTime`). The queue says when to look
+/// at which key again, for its timer or to forget it. Every key is in the queue whenever the lock is not held.
+@usableFromInline
+class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
+    /// A burst whose time has come.
+    struct Due {
+        let slot: Int
+        let acts: Bool
+        /// Whether the key behaves like a new one.
+        let isQuiet: Bool
     }
 
-    private let keepsAll: Bool
+    // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) final var rules: RateLimitRules
+    @exclusivity(unchecked) @usableFromInline final var table = KeyTable(capacity: KeyedLimiterCore.firstCapacity)
 
-    // Guarded by the lock.
-    private var action: (@Sendable (Key, InputBatch<Input>) -> Void)?
-    /// The state that a key's burst starts with.
-    private var fresh: RateLimitState
-    private var bursts: [Key: KeyBurst] = [:]
-    private var queue = KeyQueue()
+    static var firstCapacity: Int { 8 }
 
-    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (Key, InputBatch<Input>) -> Void) {
-        fresh = settings.state
+    final let keepsAll: Bool
+
+    init(_ settings: LimiterSettings, keepsAll: Bool) {
+        rules = settings.rules
         self.keepsAll = keepsAll
-        self.action = action
         super.init(settings)
     }
 
+    /// Begins a call. If it has nothing to do, releases the lock and returns whether the call is accepted.
+    @usableFromInline
+    final func beginCall() -> Bool? {
+        lock.lock()
+        if isOpen, !rules.edges.isEmpty { return nil }
+        let isOpen = isOpen
+        lock.unlock()
+        return isOpen
+    }
+
+    @usableFromInline
+    final func endCall() { lock.unlock() }
+
+    // MARK: With the lock held
+
+    /// Handles the call of a key.
+    @usableFromInline
+    final func call(_ slot: Int) -> CallStep {
+        let (now, wasPending) = (now, table[slot].isPending)
+        guard rules.continueBurst(&table[slot], at: now) else { return handleOtherCall(slot, at: now) }
+        if !table[slot].isPending {
+            lock.unlock()
+            return .ignore
+        }
+        return .keep(wasPending: wasPending, keepsAll: keepsAll)
+    }
+
+    /// Handles a call that acts, or begins a burst: it sets the timer.
+    @inline(never)
+    private func handleOtherCall(_ slot: Int, at now: Int64) -> CallStep {
+        let wasPending = table[slot].isPending
+        let acts = rules.call(&table[slot], at: now)
+        queueAgain(slot, at: now)
+        setTimerToFirst(at: now)
+        if acts { return .act(wasPending: wasPending) }
+        if table[slot].isPending { return .keep(wasPending: wasPending, keepsAll: keepsAll) }
+        lock.unlock()
+        return .ignore
+    }
+
+    /// Returns whether to act on what is pending.
+    final func flush(_ slot: Int, at now: Int64) -> Bool {
+        let acts = rules.flush(&table[slot], at: now)
+        queueAgain(slot, at: now)
+        return acts
+    }
+
+    /// Takes the first burst whose time has come out of the queue, or moves it there.
+    final func takeDue() -> Due? {
+        let now = now
+        guard isOpen, let slot = table.firstDue(at: now) else { return nil }
+        table.unqueue(slot)
+        let acts = rules.timerFired(&table[slot], at: now)
+        queueAgain(slot, at: now)
+        setTimerToFirst(at: now)
+        return Due(slot: slot, acts: acts, isQuiet: table.time(of: slot) == nil)
+    }
+
+    /// The bursts with a pending input.
+    final var pendingSlots: [Int] { (0..<table.queueCount).map(table.queuedSlot).filter { table[$0].isPending } }
+
+    /// Puts a burst whose times have changed into the queue, so that the limiter looks at it in time.
+    private func queueAgain(_ slot: Int, at now: Int64) {
+        let timer = table[slot].timer
+        // Without a timer the key only has to be forgotten: at its place in the queue, or by the caller that took it
+        // out.
+        let time = timer ?? rules.quietTime(table[slot])!
+        // A time that has moved to later is noticed at the earlier one: so a call inside a burst leaves the queue
+        // alone.
+        if let queued = table.time(of: slot), queued <= time { return }
+        if timer != nil || time > now { table.put(slot, at: time) }
+    }
+
+    final func setTimerToFirst(at now: Int64) {
+        guard isOpen else { return }
+        let first = table.firstTime
+        // When keys are due it does not matter which is first: so the timer is not moved for every key of a portion.
+        if let first, first <= now, isTimerDue(at: now) { return }
+        setTimer(to: first)
+    }
+}
+
+/// The implementation of `KeyedThrottle` and `KeyedDebounce`.
+@usableFromInline
+final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimiterCore, @unchecked Sendable {
+    // Guarded by the lock.
+    @exclusivity(unchecked) private var action: (@Sendable (Key, InputBatch<Input>) -> Void)?
+    @exclusivity(unchecked) @usableFromInline var contents: KeyContents<Key, Input>
+
+    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (Key, InputBatch<Input>) -> Void) {
+        self.action = action
+        contents = KeyContents(capacity: KeyedLimiterCore.firstCapacity, keepsAll: keepsAll)
+        super.init(settings, keepsAll: keepsAll)
+    }
+
+    deinit { contents.deallocate(with: table) }
+
     // MARK: Events
 
+    @inlinable
     func call(_ input: Input, for key: Key) -> Bool {
-        lock.lock()
-        guard isOpen, !fresh.edges.isEmpty else {
-            defer { lock.unlock() }
-            return isOpen
-        }
-        let now = now
-        let burst = burst(of: key)
-        burst.state.changeInterval(to: fresh.interval)
-        let (wasPending, isTimed) = (burst.state.isPending, burst.state.timer != nil)
-        let acts = burst.state.call(at: now)
-        // Everything below is what most calls do: those inside a burst, which leave the timer alone.
-        guard isTimed, !acts else { return finish(input, acts, wasPending, burst, at: now) }
-        guard burst.state.isPending else {
-            lock.unlock()
+        let hash = hash(key)
+        if let isAccepted = beginCall() { return isAccepted }
+        let slot = contents.slot(of: key, hash, in: table) ?? add(key, hash)
+        switch call(slot) {
+        case .refuse, .ignore: return true
+        case .begin: contents.inputs.begin(with: input, at: slot)
+        case .append: contents.inputs.append(input, at: slot)
+        case .replace:
+            let replaced = contents.inputs.replaceLast(with: input, at: slot)
+            endCall()
+            _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
             return true
+        case .act(let wasPending): return act(slot, input, wasPending)
         }
-        guard wasPending, !keepsAll else { return finish(input, acts, wasPending, burst, at: now) }
-        let replaced = burst.replaceLast(with: input)
-        lock.unlock()
-        _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
+        endCall()
         return true
     }
 
-    /// The rest of a call that does not just replace the input before it.
-    @inline(never)
-    private func finish(_ input: Input, _ acts: Bool, _ wasPending: Bool, _ burst: KeyBurst, at now: Int64) -> Bool {
-        let (batch, replaced) = burst.add(input, acts: acts, wasPending: wasPending)
-        queueAgain(burst, at: now)
-        let result = carryOutAndUnlock(batch.map { [makeAction(burst.key, $0)] } ?? [], at: now)
-        withExtendedLifetime((batch, replaced)) {}
-        return result
+    /// What is left of a hash value is enough for the number of keys that memory holds.
+    @inlinable
+    func hash(_ key: Key) -> UInt32 { UInt32(truncatingIfNeeded: key.hashValue) }
+
+    @usableFromInline @inline(never)
+    func act(_ slot: Int, _ input: Input, _ wasPending: Bool) -> Bool {
+        let inputs = contents.inputs
+        guard wasPending, !keepsAll else {
+            if wasPending { inputs.append(input, at: slot) } else { inputs.begin(with: input, at: slot) }
+            return lineUpAndUnlock([makeAction(slot)])
+        }
+        let replaced = inputs.replaceLast(with: input, at: slot)
+        let isAccepted = lineUpAndUnlock([makeAction(slot)])
+        _ = consume replaced
+        return isAccepted
     }
 
     func flush(_ key: Key) -> Bool {
+        let hash = hash(key)
         lock.lock()
-        guard isOpen, let burst = bursts[key] else {
+        guard isOpen, let slot = contents.slot(of: key, hash, in: table) else {
             lock.unlock()
             return false
         }
         let now = now
-        let action = flush(burst, at: now)
-        return carryOutAndUnlock(action.map { [$0] } ?? [], at: now) && action != nil
+        let acts = flush(slot, at: now)
+        setTimerToFirst(at: now)
+        return lineUpAndUnlock(acts ? [makeAction(slot)] : []) && acts
     }
 
     func flushAll() -> Bool {
         lock.lock()
         let actions = takePending()
-        return carryOutAndUnlock(actions, at: now) && !actions.isEmpty
+        setTimerToFirst(at: now)
+        return lineUpAndUnlock(actions) && !actions.isEmpty
     }
 
     func cancel(_ key: Key) {
+        let hash = hash(key)
         lock.lock()
-        let forgotten = bursts[key].map(forget)
-        _ = carryOutAndUnlock([], at: now)
-        withExtendedLifetime(forgotten) {}
+        guard let slot = contents.slot(of: key, hash, in: table) else { return lock.unlock() }
+        let key = contents.keys[slot]
+        table.unqueue(slot)
+        setTimerToFirst(at: now)
+        // Released without the lock, as the key is. Not as an optional, which would need type metadata.
+        if table[slot].isPending {
+            let dropped = contents.inputs.take(at: slot)
+            forget(slot)
+            lock.unlock()
+            _ = consume dropped
+        } else {
+            forget(slot)
+            lock.unlock()
+        }
+        withExtendedLifetime(key) {}
     }
 
     func cancelAll() {
         lock.lock()
         let dropped = forgetKeys()
-        _ = carryOutAndUnlock([], at: now)
+        setTimerToFirst(at: now)
+        lock.unlock()
         withExtendedLifetime(dropped) {}
     }
 
-    func isPending(_ key: Key) -> Bool { lock.withLock { bursts[key]?.state.isPending ?? false } }
+    func isPending(_ key: Key) -> Bool {
+        let hash = hash(key)
+        return lock.withLock { contents.slot(of: key, hash, in: table).map { table[$0].isPending } ?? false }
+    }
 
-    var keyCount: Int { lock.withLock { bursts.count } }
+    var keyCount: Int { lock.withLock { table.count } }
 
     var interval: Duration {
-        get { .nanoseconds(lock.withLock { fresh.interval }) }
-        set { lock.withLock { fresh.changeInterval(to: newValue.wholeNanoseconds) } }
+        get { .nanoseconds(lock.withLock { rules.interval }) }
+        set { lock.withLock { rules.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
     // MARK: LimiterBase
@@ -111,7 +229,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase
     /// pass. No keys that come meanwhile, since an action may add one that is due at once; and one key after the other,
     /// since an action may cancel one that is due.
     override func timerFired() {
-        let count = min(lock.withLock { queue.count }, LimiterBase.actionsPerPortion)
+        let count = min(lock.withLock { table.queueCount }, LimiterBase.actionsPerPortion)
         for _ in 0..<count where !serveFirst() { break }
         lock.withLock { setTimerToFirst(at: now) }
     }
@@ -119,7 +237,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase
     override func takePending() -> [Action] {
         guard isOpen else { return [] }
         let now = now
-        return bursts.values.compactMap { $0.state.isPending ? flush($0, at: now) : nil }
+        return pendingSlots.filter { flush($0, at: now) }.map(makeAction)
     }
 
     override func forgetAll() -> Any? { (forgetKeys(), action.take()) }
@@ -127,89 +245,57 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: LimiterBase
     /// Returns false when nothing is due.
     private func serveFirst() -> Bool {
         lock.lock()
-        let now = now
-        guard isOpen, let first = queue.firstDue(at: now) else {
+        // This sets the timer before the action, which may run the loop, nested: the timer serves the other keys there.
+        guard let due = takeDue() else {
             lock.unlock()
             return false
         }
-        let burst = unsafeDowncast(first, to: KeyBurst.self)
-        queue.remove(burst)
-        burst.state.changeInterval(to: fresh.interval)
-        let batch = burst.state.timerFired(at: now) ? burst.take() : nil
-        queueAgain(burst, at: now)
-        let forgotten = burst.place == nil ? forget(burst) : nil
-        // Before the action, which may run the loop, nested: the timer serves the other keys there.
-        setTimerToFirst(at: now)
-        guard let batch else {
-            lock.unlock()
-            withExtendedLifetime(forgotten) {}
-            return true
-        }
-        performAndUnlock(makeAction(burst.key, batch))
-        withExtendedLifetime((burst, forgotten)) {}
+        // Released without the lock.
+        let key = contents.keys[due.slot]
+        let action = due.acts ? makeAction(due.slot) : nil
+        if due.isQuiet { forget(due.slot) }
+        if let action { performAndUnlock(action) } else { lock.unlock() }
+        withExtendedLifetime(key) {}
         return true
     }
 
     // MARK: With the lock held
 
-    private func burst(of key: Key) -> KeyBurst {
-        if let burst = bursts[key] { return burst }
-        let burst = KeyBurst(key, fresh, keepsAll: keepsAll)
-        bursts[key] = burst
-        return burst
+    @usableFromInline
+    func add(_ key: Key, _ hash: UInt32) -> Int {
+        if table.count == table.capacity { contents.resize(&table, to: 2 * table.capacity) }
+        let slot = table.addSlot(hash)
+        (contents.keys + slot).initialize(to: key)
+        return slot
     }
 
-    /// Puts a burst whose state has changed into the queue, so that the limiter looks at it in time.
-    private func queueAgain(_ burst: KeyBurst, at now: Int64) {
-        // Without a timer the key only has to be forgotten: at its place in the queue, or by the caller that took it
-        // out.
-        let time = burst.state.timer ?? burst.state.quietTime!
-        // A time that has moved to later is noticed at the earlier one: so a call inside a burst leaves the queue
-        // alone.
-        if let queued = queue.time(of: burst), queued <= time { return }
-        if burst.state.timer != nil || time > now { queue.put(burst, at: time) }
-    }
-
-    private func flush(_ burst: KeyBurst, at now: Int64) -> Action? {
-        burst.state.changeInterval(to: fresh.interval)
-        let action = burst.state.flush(at: now) ? makeAction(burst.key, burst.take()) : nil
-        queueAgain(burst, at: now)
-        return action
+    /// Forgets a key that is not in the queue and has no input, and to which the caller has another reference.
+    private func forget(_ slot: Int) {
+        table.removeSlot(slot)
+        (contents.keys + slot).deinitialize(count: 1)
+        if table.capacity > 64, table.count < table.capacity / 8 { contents.resize(&table, to: table.capacity / 4) }
     }
 
     /// Returns what the caller must release without the lock.
-    private func forget(_ burst: KeyBurst) -> (key: Key, value: KeyBurst)? {
-        queue.remove(burst)
-        let forgotten = bursts.index(forKey: burst.key).map { bursts.remove(at: $0) }
-        // A dictionary never shrinks by itself.
-        if bursts.capacity > 64, bursts.count < bursts.capacity / 8 {
-            bursts = Dictionary(uniqueKeysWithValues: bursts.map { $0 })
-        }
-        return forgotten
+    private func forgetKeys() -> AnyObject {
+        let capacity = KeyedLimiterCore.firstCapacity
+        let table = exchange(&table, with: KeyTable(capacity: capacity))
+        let contents = exchange(&contents, with: KeyContents(capacity: capacity, keepsAll: keepsAll))
+        return Forgotten(table: table, contents: contents)
     }
 
-    /// Returns what the caller must release without the lock.
-    private func forgetKeys() -> [Key: KeyBurst] {
-        queue = KeyQueue()
-        return exchange(&bursts, with: [:])
+    /// Keys and inputs that are released with this object.
+    private final class Forgotten {
+        private let table: KeyTable
+        private let contents: KeyContents<Key, Input>
+
+        init(table: KeyTable, contents: KeyContents<Key, Input>) { (self.table, self.contents) = (table, contents) }
+
+        deinit { contents.deallocate(with: table) }
     }
 
-    /// Returns false when the loop refuses an action.
-    private func carryOutAndUnlock(_ actions: [Action], at now: Int64) -> Bool {
-        setTimerToFirst(at: now)
-        return lineUpAndUnlock(actions)
-    }
-
-    private func setTimerToFirst(at now: Int64) {
-        guard isOpen else { return }
-        let first = queue.firstTime
-        // When keys are due it does not matter which is first: so the timer is not moved for every key of a portion.
-        if let first, first <= now, isTimerDue(at: now) { return }
-        setTimer(to: first)
-    }
-
-    private func makeAction(_ key: Key, _ batch: InputBatch<Input>) -> Action {
-        let action = action!
+    private func makeAction(_ slot: Int) -> Action {
+        let (action, key, batch) = (action!, contents.keys[slot], contents.inputs.take(at: slot))
         return { action(key, batch) }
     }
 }

@@ -11,7 +11,7 @@
 /// must not call the limiter.
 public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
-    private let core: KeyedLimiter<Key, Input>
+    @usableFromInline let core: KeyedLimiter<Key, Input>
 
     init(_ core: KeyedLimiter<Key, Input>) {
         self.core = core
@@ -23,7 +23,7 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
     /// Calls the limiter for a key. From any thread.
     ///
     /// - Returns: As for ``RateLimiter``.
-    @discardableResult
+    @inlinable @discardableResult
     public final func callAsFunction(_ input: Input, for key: Key) -> Bool { core.call(input, for: key) }
 
     /// Acts now on the pending call of a key. From any thread.
@@ -70,6 +70,6 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
 
 extension KeyedRateLimiter where Input == Void {
     /// Calls a limiter that has no input.
-    @discardableResult
+    @inlinable @discardableResult
     public final func callAsFunction(for key: Key) -> Bool { self((), for: key) }
 }

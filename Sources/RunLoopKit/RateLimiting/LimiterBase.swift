@@ -6,6 +6,7 @@
 /// pending calls.
 ///
 /// **Lock order.** The loop's lock may be taken with this one held, never the other way round.
+@usableFromInline
 class LimiterBase: @unchecked Sendable {
     typealias Action = @Sendable () -> Void
 
@@ -15,25 +16,27 @@ class LimiterBase: @unchecked Sendable {
 
     final let lock = Lock(.limiter)
     private let loop: Loop
+    private let clock: LoopTime
     private let modes: Set<Loop.Mode>
     private let whenReleased: RateLimitRelease
     /// What diagnostics call the timer and the blocks.
     private let place: Place
     private let kind: StaticString
 
-    // Guarded by `lock`.
+    // Guarded by `lock`. Exclusivity is unchecked, as in `Loop`.
     /// Becomes false when the limiter is invalidated or released, or the loop ends.
-    private(set) final var isOpen = true
+    @exclusivity(unchecked) private(set) final var isOpen = true
     /// In the loop only while it runs, so that a limiter with nothing to do keeps no run going.
-    private var timer: Loop.Timer?
+    @exclusivity(unchecked) private var timer: Loop.Timer?
     /// For each of these actions the loop has a block, or the thread that lined it up performs it next.
-    private var linedUp = FirstInFirstOut<Action>()
+    @exclusivity(unchecked) private var linedUp = FirstInFirstOut<Action>()
     /// The actions that a stopping loop refused, of a limiter that must not lose any.
-    private var leftForTheEnd: [Action] = []
-    private var endHandler: Loop.EndHandler?
+    @exclusivity(unchecked) private var leftForTheEnd: [Action] = []
+    @exclusivity(unchecked) private var endHandler: Loop.EndHandler?
 
     init(_ settings: LimiterSettings) {
         loop = settings.loop
+        clock = loop.clock
         modes = settings.modes
         whenReleased = settings.whenReleased
         place = settings.place
@@ -55,7 +58,7 @@ class LimiterBase: @unchecked Sendable {
     // MARK: Time
 
     /// The time of an event. Read with the lock held: otherwise the times of two threads could be out of order.
-    final var now: Int64 { loop.now.nanoseconds }
+    final var now: Int64 { clock.nanoseconds }
 
     /// Whether the timer runs, and its time has come. The lock is held.
     final func isTimerDue(at now: Int64) -> Bool { timer?.nextFireTime.map { $0.nanoseconds <= now } ?? false }

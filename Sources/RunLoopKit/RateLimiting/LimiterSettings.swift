@@ -1,7 +1,6 @@
 /// The arguments that every limiter is made with.
 struct LimiterSettings {
-    /// The state that a burst starts with.
-    let state: RateLimitState
+    let rules: RateLimitRules
     let loop: Loop
     let modes: Set<Loop.Mode>
     let whenReleased: RateLimitRelease
@@ -12,7 +11,7 @@ struct LimiterSettings {
         _ kind: RateLimitState.Kind, _ interval: Duration, _ edges: RateLimitEdges, _ loop: Loop,
         _ modes: Set<Loop.Mode>, _ whenReleased: RateLimitRelease, _ place: Place
     ) {
-        state = RateLimitState(kind, interval: interval.wholeNanoseconds, edges: edges)
+        rules = RateLimitRules(kind, interval: interval.wholeNanoseconds, edges: edges)
         self.loop = loop
         self.modes = modes
         self.whenReleased = whenReleased

@@ -21,7 +21,7 @@
 /// blocks that it has accepted, and then discards or acts on pending calls.
 public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
-    private let core: SingleLimiter<Input>
+    @usableFromInline let core: SingleLimiter<Input>
 
     init(_ core: SingleLimiter<Input>) {
         self.core = core
@@ -37,7 +37,7 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
     ///
     /// - Returns: Whether the limiter accepted the call. False after ``invalidate()``, after the end of the loop, and
     ///   if a stopping loop refused this call's action and `whenReleased` is `discard`.
-    @discardableResult
+    @inlinable @discardableResult
     public final func callAsFunction(_ input: Input) -> Bool { core.call(input) }
 
     /// Acts now on the pending call, if there is one, and stops the timer. From any thread: the action runs where it
@@ -56,6 +56,7 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
     public final var isPending: Bool { core.isPending }
 
     /// Whether a call with such an input is pending. `isSuch` is called with the lock held.
+    @inlinable
     final func isPending(where isSuch: (Input) -> Bool) -> Bool { core.isPending(where: isSuch) }
 
     /// The kind of limiter, its interval, and whether a call is pending, and if so why it does not act yet.
@@ -84,6 +85,6 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
 
 extension RateLimiter where Input == Void {
     /// Calls a limiter that has no input.
-    @discardableResult
+    @inlinable @discardableResult
     public final func callAsFunction() -> Bool { self(()) }
 }

@@ -1,91 +1,180 @@
-/// The implementation of `Throttle` and `Debounce`: a limiter with one burst.
-final class SingleLimiter<Input: Sendable>: LimiterBase, @unchecked Sendable {
+/// What `Throttle` and `Debounce` do with a call, whatever its input: a limiter with one burst.
+///
+/// Not generic, so that a call needs no type metadata at run time. A caller's module has the rest of a call inlined.
+@usableFromInline
+class SingleLimiterCore: LimiterBase, @unchecked Sendable {
+    // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) final var rules: RateLimitRules
+    @exclusivity(unchecked) final var burst = BurstTimes()
+
+    private let keepsAll: Bool
+
+    init(_ settings: LimiterSettings, keepsAll: Bool) {
+        rules = settings.rules
+        self.keepsAll = keepsAll
+        super.init(settings)
+    }
+
+    /// Begins a call.
+    @usableFromInline
+    final func beginCall() -> CallStep {
+        lock.lock()
+        return handleCall()
+    }
+
+    /// Takes the lock if an input is pending.
+    @usableFromInline
+    final func lockIfPending() -> Bool {
+        lock.lock()
+        if burst.isPending { return true }
+        lock.unlock()
+        return false
+    }
+
+    /// Handles a call, with the lock held.
+    @usableFromInline @inline(__always)
+    final func handleCall() -> CallStep {
+        guard isOpen, !rules.edges.isEmpty else {
+            let isOpen = isOpen
+            lock.unlock()
+            return isOpen ? .ignore : .refuse
+        }
+        let (now, wasPending) = (now, burst.isPending)
+        guard rules.continueBurst(&burst, at: now) else { return handleOtherCall(at: now) }
+        if !burst.isPending {
+            lock.unlock()
+            return .ignore
+        }
+        return .keep(wasPending: wasPending, keepsAll: keepsAll)
+    }
+
+    /// Handles a call that acts, or begins a burst: it sets the timer.
+    @inline(never)
+    private func handleOtherCall(at now: Int64) -> CallStep {
+        let wasPending = burst.isPending
+        let acts = rules.call(&burst, at: now)
+        setTimer(to: burst.timer)
+        if acts { return .act(wasPending: wasPending) }
+        if burst.isPending { return .keep(wasPending: wasPending, keepsAll: keepsAll) }
+        lock.unlock()
+        return .ignore
+    }
+
+    @usableFromInline
+    final func endCall() { lock.unlock() }
+}
+
+/// The implementation of `Throttle` and `Debounce`.
+@usableFromInline
+final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendable {
     // Guarded by the lock.
-    private let burst: Burst<Input>
-    private var action: (@Sendable (InputBatch<Input>) -> Void)?
+    @usableFromInline let inputs: BurstInputs<Input>
+    @exclusivity(unchecked) private var action: (@Sendable (InputBatch<Input>) -> Void)?
 
     init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (InputBatch<Input>) -> Void) {
-        burst = Burst(settings.state, keepsAll: keepsAll)
+        inputs = BurstInputs(capacity: 1, keepsAll: keepsAll)
         self.action = action
-        super.init(settings)
+        super.init(settings, keepsAll: keepsAll)
+    }
+
+    deinit {
+        if burst.isPending { _ = inputs.take() }
+        inputs.deallocate()
     }
 
     // MARK: Events
 
-    func call(_ input: Input) -> Bool {
-        lock.lock()
-        guard isOpen, !burst.state.edges.isEmpty else {
-            defer { lock.unlock() }
-            return isOpen
-        }
-        let (wasPending, isTimed) = (burst.state.isPending, burst.state.timer != nil)
-        let acts = burst.state.call(at: now)
-        // Everything below is what most calls do: those inside a burst, which leave the timer alone.
-        guard isTimed, !acts else { return finish(input, acts, wasPending) }
-        guard burst.state.isPending else {
-            lock.unlock()
+    @inlinable
+    func call(_ input: Input) -> Bool { finish(beginCall(), with: input) }
+
+    /// Does with the input of a call what the limiter has decided.
+    @inlinable
+    func finish(_ step: CallStep, with input: Input) -> Bool {
+        switch step {
+        case .refuse: return false
+        case .ignore: return true
+        case .begin: inputs.begin(with: input)
+        case .append: inputs.append(input)
+        case .replace:
+            let replaced = inputs.replaceLast(with: input)
+            endCall()
+            _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
             return true
+        case .act(let wasPending): return act(input, wasPending)
         }
-        guard wasPending, !burst.keepsAll else { return finish(input, acts, wasPending) }
-        let replaced = burst.replaceLast(with: input)
-        lock.unlock()
-        _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
+        endCall()
         return true
     }
 
-    /// The rest of a call that does not just replace the input before it.
-    @inline(never)
-    private func finish(_ input: Input, _ acts: Bool, _ wasPending: Bool) -> Bool {
-        let (batch, replaced) = burst.add(input, acts: acts, wasPending: wasPending)
-        let result = carryOutAndUnlock(batch)
-        withExtendedLifetime((batch, replaced)) {}
-        return result
+    @usableFromInline @inline(never)
+    func act(_ input: Input, _ wasPending: Bool) -> Bool {
+        guard wasPending, inputs.earlier == nil else {
+            if wasPending { inputs.append(input) } else { inputs.begin(with: input) }
+            return lineUpAndUnlock([makeAction()])
+        }
+        let replaced = inputs.replaceLast(with: input)
+        let isAccepted = lineUpAndUnlock([makeAction()])
+        _ = consume replaced
+        return isAccepted
     }
 
     func flush() -> Bool {
         lock.lock()
-        let batch = isOpen && burst.state.flush(at: now) ? burst.take() : nil
-        return carryOutAndUnlock(batch) && batch != nil
+        return actAndUnlock(if: isOpen && rules.flush(&burst, at: now))
     }
 
     func cancel() {
         lock.lock()
-        let dropped = burst.cancel()
-        _ = carryOutAndUnlock(nil)
+        let dropped = forgetBurst()
+        setTimer(to: nil)
+        lock.unlock()
         withExtendedLifetime(dropped) {}
     }
 
-    var isPending: Bool { lock.withLock { burst.state.isPending } }
+    var isPending: Bool { lock.withLock { burst.isPending } }
 
-    func isPending(where isSuch: (Input) -> Bool) -> Bool { lock.withLock { burst.isPending(where: isSuch) } }
+    @inlinable
+    func isPending(where isSuch: (Input) -> Bool) -> Bool {
+        guard lockIfPending() else { return false }
+        defer { endCall() }
+        return isSuch(inputs.lasts.pointee)
+    }
 
     var interval: Duration {
-        get { .nanoseconds(lock.withLock { burst.state.interval }) }
-        set { lock.withLock { burst.state.changeInterval(to: newValue.wholeNanoseconds) } }
+        get { .nanoseconds(lock.withLock { rules.interval }) }
+        set { lock.withLock { rules.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
     // MARK: LimiterBase
 
     override func timerFired() {
         lock.lock()
-        let batch = isOpen && burst.state.timerFired(at: now) ? burst.take() : nil
-        _ = carryOutAndUnlock(batch)
+        _ = actAndUnlock(if: isOpen && rules.timerFired(&burst, at: now))
     }
 
-    override func takePending() -> [Action] { burst.state.flush(at: now) ? [makeAction(burst.take())] : [] }
+    override func takePending() -> [Action] { rules.flush(&burst, at: now) ? [makeAction()] : [] }
 
-    override func forgetAll() -> Any? { (burst.cancel(), action.take()) }
+    override func forgetAll() -> Any? { (forgetBurst(), action.take()) }
 
     // MARK: With the lock held
 
-    /// Returns false when the loop refuses the action.
-    private func carryOutAndUnlock(_ batch: InputBatch<Input>?) -> Bool {
-        setTimer(to: burst.state.timer)
-        return lineUpAndUnlock(batch.map { [makeAction($0)] } ?? [])
+    private func forgetBurst() -> InputBatch<Input>? {
+        defer { burst = BurstTimes() }
+        return burst.isPending ? inputs.take() : nil
     }
 
-    private func makeAction(_ batch: InputBatch<Input>) -> Action {
-        let action = action!
+    /// Returns false if it does not act, or the loop refuses the action.
+    private func actAndUnlock(if acts: Bool) -> Bool {
+        setTimer(to: burst.timer)
+        guard acts else {
+            lock.unlock()
+            return false
+        }
+        return lineUpAndUnlock([makeAction()])
+    }
+
+    private func makeAction() -> Action {
+        let (action, batch) = (action!, inputs.take())
         return { action(batch) }
     }
 }
