@@ -26,10 +26,10 @@
 /// as `whenReleased` says; an action that runs or is queued continues. Peers: p-debounce and p-throttle, whose callers
 /// may wait for ever; Combine's `switchToLatest`.
 public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomStringConvertible, Sendable {
-    private let limiter: RateLimiter<AsyncCall<Input, Output>>
+    private let limiter: RateLimiter<AnyAsyncCall>
     private let runner: AsyncRunner<Input, Output>
 
-    private init(_ runner: AsyncRunner<Input, Output>, _ limiter: RateLimiter<AsyncCall<Input, Output>>) {
+    private init(_ runner: AsyncRunner<Input, Output>, _ limiter: RateLimiter<AnyAsyncCall>) {
         self.runner = runner
         self.limiter = limiter
     }
@@ -49,7 +49,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         action: @escaping @Sendable (_ input: Input) async throws -> Output
     ) -> AsyncLimiter {
         let runner = AsyncRunner(overlap, action)
-        let limiter = Throttle<AsyncCall<Input, Output>>.collecting(
+        let limiter = Throttle<AnyAsyncCall>.collecting(
             interval: interval, edges: edges, on: loop, in: modes, whenReleased: whenReleased, label: label,
             file: file, line: line
         ) { runner.start($0) }
@@ -70,7 +70,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         action: @escaping @Sendable (_ input: Input) async throws -> Output
     ) -> AsyncLimiter {
         let runner = AsyncRunner(overlap, action)
-        let limiter = Debounce<AsyncCall<Input, Output>>.collecting(
+        let limiter = Debounce<AnyAsyncCall>.collecting(
             interval: interval, edges: edges, maxWait: maxWait, on: loop, in: modes, whenReleased: whenReleased,
             label: label,
             file: file, line: line
@@ -109,7 +109,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     ///
     /// - Returns: As for ``RateLimiter``.
     @discardableResult
-    public func callAsFunction(_ input: Input) -> Bool { limiter(AsyncCall(input)) }
+    public func callAsFunction(_ input: Input) -> Bool { limiter(AsyncCall<Input, Output>(input)) }
 
     /// The future answer to a call. Made by ``call(_:)``.
     ///

@@ -25,7 +25,9 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     }
 
     /// Starts an action for these calls, or follows the overlap if one is running. There is at least one call.
-    func start(_ calls: [Call]) {
+    func start(_ calls: [AnyAsyncCall]) {
+        // All of them were made by the limiter that this runner belongs to.
+        let calls = calls.map { unsafeDowncast($0, to: Call.self) }
         typealias Waiter = AsyncOutcome<Output>.Waiter
         let (replaced, closingRings, task) = lock.withLock { () -> ([Call], [Waiter], Task<Void, Never>?) in
             guard action != nil else { return (calls, [], nil) }
