@@ -1,49 +1,70 @@
 /// Delays the calls of a rule that does not merge: keeps the last call, with its target.
 @usableFromInline
-final class DelayedCall: HeldCalls {
-    /// The limiter's input. A closure for every type of call, so that the compiler knows the limiter's type. In a
-    /// structure: a bare closure would be wrapped in a second one, as generic code calls it.
-    private struct Held: Sendable {
-        let target: ObjectIdentifier?
-        let run: @Sendable () -> Void
+final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecked Sendable {
+    /// A call, as it is. A closure would be allocated anew at each call.
+    @usableFromInline
+    struct Held: Sendable {
+        @usableFromInline let id: ObjectIdentifier?
+        @usableFromInline let target: Target
+        @usableFromInline var input: Input
+        @usableFromInline let body: MethodBody<Target, Input>
+
+        @inlinable
+        init(_ id: ObjectIdentifier?, _ target: Target, _ input: Input, _ body: MethodBody<Target, Input>) {
+            (self.id, self.target, self.input, self.body) = (id, target, input, body)
+        }
     }
 
-    let window: ThrottleRule.Settings.Window
-    private let limiter: RateLimiter<Held>
+    @usableFromInline let limiter: RateLimiter<Held>
 
     init(_ settings: ThrottleRule.Settings) {
-        window = settings.window
+        let run: @Sendable (Held) -> Void = { $0.body($0.target, $0.input) }
         // Flushed, so that no call is lost when the rule or its loop ends.
         limiter =
-            if window.mode == .last {
+            if settings.window.mode == .last {
                 Throttle(
                     interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush,
-                    label: "rule"
-                ) {
-                    $0.run()
-                }
+                    label: "rule", action: run)
             } else {
-                Debounce(interval: settings.interval, on: settings.loop, whenReleased: .flush, label: "rule") {
-                    $0.run()
-                }
+                Debounce(
+                    interval: settings.interval, on: settings.loop, whenReleased: .flush, label: "rule", action: run)
             }
+        super.init(settings.window, merges: false)
     }
 
-    var verdict: RuleBook.Verdict { .hold(self) }
+    /// Takes a call in place of the delayed one, if that has the same target: so it retains nothing but the input.
+    ///
+    /// - Returns: Whether it has taken the call. Nil, without having done anything, if another call is delayed, or none.
+    @inlinable
+    func replaceInput(with input: Input, on id: ObjectIdentifier) -> Bool? {
+        let core = limiter.core
+        guard core.lockIfPending() else { return nil }
+        let held = core.inputs.lasts
+        guard held.pointee.id == id else {
+            core.endCall()
+            return nil
+        }
+        let step = core.handleCall()
+        guard case .replace = step else {
+            return core.finish(step, with: Held(id, held.pointee.target, input, held.pointee.body))
+        }
+        let replaced = exchange(&held.pointee.input, with: input)
+        core.endCall()
+        _ = consume replaced  // Not earlier: an input's deinit may call the method.
+        return true
+    }
 
     /// Takes a call. Returns false if the target's `deinit` runs, so that it must not be retained, or the loop has
     /// ended.
-    @usableFromInline
-    func hold(
-        _ call: @escaping @Sendable () -> Void, on target: ObjectIdentifier?, isDeallocating: () -> Bool
-    ) -> Bool {
+    @inlinable
+    func hold(_ call: Held, isDeallocating: () -> Bool) -> Bool {
         // The delayed call retains its target already. Asking takes longer.
-        if !limiter.isPending(where: { $0.target == target }), isDeallocating() { return false }
-        return limiter(Held(target: target, run: call))
+        if !limiter.isPending(where: { $0.id == call.id }), isDeallocating() { return false }
+        return limiter(call)
     }
 
-    func flush() { limiter.flush() }
+    override func flush() { limiter.flush() }
 
     /// The call that has come replaces the delayed one, which is older.
-    func giveWay() { limiter.cancel() }
+    override func giveWay() { limiter.cancel() }
 }

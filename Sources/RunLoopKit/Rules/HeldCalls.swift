@@ -1,13 +1,18 @@
 /// The calls that a rule in the modes `last` and `debounce` delays: a limiter, and the window that it was made for.
-protocol HeldCalls: AnyObject, Sendable {
-    var window: ThrottleRule.Settings.Window { get }
+///
+/// A class, not a protocol: a rule compares windows at every call.
+@usableFromInline
+class HeldCalls: @unchecked Sendable {
+    final let window: ThrottleRule.Settings.Window
 
-    /// How a call is added.
-    var verdict: RuleBook.Verdict { get }
+    /// Whether it is a `MergedCalls`, not a `DelayedCall`.
+    @usableFromInline final let merges: Bool
+
+    init(_ window: ThrottleRule.Settings.Window, merges: Bool) { (self.window, self.merges) = (window, merges) }
 
     /// Runs the delayed calls, on the rule's loop.
-    func flush()
+    func flush() {}
 
     /// A call under changed settings has come, which this limiter does not get. Called without a lock.
-    func giveWay()
+    func giveWay() {}
 }

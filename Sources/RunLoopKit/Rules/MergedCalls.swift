@@ -1,7 +1,7 @@
 /// Delays the calls of a rule that merges: keeps all of them, with their targets, and runs one for each target, with
 /// its merged inputs.
 @usableFromInline
-final class MergedCalls<Input: Sendable>: HeldCalls {
+final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
     private struct Held: Sendable {
         let target: ObjectIdentifier
         let input: Input
@@ -9,15 +9,13 @@ final class MergedCalls<Input: Sendable>: HeldCalls {
         let run: @Sendable (Input) -> Void
     }
 
-    let window: ThrottleRule.Settings.Window
     private let limiter: RateLimiter<Held>
 
     /// Retains the merger: the window identifies it by its address, which must not be reused meanwhile.
     init(_ settings: ThrottleRule.Settings, _ merger: Merger<Input>) {
-        window = settings.window
         let run: @Sendable ([Held]) -> Void = { Self.run($0, mergedBy: merger) }
         limiter =
-            if window.mode == .last {
+            if settings.window.mode == .last {
                 Throttle.collecting(
                     interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush,
                     label: "rule", action: run)
@@ -25,9 +23,8 @@ final class MergedCalls<Input: Sendable>: HeldCalls {
                 Debounce.collecting(
                     interval: settings.interval, on: settings.loop, whenReleased: .flush, label: "rule", action: run)
             }
+        super.init(settings.window, merges: true)
     }
-
-    var verdict: RuleBook.Verdict { .merge(self) }
 
     /// Takes a call. Returns false if the target's `deinit` runs, so that it must not be retained, or the loop has
     /// ended.
@@ -41,10 +38,10 @@ final class MergedCalls<Input: Sendable>: HeldCalls {
         return limiter(Held(target: target, input: input, run: run))
     }
 
-    func flush() { limiter.flush() }
+    override func flush() { limiter.flush() }
 
     /// Loses nothing: the delayed calls run now.
-    func giveWay() { limiter.flush() }
+    override func giveWay() { limiter.flush() }
 
     private static func run(_ calls: [Held], mergedBy merger: Merger<Input>) {
         var places: [ObjectIdentifier: Int] = [:]
@@ -67,10 +64,10 @@ final class Merger<Input: Sendable>: AnyMerger {
 
     init(_ combine: @escaping @Sendable (_ pending: Input, _ new: Input) -> Input) { self.combine = combine }
 
-    func makeHeldCalls(_ settings: ThrottleRule.Settings) -> any HeldCalls { MergedCalls(settings, self) }
+    func makeHeldCalls(_ settings: ThrottleRule.Settings) -> HeldCalls { MergedCalls(settings, self) }
 }
 
 /// A `Merger` for inputs of any type: the code that decides about a call is not generic.
 protocol AnyMerger: AnyObject, Sendable {
-    func makeHeldCalls(_ settings: ThrottleRule.Settings) -> any HeldCalls
+    func makeHeldCalls(_ settings: ThrottleRule.Settings) -> HeldCalls
 }

@@ -1,7 +1,7 @@
 /// A `ThrottleRule` that knows the types of its method's target and input.
 public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, @unchecked Sendable {
     /// Guarded by the book's lock.
-    private var predicate: (@Sendable (Target, Input) -> Bool)?
+    @exclusivity(unchecked) private var predicate: (@Sendable (Target, Input) -> Bool)?
 
     init(
         in book: RuleBook, for target: RuleTarget, _ settings: Settings,
@@ -10,6 +10,8 @@ public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, 
         self.predicate = predicate
         super.init(in: book, for: target, settings, hasPredicate: predicate != nil)
     }
+
+    override func makeDelayedCall(_ settings: Settings) -> HeldCalls { DelayedCall<Target, Input>(settings) }
 
     /// A predicate over calls: a call for which it returns true runs at once, on the caller's thread, and the rule
     /// ignores it; delayed calls stay delayed. Nil: no exceptions.

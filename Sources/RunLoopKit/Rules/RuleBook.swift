@@ -17,16 +17,14 @@ final class RuleBook: @unchecked Sendable {
     @usableFromInline
     enum Verdict {
         case run, ignore
-        case hold(DelayedCall)
-        /// A `MergedCalls` of the method's input.
-        case merge(AnyObject)
+        case hold(HeldCalls)
     }
 
     /// Objects to release without the lock.
     struct Remains {
         var rules: [ThrottleRule] = []
         var objects: [AnyObject] = []
-        var delayed: [any HeldCalls] = []
+        var delayed: [HeldCalls] = []
 
         /// Runs the delayed calls of discarded rules, and releases everything.
         consuming func settle() { for delayed in delayed { delayed.flush() } }
@@ -41,18 +39,25 @@ final class RuleBook: @unchecked Sendable {
     /// Whether a call has to look here at all. Written with the lock held.
     @usableFromInline let hasRules = Atomic<Bool>(false)
 
+    /// Whether any rule has ever delayed a call. Written with the lock held.
+    @usableFromInline let mayHaveDelayed = Atomic<Bool>(false)
+
     let lock = Lock(.book)
 
-    // Guarded by `lock`.
-    private var objectRules: [ObjectIdentifier: ThrottleRule] = [:]
-    private var typeRules: [ThrottleRule] = []
+    // Guarded by `lock`. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) private var objectRules: [ObjectIdentifier: ThrottleRule] = [:] {
+        didSet { lastFound = nil }
+    }
+    /// The object's rule that was found last, since hashing an address takes as long as the rest of a call.
+    @exclusivity(unchecked) private var lastFound: ThrottleRule?
+    @exclusivity(unchecked) private var typeRules: [ThrottleRule] = []
     /// Whether the method is deallocated, so that it cannot be called any more.
-    private var isClosed = false
+    @exclusivity(unchecked) private var isClosed = false
     /// The number of objects' rules at which to remove those of deallocated objects. Grows with the rules that remain,
     /// so that the cost for each rule is constant.
-    private var purgeCount = 16
+    @exclusivity(unchecked) private var purgeCount = 16
     /// How many rules all purges together have looked at. For tests.
-    private(set) var purgeLooks = 0
+    @exclusivity(unchecked) private(set) var purgeLooks = 0
 
     init(
         _ name: String, of declaringType: Any.Type, isStatic: Bool, engine: ThrottleEngine, makeRule: @escaping MakeRule
@@ -75,44 +80,88 @@ final class RuleBook: @unchecked Sendable {
     ///   - isException: Asks a rule's predicate. Called without the lock.
     @usableFromInline
     func verdict(on object: ObjectIdentifier?, of type: Any.Type, isException: (ThrottleRule) -> Bool) -> Verdict {
-        var superseded: (any HeldCalls)?
-        var remains = Remains()
+        var superseded: HeldCalls?
+        var stale: ThrottleRule?
         lock.lock()
-        var rule = rule(for: object, of: type, &remains)
+        var rule = rule(for: object, of: type, &stale)
         if let asked = rule, asked.hasPredicate {
             lock.unlock()
             if isException(asked) { return .run }
             lock.lock()
             // The predicate or another thread may have changed the rules. A call asks one predicate only: otherwise one
             // that always applies a new rule with a predicate would never let the call finish.
-            rule = self.rule(for: object, of: type, &remains)
+            rule = self.rule(for: object, of: type, &stale)
         }
         let verdict = rule?.decide(superseding: &superseded) ?? .run
         lock.unlock()
         superseded?.giveWay()
-        withExtendedLifetime(remains) {}
+        withExtendedLifetime(stale) {}
         return verdict
     }
 
-    // MARK: Finding. The lock is held.
+    /// The `DelayedCall` that takes a call on an object, if that has the object's last call: then the object is alive,
+    /// and the rule at its address is its own. Otherwise `verdict` decides. Looking at the rule's weak reference would
+    /// take 250 instructions.
+    @usableFromInline
+    func delayedCall(on object: ObjectIdentifier, of type: Any.Type) -> HeldCalls? {
+        lock.withLock { (rule(at: object) ?? typeRule(for: type))?.delayedCall }
+    }
+
+    /// A rule will delay calls. The lock is held.
+    func mayDelay() {
+        // Relaxed: it guards nothing. A thread that does not see it asks `verdict`, which finds the same.
+        mayHaveDelayed.store(true, ordering: .relaxed)
+    }
+
+    // MARK: Finding. The lock is held. What every call does is inlined: that takes a third of the time.
 
     /// The rule that counts for a call: the object's own, or its class's.
-    private func rule(for object: ObjectIdentifier?, of type: Any.Type, _ remains: inout Remains) -> ThrottleRule? {
-        if !objectRules.isEmpty, let object, let rule = ownRule(of: object, &remains) { return rule }
-        if typeRules.isEmpty { return nil }
+    ///
+    /// - Parameter stale: Set to the rule of a deallocated object that was at this address. There is one at most.
+    @inline(__always)
+    private func rule(for object: ObjectIdentifier?, of type: Any.Type, _ stale: inout ThrottleRule?) -> ThrottleRule? {
+        if let object, let rule = ownRule(of: object, &stale) { return rule }
+        return typeRule(for: type)
+    }
+
+    /// The rule for a type, or for a class above it.
+    @inline(__always)
+    private func typeRule(for type: Any.Type) -> ThrottleRule? {
         let id = ObjectIdentifier(type)
-        return typeRules.first { $0.targetID == id } ?? typeRules.first { isSubtype(type, of: $0.type!) }
+        for rule in typeRules where rule.targetID == id { return rule }
+        return typeRules.isEmpty ? nil : inheritedRule(for: type)
+    }
+
+    @inline(never)
+    private func inheritedRule(for type: Any.Type) -> ThrottleRule? {
+        typeRules.first { isSubtype(type, of: $0.type!) }
     }
 
     /// The object's own rule. One found at its address may belong to a deallocated object; its weak reference is nil
     /// then, since only one object can live at this address.
-    private func ownRule(of id: ObjectIdentifier, _ remains: inout Remains) -> ThrottleRule? {
-        guard let rule = objectRules[id] else { return nil }
+    @inline(__always)
+    private func ownRule(of id: ObjectIdentifier, _ stale: inout ThrottleRule?) -> ThrottleRule? {
+        guard let rule = rule(at: id) else { return nil }
         // Not the last reference: the caller has another.
         if rule.liveObject != nil { return rule }
         objectRules[id] = nil
-        retire(rule, &remains)
+        retire(rule)
+        stale = rule
         return nil
+    }
+
+    @inline(__always)
+    private func rule(at id: ObjectIdentifier) -> ThrottleRule? {
+        if objectRules.isEmpty { return nil }
+        if let lastFound, lastFound.targetID == id { return lastFound }
+        return lookUpRule(at: id)
+    }
+
+    @inline(never)
+    private func lookUpRule(at id: ObjectIdentifier) -> ThrottleRule? {
+        guard let rule = objectRules[id] else { return nil }
+        lastFound = rule
+        return rule
     }
 
     /// The rule of a class above or below `type`.
@@ -146,7 +195,9 @@ final class RuleBook: @unchecked Sendable {
             guard let object = rule.liveObject else { throw .targetIsGone(rule) }
             remains.objects.append(object)
             if objectRules.count >= purgeCount { purge(&remains) }
-            replace(ownRule(of: rule.targetID, &remains), by: rule, at: place, &remains)
+            var stale: ThrottleRule?
+            replace(ownRule(of: rule.targetID, &stale), by: rule, at: place, &remains)
+            if let stale { remains.rules.append(stale) }
             objectRules[rule.targetID] = rule
         }
         updateHasRules()
@@ -199,8 +250,12 @@ final class RuleBook: @unchecked Sendable {
     }
 
     private func retire(_ rule: ThrottleRule, _ remains: inout Remains) {
-        rule.place = nil
+        retire(rule)
         remains.rules.append(rule)
+    }
+
+    private func retire(_ rule: ThrottleRule) {
+        rule.place = nil
         updateHasRules()
     }
 

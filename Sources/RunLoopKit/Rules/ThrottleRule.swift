@@ -69,16 +69,16 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     private weak let object: AnyObject?
     private let targetText: String
 
-    // Guarded by the book's lock.
-    final var settings: Settings
+    // Guarded by the book's lock. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) final var settings: Settings
     /// The rule's place in the list of all rules. Nil while the rule is not applied.
-    var place: Int?
+    @exclusivity(unchecked) final var place: Int?
     /// Whether `MethodRule.alwaysRun` is set.
-    var hasPredicate: Bool
+    @exclusivity(unchecked) final var hasPredicate: Bool
     /// Modes `last` and `debounce`: made by the first call, and again when settings have changed.
-    private var delayed: (any HeldCalls)?
+    @exclusivity(unchecked) private var delayed: HeldCalls?
     /// Mode `firstly`: when a call ran last, and on which loop's clock.
-    private var lastRun: (loop: ObjectIdentifier, time: Int64)?
+    @exclusivity(unchecked) private var lastRun: (loop: ObjectIdentifier, time: Int64)?
 
     init(in book: RuleBook, for target: RuleTarget, _ settings: Settings, hasPredicate: Bool) {
         self.book = book
@@ -175,16 +175,17 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     ///
     /// - Parameter superseded: Set to the calls that were delayed under other settings. The caller must have them give
     ///   way, without the lock.
-    final func decide(superseding superseded: inout (any HeldCalls)?) -> RuleBook.Verdict {
+    @inline(__always)
+    final func decide(superseding superseded: inout HeldCalls?) -> RuleBook.Verdict {
         let window = settings.window
         let isLimited = window.nanoseconds > 0
         if let delayed {
-            if isLimited, delayed.window == window { return delayed.verdict }
+            if isLimited, delayed.window == window { return .hold(delayed) }
             superseded = delayed
             self.delayed = nil
         }
         guard isLimited else { return .run }
-        guard window.mode == .firstly else { return makeDelayed().verdict }
+        guard window.mode == .firstly else { return .hold(makeDelayed()) }
         let clock = settings.clock
         let now = clock.nanoseconds
         if let lastRun, lastRun.loop == window.loop, now < lastRun.time.addingSaturating(window.nanoseconds) {
@@ -194,13 +195,25 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         return .run
     }
 
-    private func makeDelayed() -> any HeldCalls {
+    @inline(never)
+    private func makeDelayed() -> HeldCalls {
         // After this mode `firstly` starts a new window: otherwise it could ignore the call that supersedes the delayed
         // one, and neither would run.
         lastRun = nil
-        let made = settings.merger?.makeHeldCalls(settings) ?? DelayedCall(settings)
+        let made = settings.merger?.makeHeldCalls(settings) ?? makeDelayedCall(settings)
         delayed = made
+        book.mayDelay()
         return made
+    }
+
+    /// For `MethodRule`, which knows the types: makes a `DelayedCall`.
+    func makeDelayedCall(_ settings: Settings) -> HeldCalls { fatalError("RunLoopKit: overridden") }
+
+    /// The delayed call of a rule that asks no predicate, does not merge, and whose settings have not changed.
+    @inline(__always)
+    final var delayedCall: HeldCalls? {
+        guard let delayed, !hasPredicate, !delayed.merges, settings.window.nanoseconds > 0 else { return nil }
+        return delayed.window == settings.window ? delayed : nil
     }
 
     /// Takes over the window and the delayed calls of `other`, a rule for the same target and method.
@@ -210,7 +223,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     }
 
     /// Ends the window, and returns the delayed calls, which the caller flushes without the lock.
-    final func takeDelayed() -> (any HeldCalls)? {
+    final func takeDelayed() -> HeldCalls? {
         lastRun = nil
         return delayed.take()
     }

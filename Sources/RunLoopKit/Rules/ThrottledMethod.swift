@@ -78,6 +78,10 @@ public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecke
     @inlinable
     func callByRules(_ target: Target, _ input: Input) {
         let object = traits.objectID?(target)
+        // Relaxed: see `RuleBook.mayDelay`.
+        if let object, book.mayHaveDelayed.load(ordering: .relaxed), hasReplacedInput(on: target, object, with: input) {
+            return
+        }
         let verdict = book.verdict(on: object, of: traits.type(target)) { rule in
             // All rules of the book were made by this method.
             unsafeDowncast(rule, to: MethodRule<Target, Input>.self).alwaysRun?(target, input) ?? false
@@ -85,18 +89,30 @@ public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecke
         switch verdict {
         case .run: body(target, input)
         case .ignore: break
-        case .hold(let delayed):
-            let isHeld = delayed.hold({ [body] in body(target, input) }, on: object) { traits.isDeallocating(target) }
-            if !isHeld { body(target, input) }
-        case .merge(let merged):
-            // Made by a rule of this method, for its input.
-            let merged = unsafeDowncast(merged, to: MergedCalls<Input>.self)
+        // Made by a rule of this method, for its target and input.
+        case .hold(let held) where held.merges:
+            let merged = unsafeDowncast(held, to: MergedCalls<Input>.self)
             let isHeld = merged.hold(
                 input, on: object ?? ObjectIdentifier(traits.type(target)),
                 isDeallocating: { traits.isDeallocating(target) },
                 run: { [body] in body(target, $0) })
             if !isHeld { body(target, input) }
+        case .hold(let held):
+            let delayed = unsafeDowncast(held, to: DelayedCall<Target, Input>.self)
+            let isHeld = delayed.hold(.init(object, target, input, body)) { traits.isDeallocating(target) }
+            if !isHeld { body(target, input) }
         }
+    }
+
+    /// Handles a call as most are under a rule that delays: inside a burst, on the object that the delayed call is for.
+    /// Returns false, without doing anything, if it is another one.
+    @inlinable
+    func hasReplacedInput(on target: Target, _ object: ObjectIdentifier, with input: Input) -> Bool {
+        guard let held = book.delayedCall(on: object, of: traits.type(target)) else { return false }
+        let delayed = unsafeDowncast(held, to: DelayedCall<Target, Input>.self)
+        guard let isHeld = delayed.replaceInput(with: input, on: object) else { return false }
+        if !isHeld { body(target, input) }
+        return true
     }
 }
 
