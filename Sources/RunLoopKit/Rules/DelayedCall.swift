@@ -17,6 +17,9 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
 
     @usableFromInline let limiter: RateLimiter<Held>
 
+    /// The limiter's. Kept here, since a constant of this object need not be retained while it is used.
+    @usableFromInline let core: SingleLimiter<Held>
+
     init(_ settings: ThrottleRule.Settings) {
         let run: @Sendable (Held) -> Void = { $0.body($0.target, $0.input) }
         // Flushed, so that no call is lost when the rule or its loop ends.
@@ -29,6 +32,7 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
                 Debounce(
                     interval: settings.interval, on: settings.loop, whenReleased: .flush, label: "rule", action: run)
             }
+        core = limiter.core
         super.init(settings.window, merges: false)
     }
 
@@ -37,7 +41,6 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
     /// - Returns: Whether it has taken the call. Nil, without having done anything, if another call is delayed, or none.
     @inlinable
     func replaceInput(with input: Input, on id: ObjectIdentifier) -> Bool? {
-        let core = limiter.core
         guard core.lockIfPending() else { return nil }
         let held = core.inputs.lasts
         guard held.pointee.id == id else {

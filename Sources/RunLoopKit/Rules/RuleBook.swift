@@ -104,7 +104,11 @@ final class RuleBook: @unchecked Sendable {
     /// take 250 instructions.
     @usableFromInline
     func delayedCall(on object: ObjectIdentifier, of type: Any.Type) -> HeldCalls? {
-        lock.withLock { (rule(at: object) ?? typeRule(for: type))?.delayedCall }
+        lock.lock()
+        defer { lock.unlock() }
+        // Most calls. Without the general case, whose result is retained.
+        if let lastFound, lastFound.targetID == object { return lastFound.delayedCall }
+        return (lookUpRule(at: object) ?? typeRule(for: type))?.delayedCall
     }
 
     /// A rule will delay calls. The lock is held.
