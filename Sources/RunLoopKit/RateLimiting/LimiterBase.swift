@@ -40,7 +40,7 @@ class LimiterBase: @unchecked Sendable {
         modes = settings.modes
         whenReleased = settings.whenReleased
         place = settings.place
-        kind = settings.state.kind == .throttle ? "throttle timer" : "debounce timer"
+        kind = settings.rules.kind == .throttle ? "throttle timer" : "debounce timer"
     }
 
     // MARK: For subclasses to override
