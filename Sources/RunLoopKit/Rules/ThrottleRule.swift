@@ -188,11 +188,24 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         guard window.mode == .firstly else { return .hold(makeDelayed()) }
         let clock = settings.clock
         let now = clock.nanoseconds
-        if let lastRun, lastRun.loop == window.loop, now < lastRun.time.addingSaturating(window.nanoseconds) {
-            return .ignore
-        }
+        if isInWindow(at: now) { return .ignore }
         lastRun = (window.loop, now)
         return .run
+    }
+
+    /// Whether a rule in mode `firstly` that asks no predicate ignores a call that is made now. If not, `decide` says
+    /// what to do.
+    @inline(__always)
+    final var ignoresCall: Bool {
+        guard settings.window.mode == .firstly, settings.window.nanoseconds > 0 else { return false }
+        return !hasPredicate && delayed == nil && lastRun != nil && isInWindow(at: settings.clock.nanoseconds)
+    }
+
+    /// Whether the window of mode `firstly` that the last run has begun goes on.
+    @inline(__always)
+    private func isInWindow(at now: Int64) -> Bool {
+        guard let lastRun, lastRun.loop == settings.window.loop else { return false }
+        return now < lastRun.time.addingSaturating(settings.window.nanoseconds)
     }
 
     @inline(never)
