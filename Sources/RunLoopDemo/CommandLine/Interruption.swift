@@ -33,7 +33,7 @@ enum Interruption {
     private static let firstCause = Atomic<Cause>(.none)
 
     /// Requests the end. From any thread, also from a signal handler: an atomic word, `write` and `Loop.stop()` are
-    /// safe there.
+    /// safe there. Allocates nothing: the signal may interrupt its thread in `malloc`, with the lock of `malloc` held.
     static func request(_ cause: Cause) {
         _ = firstCause.compareExchange(expected: .none, desired: cause, ordering: .sequentiallyConsistent)
         let failure = errno
