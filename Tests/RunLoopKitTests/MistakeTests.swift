@@ -71,6 +71,35 @@ import Testing
         }
     }
 
+    @Test("A rule on a loop that no thread runs is reported when it first delays a call")
+    func ruleWhoseLoopNeverRuns() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let engine = ThrottleEngine()
+            let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            let document = RuleDocument()
+            try await Task.detached {
+                try engine.apply(saving.rule(for: document, interval: .seconds(1), mode: .last, on: .current))
+                saving(document, 1)
+            }.value
+            UnrunLoops.shared.check(at: System.monotonicNanoseconds() + UnrunLoops.patience)
+            #expect(mistakes.entries == [.loopThatNeverRuns(item: "throttle timer \"rule\"")])
+            _exit(0)
+        }
+    }
+
+    @Test("A detector on a loop that has ended is no mistake")
+    func detectorOfAnEndedLoop() async {
+        await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            Loop.mistakeHandling = .trap
+            let (loop, _) = Loop.inVirtualTime()
+            loop.end()
+            withExtendedLifetime(FeedbackLoopDetector(on: loop)) {}
+            _exit(0)
+        }
+    }
+
     @Test("The loop of a task's thread that runs in time is not reported")
     func loopThatRunsInTime() async {
         await #expect(processExitsWith: .success) {

@@ -21,8 +21,8 @@ import Synchronization
 ///
 /// **Passes.** Counting begins at beforeTimers, and again when the loop wakes. It ends with the pass, or after the
 /// beforeWaiting observers. A run or a hosted pass that is nested in a handler counts for itself, and leaves the counts
-/// of the run below as they are. Calls outside a run, or while a host sleeps for the loop, are not counted. The detector
-/// observes the common modes; in another mode it begins to observe when something is counted there.
+/// of the run below as they are. Calls outside a run, or while a host sleeps for the loop, are not counted. The
+/// detector observes the common modes; in another mode it begins to observe when something is counted there.
 ///
 /// **Objects.** They are not retained, and a new object at the address of a deallocated one begins from zero. If a
 /// feedback loop makes a new object each time, no object reaches the threshold, but their type reaches its own.
@@ -109,7 +109,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
         ]
     }
 
-    private func observe(_ mode: Loop.Mode) { for observer in observers { loop.add(observer, in: mode) } }
+    /// A loop that has ended refuses the observers, which is no mistake of the program's.
+    private func observe(_ mode: Loop.Mode) { for observer in observers { loop.insert(observer, in: mode) } }
 
     // MARK: Switches
 
