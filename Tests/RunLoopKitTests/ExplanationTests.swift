@@ -7,14 +7,17 @@ import Testing
     @Test("An item that cannot be called has the reason said: invalid, in no mode, elsewhere, or an ended loop")
     func itemThatCannotBeCalled() {
         let (loop, _) = Loop.inVirtualTime()
-        let (other, _) = Loop.inVirtualTime()
+        let (other, clock) = Loop.inVirtualTime()
         let timer = Loop.Timer(every: .seconds(1)) { _ in }
         #expect(loop.explain(timer) == .notAdded(isElsewhere: false))
         other.add(timer)
         #expect(loop.explain(timer) == .notAdded(isElsewhere: true))
         #expect(other.explain(timer) == .loopDoesNotRun)
         other.end()
-        #expect(other.explain(timer) == .loopHasEnded)
+        clock.advance(by: .milliseconds(1500))
+        let ended = other.explain(timer)
+        #expect(ended == .loopHasEnded(ago: .milliseconds(1500)))
+        #expect("\(ended)" == "The loop ended 1.5 seconds ago: add it to the loop of a thread that runs.")
         timer.invalidate()
         #expect(loop.explain(timer) == .invalid)
     }

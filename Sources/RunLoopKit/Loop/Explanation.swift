@@ -3,8 +3,8 @@ extension Loop {
     public enum Explanation: Sendable, Equatable, CustomStringConvertible {
         /// The item is invalid: it is never called again.
         case invalid
-        /// The loop has ended, and runs nothing.
-        case loopHasEnded
+        /// The loop ended this long ago, on its own clock, and runs nothing.
+        case loopHasEnded(ago: Duration)
         /// The item is in no mode of this loop; `isElsewhere` if it is in another loop.
         case notAdded(isElsewhere: Bool)
         /// The loop does not run. Its thread has to call ``Loop/run()``.
@@ -15,7 +15,7 @@ extension Loop {
         case disarmed(String)
         /// The item waits for something to happen, in words.
         case waits(String)
-        /// The item is ready, and the loop has not come to it yet, since it is in a handler or about to call it.
+        /// The item is ready. The loop calls it in this pass or the next, unless a handler keeps the loop from that.
         case ready(String)
         /// The item's handler runs, and is not called again before it returns.
         case inHandler
@@ -24,7 +24,7 @@ extension Loop {
         public var description: String {
             switch self {
             case .invalid: "It is invalid, and is never called again: make a new one."
-            case .loopHasEnded: "The loop has ended: add it to the loop of a thread that runs."
+            case .loopHasEnded(let ago): "The loop ended \(ago) ago: add it to the loop of a thread that runs."
             case .notAdded(let isElsewhere):
                 isElsewhere ? "It is in another loop, not in this one." : "It is in no mode: add it to the loop."
             case .loopDoesNotRun:
@@ -40,17 +40,18 @@ extension Loop {
         }
     }
 
-    /// Tells why an item's handler is not called now: for the program that waits for it in vain.
+    /// Explains why an item's handler is not called now.
     ///
     /// ```swift
     /// print(loop.explain(timer))
     /// // It is in mode 'tracking', and the loop runs in mode 'default': add it to that mode, or to the common modes.
     /// ```
     ///
-    /// From any thread. The answer holds for a moment: the loop goes on meanwhile.
+    /// From any thread. The answer describes one moment, since the loop continues meanwhile. For a limiter, print the
+    /// limiter: its description contains the explanation of its timer.
     public func explain(_ item: Item) -> Explanation {
         guard item.isValid else { return .invalid }
-        guard !hasEnded else { return .loopHasEnded }
+        if let endTime = lock.withLock({ endTime }) { return .loopHasEnded(ago: endTime.duration(to: now)) }
         let all = item.currentModes
         let modes = all.filter { $0.waker === waker && $0.mode != .common }.map(\.mode)
         guard !modes.isEmpty else { return .notAdded(isElsewhere: all.contains { $0.waker !== waker }) }

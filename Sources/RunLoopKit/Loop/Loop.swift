@@ -96,6 +96,8 @@ public final class Loop: @unchecked Sendable {
     /// The number of the last block that an active block step may run: see `BlockStep`.
     @exclusivity(unchecked) var hiddenBlocks: UInt64 = 0
     @exclusivity(unchecked) var endHandlers: [ObjectIdentifier: EndHandler] = [:]
+    /// When the loop ended, for `explain(_:)`; nil before.
+    @exclusivity(unchecked) var endTime: Instant?
     @exclusivity(unchecked) var madeTaskExecutor: LoopTaskExecutor?
     /// What the loop, or its host, sleeps on. Nil while it is awake.
     @exclusivity(unchecked) var sleep: Sleep?

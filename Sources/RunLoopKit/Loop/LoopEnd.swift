@@ -63,6 +63,7 @@ extension Loop {
         lock.assertHeld()
         guard !hasEnded else { return nil }
         advance(to: .ended)
+        endTime = now
         var estate = Estate(
             blocks: takeAllBlocks(), endHandlers: endHandlers.values.sorted { $0.turn < $1.turn })
         endHandlers = [:]
