@@ -83,6 +83,59 @@ import Testing
         pool.join()
     }
 
+    @Test("A ring of threads that an action of a limiter waits for is named, and the action gets its answer")
+    func ringBehindAnAction() async throws {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        let limiter = AsyncLimiter<Int, String>.throttle(interval: .zero, on: a.loop) { _ in
+            try a.performAndWait {
+                try b.performAndWait {
+                    do { try a.performAndWait {} } catch { return "\(error)" }
+                    return "no ring"
+                }
+            }
+        }
+        let answer = try await limiter.run(1)
+        #expect(answer?.hasPrefix("the threads \"b\" → \"a\" → \"b\" would wait for each other for ever") == true)
+    }
+
+    @Test("An action that waits for the thread whose wait started it closes no ring: no thread waits for an action")
+    func actionThatWaitsForItsCaller() async throws {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        let actions = Log<ThreadID>()
+        let limiter = AsyncLimiter<Int, Int>.throttle(interval: .zero, on: b.loop) { input in
+            actions.add(ThreadLoops.current.id)
+            return try a.performAndWait { input + 1 }
+        }
+        let answer = try await a.run {
+            try b.performAndWait {
+                let answer = limiter.call(1)
+                // The action waits for a, which waits for b.
+                spin(until: actions.entries.first.map { WaitRings.shared.isWaiting($0) } ?? false)
+                return answer
+            }
+        }
+        #expect(try await answer.value == 2)
+    }
+
+    @Test("Two limiters whose actions wait for each other through threads do not hang: one wait is answered nil")
+    func ringOfLimitersOnThreads() async throws {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        let second = Log<AsyncLimiter<Int, Int>>()
+        let first = AsyncLimiter<Int, Int>.throttle(interval: .zero, on: a.loop) { input in
+            try await second.entries[0].run(input + 1) ?? 100
+        }
+        second.add(
+            AsyncLimiter<Int, Int>.throttle(interval: .zero, on: b.loop) { input in
+                try await first.run(input + 1) ?? input
+            })
+        // The second action's wait would close the ring.
+        let answer = try await first.run(1)
+        #expect(answer == 2)
+    }
+
     @Test("A join that closes a ring traps with the names of the threads")
     func ringThroughAJoin() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
