@@ -28,8 +28,8 @@ struct FeedbackText {
             A window shows a picture in a scroll view. The wider the picture, the taller it is. A scroll bar, which \
             makes the picture narrower, appears if the picture \(story.isMended ? "would be" : "is") taller than \
             the view\(story.isMended ? " without one" : ""). An observer lays out the views before the loop sleeps, \
-            until all are valid. A detector counts the calls of each view within one pass, and reports \
-            \(story.threshold) of them.
+            until all are valid. A detector counts the calls of each view within one pass, and reports a view that \
+            gets \(story.threshold).
             """)
         StandardOutput.write("\n" + styled("        t  event    what", .bold) + "\n")
     }

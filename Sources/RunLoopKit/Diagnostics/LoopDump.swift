@@ -11,17 +11,17 @@ extension Loop {
             .joined(separator: "\n")
     }
 
-    /// Prints the descriptions of all loops on stderr whenever the process gets a signal: for a program that does
+    /// Prints the descriptions of all loops on stderr whenever the process receives a signal: for a program that does
     /// nothing, and has no debugger attached.
     ///
     /// ```swift
     /// try Loop.dumpOnSignal(SIGUSR1)  // kill -USR1 PID
     /// ```
     ///
-    /// The signal's handler only wakes a thread of its own, made here, which prints ``Loop/dump``: so it does not
-    /// matter which thread the signal interrupts, nor what that thread holds. Call it once for each signal, as early as
-    /// the program likes; a later call for the same signal changes nothing. A forked child does not have that thread,
-    /// and calls this anew.
+    /// The signal's handler only wakes a thread, started here, which prints ``Loop/dump``: so it does not matter which
+    /// thread the signal interrupts, nor which locks that thread holds. Call this once for each signal, at any time; a
+    /// later call for the same signal changes nothing. A forked child does not have that thread, and has to call this
+    /// again.
     ///
     /// - Throws: ``LoopError`` from `sigaction`: `EINVAL` if the signal cannot be caught; or if the thread cannot be
     ///   started.

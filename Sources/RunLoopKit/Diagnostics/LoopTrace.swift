@@ -49,7 +49,8 @@ public struct LoopTrace: Sendable {
             case willCall(Handler, cause: UInt64, lateness: Duration)
             /// The handler that was called last, of those that have not returned, has returned.
             ///
-            /// It was a waste if it left its descriptor as ready as before: in so many calls in a row.
+            /// A call is wasted if the handler leaves its descriptor as ready as before. The number is that of such
+            /// calls in a row; 0 if this call was not wasted.
             case didCall(wastedCallsInARow: Int)
             /// The loop went to sleep, until a time at the latest.
             case willWait(until: Loop.Instant?, mode: String)
@@ -58,7 +59,7 @@ public struct LoopTrace: Sendable {
             /// The thread woke a sleeping loop.
             case woke
             /// The thread handed work to the loop: it posted a block, signalled a source, sent to a port, or enqueued a
-            /// job. The callout with this number as its cause is what came of it. An item that is in several traced
+            /// job. It causes the callout that has this number as its cause. An item that is in several traced
             /// loops makes one such event for each, with one number: the first loop that serves the item calls it.
             case handedOver(Handler, number: UInt64)
             /// So many blocks and jobs waited at the beginning of a pass. Recorded when the numbers change.

@@ -22,7 +22,7 @@
 /// signal handler. What a signal handler does, such as ``Loop/wakeUp()`` or a send to a port, is recorded. A tracer
 /// retains neither loops nor items, only the memory of items. It detaches when its last reference is released.
 public final class LoopTracer: @unchecked Sendable {
-    /// The number of events that a tracer holds unless told otherwise, 64 bytes each.
+    /// The number of events that a tracer holds by default, 64 bytes each.
     public static let defaultCapacity = 32_768
 
     private struct Attachment {
@@ -56,7 +56,7 @@ public final class LoopTracer: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - loop: Any loop, running or not.
-    ///   - name: How exports call it. Nil: by the name of its thread.
+    ///   - name: The loop's name in exports; nil for the name of its thread.
     public func attach(to loop: Loop, as name: String? = nil) {
         lock.withLock {
             guard !attachments.contains(where: { $0.monitor != nil && $0.loop === loop }),

@@ -88,7 +88,7 @@ public final class StallMonitor: Sendable {
     /// Watches a loop from now on, until it ends. The monitor does not keep it alive. Does nothing if it watches the
     /// loop already.
     ///
-    /// - Parameter name: How reports call the loop.
+    /// - Parameter name: The loop's name in reports.
     public func watch(_ loop: Loop, name: String) {
         guard watcher.watch(loop, name: name) else { return }
         // On the watcher's thread, since a look that ends now would stop the timer.
@@ -100,13 +100,12 @@ public final class StallMonitor: Sendable {
         timer.nextFireTime = watcher.check(at: System.monotonicNanoseconds()).map { Loop.Instant(nanoseconds: $0) }
     }
 
-    /// Watches the loop of a thread, by the thread's name.
+    /// Watches the loop of a thread, as ``watch(_:name:)`` does, under the thread's name.
     public func watch(_ thread: LoopThread) { watch(thread.loop, name: thread.name) }
 
-    /// Watches a loop no more. A report of it that is being made may still come. Not to be called with a lock held that
-    /// the loop's handlers take.
+    /// Stops watching a loop. A report of it that is being made may still arrive. Does not wait for handlers.
     public func unwatch(_ loop: Loop) { watcher.unwatch(loop) }
 
-    /// What a loop has done since it is watched; nil if it is not. Does not stop the loop.
+    /// What a loop has done since the monitor began to watch it; nil if it does not. Does not stop the loop.
     public func metrics(of loop: Loop) -> LoopMetrics? { watcher.metrics(of: loop) }
 }

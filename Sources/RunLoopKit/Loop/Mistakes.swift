@@ -37,19 +37,26 @@ extension Loop {
         }
     }
 
-    /// What to do about mistakes.
+    /// How the library handles mistakes. See ``Loop/mistakeHandling``.
     public enum MistakeHandling: Sendable {
-        /// Report each mistake on stderr, once for each item's name and place. The default.
+        /// Report a mistake on stderr, the first time: a later one with the same text is not reported. The default.
         case report
         /// Do nothing.
         case ignore
         /// Trap, with the mistake as the message: for tests.
         case trap
-        /// Call a handler, each time, on the thread that makes the mistake or finds it, without any lock.
+        /// Call a handler, each time, on the thread that makes the mistake or finds it, with no lock held.
         case call(@Sendable (Mistake) -> Void)
     }
 
-    /// What to do about mistakes that would otherwise be silent: the one place to silence them. From any thread.
+    /// How the library handles mistakes that otherwise show only in that nothing happens: ``Loop/Mistake`` lists them.
+    ///
+    /// One setting for the process, `report` by default. A forked child inherits it. From any thread.
+    ///
+    /// ```swift
+    /// Loop.mistakeHandling = .ignore  // silences all of them
+    /// Loop.mistakeHandling = .call { print("mistake: \($0)") }
+    /// ```
     public static var mistakeHandling: MistakeHandling {
         get { Mistakes.shared.handling }
         set { Mistakes.shared.handling = newValue }
