@@ -28,55 +28,66 @@ struct Memberships {
         var stay = Stay.continues
     }
 
+    /// What only items have that are notified.
+    private final class Notices {
+        /// The modes that the item is in and has not been notified of yet.
+        @exclusivity(unchecked) var unnotified = ModeList()
+
+        @exclusivity(unchecked) var notifications: [Notification] = []
+
+        /// The modes that the item has left and not been notified of leaving.
+        @exclusivity(unchecked) var left = ModeList()
+    }
+
     /// The modes that the item is in.
     private(set) var modes = ModeList()
 
-    /// Those of `modes` that the item has not been notified of yet.
-    private var unnotified = ModeList()
-
-    private var notifications: [Notification] = []
-
-    /// The modes that the item has left and not been notified of leaving.
-    private var left = ModeList()
+    private var notices: Notices?
 
     /// Whether the item is in no mode, and no notification is due or active.
-    var areOver: Bool { modes.isEmpty && left.isEmpty && notifications.isEmpty }
+    var areOver: Bool {
+        guard modes.isEmpty, let notices else { return modes.isEmpty }
+        return notices.left.isEmpty && notices.notifications.isEmpty
+    }
 
     func contains(_ mode: ModeState) -> Bool { modes.contains(mode) }
 
     mutating func join(_ mode: ModeState, isNotified: Bool) {
         modes.append(mode)
-        if isNotified { unnotified.append(mode) }
+        guard isNotified else { return }
+        if notices == nil { notices = Notices() }
+        notices!.unnotified.append(mode)
     }
 
     /// Begins to notify the item of a mode. Returns false if it is not to be notified.
-    mutating func beginNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
-        guard unnotified.remove(mode) else { return false }
-        notifications.append(Notification(mode: mode, thread: thread))
+    func beginNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
+        guard let notices, notices.unnotified.remove(mode) else { return false }
+        notices.notifications.append(Notification(mode: mode, thread: thread))
         return true
     }
 
     /// Ends a call of `didJoin`. Returns whether the item has left the mode meanwhile and must be notified.
-    mutating func endNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
+    func endNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
+        let notices = notices!
         // The last one, since a handler may have added the item again.
-        let index = notifications.lastIndex { $0.mode === mode && $0.thread == thread }!
-        guard notifications.remove(at: index).stay == .endedElsewhere else { return false }
-        left.append(mode)
+        let index = notices.notifications.lastIndex { $0.mode === mode && $0.thread == thread }!
+        guard notices.notifications.remove(at: index).stay == .endedElsewhere else { return false }
+        notices.left.append(mode)
         return true
     }
 
     /// Removes a mode that the item is in. Returns whether the caller must notify the item.
     mutating func leave(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
         _ = modes.remove(mode)
-        guard isNotified, !unnotified.remove(mode) else { return false }
-        if let index = notifications.firstIndex(where: { $0.mode === mode && $0.stay == .continues }) {
-            let isInside = notifications[index].thread == thread
-            notifications[index].stay = isInside ? .ended : .endedElsewhere
+        guard isNotified, let notices, !notices.unnotified.remove(mode) else { return false }
+        if let index = notices.notifications.firstIndex(where: { $0.mode === mode && $0.stay == .continues }) {
+            let isInside = notices.notifications[index].thread == thread
+            notices.notifications[index].stay = isInside ? .ended : .endedElsewhere
             guard isInside else { return false }
         }
-        left.append(mode)
+        notices.left.append(mode)
         return true
     }
 
-    mutating func endLeaving(_ mode: ModeState) { _ = left.remove(mode) }
+    func endLeaving(_ mode: ModeState) { _ = notices?.left.remove(mode) }
 }
