@@ -302,10 +302,9 @@ private final class Worker: @unchecked Sendable {
     }
 
     private func report(_ result: Result<Started, LoopError>) {
-        lock.withLock {
-            startResult = result
-            changed.broadcast()
-        }
+        lock.withLock { startResult = result }
+        // Not under the lock, for which the woken thread would wait.
+        changed.broadcast()
     }
 
     // MARK: From any thread

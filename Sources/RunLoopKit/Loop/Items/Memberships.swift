@@ -28,8 +28,12 @@ struct Memberships {
         var stay = Stay.continues
     }
 
-    /// What only items have that are notified.
-    private final class Notices {
+    /// What few items have, so that the others have room for a reference only: further modes, and what is left to
+    /// notify the item of.
+    private final class More {
+        /// The modes after the first, in the order in which the item joined them.
+        @exclusivity(unchecked) var modes: [ModeState] = []
+
         /// The modes that the item is in and has not been notified of yet.
         @exclusivity(unchecked) var unnotified = ModeList()
 
@@ -39,55 +43,67 @@ struct Memberships {
         @exclusivity(unchecked) var left = ModeList()
     }
 
-    /// The modes that the item is in.
-    private(set) var modes = ModeList()
+    /// The mode that the item has been in for the longest time.
+    private var first: ModeState?
 
-    private var notices: Notices?
+    private var more: More?
+
+    /// The modes that the item is in.
+    var modes: ModeList { ModeList(first, more?.modes ?? []) }
 
     /// Whether the item is in no mode, and no notification is due or active.
     var areOver: Bool {
-        guard modes.isEmpty, let notices else { return modes.isEmpty }
-        return notices.left.isEmpty && notices.notifications.isEmpty
+        guard first == nil, let more else { return first == nil }
+        return more.left.isEmpty && more.notifications.isEmpty
     }
 
-    func contains(_ mode: ModeState) -> Bool { modes.contains(mode) }
+    func contains(_ mode: ModeState) -> Bool {
+        first === mode || (more?.modes.contains { $0 === mode } ?? false)
+    }
 
     mutating func join(_ mode: ModeState, isNotified: Bool) {
-        modes.append(mode)
-        guard isNotified else { return }
-        if notices == nil { notices = Notices() }
-        notices!.unnotified.append(mode)
+        if first != nil || isNotified, more == nil { more = More() }
+        if first == nil { first = mode } else { more!.modes.append(mode) }
+        if isNotified { more!.unnotified.append(mode) }
+    }
+
+    private mutating func remove(_ mode: ModeState) {
+        if first === mode {
+            first = more.flatMap { $0.modes.isEmpty ? nil : $0.modes.removeFirst() }
+        } else if let more, let index = more.modes.firstIndex(where: { $0 === mode }) {
+            more.modes.remove(at: index)
+        }
     }
 
     /// Begins to notify the item of a mode. Returns false if it is not to be notified.
     func beginNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
-        guard let notices, notices.unnotified.remove(mode) else { return false }
-        notices.notifications.append(Notification(mode: mode, thread: thread))
+        guard let more, more.unnotified.remove(mode) else { return false }
+        more.notifications.append(Notification(mode: mode, thread: thread))
         return true
     }
 
     /// Ends a call of `didJoin`. Returns whether the item has left the mode meanwhile and must be notified.
     func endNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
-        let notices = notices!
+        let more = more!
         // The last one, since a handler may have added the item again.
-        let index = notices.notifications.lastIndex { $0.mode === mode && $0.thread == thread }!
-        guard notices.notifications.remove(at: index).stay == .endedElsewhere else { return false }
-        notices.left.append(mode)
+        let index = more.notifications.lastIndex { $0.mode === mode && $0.thread == thread }!
+        guard more.notifications.remove(at: index).stay == .endedElsewhere else { return false }
+        more.left.append(mode)
         return true
     }
 
     /// Removes a mode that the item is in. Returns whether the caller must notify the item.
     mutating func leave(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
-        _ = modes.remove(mode)
-        guard isNotified, let notices, !notices.unnotified.remove(mode) else { return false }
-        if let index = notices.notifications.firstIndex(where: { $0.mode === mode && $0.stay == .continues }) {
-            let isInside = notices.notifications[index].thread == thread
-            notices.notifications[index].stay = isInside ? .ended : .endedElsewhere
+        remove(mode)
+        guard isNotified, let more, !more.unnotified.remove(mode) else { return false }
+        if let index = more.notifications.firstIndex(where: { $0.mode === mode && $0.stay == .continues }) {
+            let isInside = more.notifications[index].thread == thread
+            more.notifications[index].stay = isInside ? .ended : .endedElsewhere
             guard isInside else { return false }
         }
-        notices.left.append(mode)
+        more.left.append(mode)
         return true
     }
 
-    func endLeaving(_ mode: ModeState) { _ = notices?.left.remove(mode) }
+    func endLeaving(_ mode: ModeState) { _ = more?.left.remove(mode) }
 }
