@@ -398,6 +398,8 @@ import Testing
         #expect(Set(scene.reports.entries.map(\.loop)) == Set(threads[..<4].map(\.name)))
         release.open()
         for thread in threads { try thread.performAndWait {} }
+        // An answer comes from inside a block, in which the thread may still be.
+        spin(until: threads.allSatisfy { $0.loop.isWaiting })
         scene.pass(100)
         #expect(scene.reports.entries.count { $0.stage == .ended } == 4)
     }
