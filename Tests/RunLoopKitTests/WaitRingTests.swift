@@ -128,8 +128,8 @@ import Testing
             try await second.entries[0].run(input + 1) ?? 100
         }
         second.add(
-            AsyncLimiter<Int, Int>.throttle(interval: .zero, on: b.loop) { input in
-                try await first.run(input + 1) ?? input
+            AsyncLimiter<Int, Int>.throttle(interval: .zero, on: b.loop) { [weak first] input in
+                try await first?.run(input + 1) ?? input
             })
         // The second action's wait would close the ring.
         let answer = try await first.run(1)
