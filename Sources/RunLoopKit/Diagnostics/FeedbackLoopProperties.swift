@@ -25,10 +25,7 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, () -> Void>, as name: String,
         file: StaticString = #fileID, line: UInt = #line
     ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { watched.call(body) }
-        return watched.watch
+        watch(object, path, name, file, line) { watched, body in { watched.call(body) } }
     }
 
     /// The same for a closure that is `@Sendable`.
@@ -37,10 +34,7 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, @Sendable () -> Void>, as name: String,
         file: StaticString = #fileID, line: UInt = #line
     ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { watched.call(body) }
-        return watched.watch
+        watch(object, path, name, file, line) { watched, body in { watched.call(body) } }
     }
 
     /// The same for a closure with a parameter.
@@ -49,10 +43,7 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, (Input) -> Void>, as name: String,
         file: StaticString = #fileID, line: UInt = #line
     ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { input in watched.call { body(input) } }
-        return watched.watch
+        watch(object, path, name, file, line) { watched, body in { input in watched.call { body(input) } } }
     }
 
     /// The same for a closure with a parameter that is `@Sendable`.
@@ -61,10 +52,7 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, @Sendable (Input) -> Void>, as name: String,
         file: StaticString = #fileID, line: UInt = #line
     ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { input in watched.call { body(input) } }
-        return watched.watch
+        watch(object, path, name, file, line) { watched, body in { input in watched.call { body(input) } } }
     }
 
     /// The same for a closure with two parameters.
@@ -73,10 +61,9 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, (First, Second) -> Void>,
         as name: String, file: StaticString = #fileID, line: UInt = #line
     ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { first, second in watched.call { body(first, second) } }
-        return watched.watch
+        watch(object, path, name, file, line) { watched, body in
+            { first, second in watched.call { body(first, second) } }
+        }
     }
 
     /// The same for a closure with two parameters that is `@Sendable`.
@@ -85,10 +72,9 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, @Sendable (First, Second) -> Void>,
         as name: String, file: StaticString = #fileID, line: UInt = #line
     ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { first, second in watched.call { body(first, second) } }
-        return watched.watch
+        watch(object, path, name, file, line) { watched, body in
+            { first, second in watched.call { body(first, second) } }
+        }
     }
 
     /// The same for a closure with three parameters.
@@ -97,10 +83,9 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, (First, Second, Third) -> Void>,
         as name: String, file: StaticString = #fileID, line: UInt = #line
     ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { first, second, third in watched.call { body(first, second, third) } }
-        return watched.watch
+        watch(object, path, name, file, line) { watched, body in
+            { first, second, third in watched.call { body(first, second, third) } }
+        }
     }
 
     /// The same for a closure with three parameters that is `@Sendable`.
@@ -109,18 +94,21 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, @Sendable (First, Second, Third) -> Void>,
         as name: String, file: StaticString = #fileID, line: UInt = #line
     ) -> Watch {
-        let watched = watched(object, name, file, line)
-        let body = object[keyPath: path]
-        object[keyPath: path] = { first, second, third in watched.call { body(first, second, third) } }
-        return watched.watch
+        watch(object, path, name, file, line) { watched, body in
+            { first, second, third in watched.call { body(first, second, third) } }
+        }
     }
 
-    private func watched(
-        _ object: AnyObject, _ name: String, _ file: StaticString, _ line: UInt
-    ) -> WatchedProperty {
+    /// Replaces a closure by what `counting` makes of it.
+    private func watch<Object: AnyObject, Body>(
+        _ object: Object, _ path: ReferenceWritableKeyPath<Object, Body>, _ name: String, _ file: StaticString,
+        _ line: UInt, _ counting: (WatchedProperty, Body) -> Body
+    ) -> Watch {
         let watch = Watch(of: self) { _ in }
         keep(watch)
-        return WatchedProperty(object, name, CallSite(file: file, line: line), self, watch)
+        let watched = WatchedProperty(object, name, CallSite(file: file, line: line), self, watch)
+        object[keyPath: path] = counting(watched, object[keyPath: path])
+        return watch
     }
 }
 
@@ -130,7 +118,7 @@ private final class WatchedProperty: @unchecked Sendable {
     private let name: String
     private let site: CallSite
     private weak let detector: FeedbackLoopDetector?
-    let watch: FeedbackLoopDetector.Watch
+    private let watch: FeedbackLoopDetector.Watch
 
     init(
         _ object: AnyObject, _ name: String, _ site: CallSite, _ detector: FeedbackLoopDetector,

@@ -13,19 +13,10 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
         let isQuiet: Bool
     }
 
-    // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
-    @exclusivity(unchecked) final var rules: RateLimitRules
+    /// Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) @usableFromInline final var table = KeyTable(capacity: KeyedLimiterCore.firstCapacity)
 
     static var firstCapacity: Int { 8 }
-
-    final let keepsAll: Bool
-
-    init(_ settings: LimiterSettings, keepsAll: Bool) {
-        rules = settings.rules
-        self.keepsAll = keepsAll
-        super.init(settings)
-    }
 
     /// Begins a call. If it has nothing to do, releases the lock and returns whether the call is accepted.
     @usableFromInline

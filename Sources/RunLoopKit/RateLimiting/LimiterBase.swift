@@ -22,8 +22,11 @@ class LimiterBase: @unchecked Sendable {
     /// What diagnostics call the timer and the blocks.
     private let place: Place
     private let kind: StaticString
+    /// Whether the action gets all inputs of a burst.
+    final let keepsAll: Bool
 
     // Guarded by `lock`. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) final var rules: RateLimitRules
     /// Becomes false when the limiter is invalidated or released, or the loop ends.
     @exclusivity(unchecked) private(set) final var isOpen = true
     /// In the loop only while it runs, so that a limiter with nothing to do keeps no run going.
@@ -34,7 +37,9 @@ class LimiterBase: @unchecked Sendable {
     @exclusivity(unchecked) private var leftForTheEnd: [Action] = []
     @exclusivity(unchecked) private var endHandler: Loop.EndHandler?
 
-    init(_ settings: LimiterSettings) {
+    init(_ settings: LimiterSettings, keepsAll: Bool) {
+        rules = settings.rules
+        self.keepsAll = keepsAll
         loop = settings.loop
         clock = loop.clock
         modes = settings.modes

@@ -3,17 +3,8 @@
 /// Not generic, so that a call needs no type metadata at run time. A caller's module has the rest of a call inlined.
 @usableFromInline
 class SingleLimiterCore: LimiterBase, @unchecked Sendable {
-    // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
-    @exclusivity(unchecked) final var rules: RateLimitRules
+    /// Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) final var burst = BurstTimes()
-
-    private let keepsAll: Bool
-
-    init(_ settings: LimiterSettings, keepsAll: Bool) {
-        rules = settings.rules
-        self.keepsAll = keepsAll
-        super.init(settings)
-    }
 
     /// Begins a call.
     @usableFromInline

@@ -1,4 +1,4 @@
-/// Objects in the order in which they were added. Adding, removing and finding one takes constant time.
+/// Objects in the order in which they were added. Adding and removing one takes constant time.
 struct ItemTable<Element: AnyObject> {
     /// Nil for a gap that a removed object has left.
     private var slots: [Element?] = []
@@ -6,8 +6,6 @@ struct ItemTable<Element: AnyObject> {
 
     var isEmpty: Bool { places.isEmpty }
     var all: [Element] { slots.compactMap { $0 } }
-
-    func contains(_ element: Element) -> Bool { places[ObjectIdentifier(element)] != nil }
 
     /// - Precondition: The object is not in the table.
     mutating func insert(_ element: Element) {

@@ -60,8 +60,6 @@ struct ModeObservers {
     /// All observers, in the order in which they are called.
     var all: [Loop.Observer] { entries.values.sorted { $0.isBefore($1) }.compactMap(\.observer) }
 
-    func contains(_ observer: Loop.Observer) -> Bool { entries[ObjectIdentifier(observer)] != nil }
-
     /// The observers of one activity, in the order in which they are called, with gaps.
     func entries(for activity: Loop.Activity) -> [Entry] { lists[activity.rawValue.trailingZeroBitCount].entries }
 

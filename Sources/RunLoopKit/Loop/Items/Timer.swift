@@ -331,7 +331,7 @@ extension Loop {
             return handler
         }
 
-        /// Ends a call, made on `loop`: invalidates a timer that fires once, and moves a repeating timer along its grid.
+        /// Ends a call, made on `loop`: invalidates a timer that fires once; moves a repeating one along its grid.
         func endFiring(_ call: Firing, on loop: Loop) {
             guard repeats else {
                 invalidate()
