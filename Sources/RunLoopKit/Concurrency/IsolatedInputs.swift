@@ -12,8 +12,9 @@ extension Loop.FileDescriptorSource {
     /// thread.loop.add(source, in: .default)
     /// ```
     ///
-    /// Otherwise as ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``: the actor
-    /// is not retained, and the first report after its deallocation invalidates the source.
+    /// Otherwise as
+    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``: the actor is not
+    /// retained, and the first report after its deallocation invalidates the source.
     ///
     /// - Parameters:
     ///   - descriptor, interest, trigger, isOneShot, handler: As in

@@ -106,7 +106,8 @@ extension TracePage {
         .scroll { overflow-x: auto; max-height: 420px; overflow-y: auto; }
         table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
         th { text-align: right; color: var(--dim); font-weight: 600; padding: 3px 8px;
-          border-bottom: 1px solid var(--line); white-space: nowrap; position: sticky; top: 0; background: var(--card); }
+          border-bottom: 1px solid var(--line); white-space: nowrap;
+          position: sticky; top: 0; background: var(--card); }
         th.sorts { cursor: pointer; }
         th[aria-sort] { color: var(--text); }
         td { text-align: right; padding: 3px 8px; white-space: nowrap; }

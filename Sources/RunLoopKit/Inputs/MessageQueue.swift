@@ -1,8 +1,8 @@
 /// The messages of a port, first in, first out: a ring of plain memory.
 ///
 /// Not an array of optionals, since the library's generic code runs unspecialized in programs: each use of
-/// `Array<Message?>` looks up the metadata of that type, for 500 instructions. A pointer needs the metadata of `Message`
-/// alone, which the port has.
+/// `Array<Message?>` looks up the metadata of that type, for 500 instructions. A pointer needs that of `Message` alone,
+/// which the port has.
 struct MessageQueue<Message>: ~Copyable {
     private var slots: UnsafeMutablePointer<Message>?
     /// A power of two, or zero.

@@ -1,5 +1,5 @@
-/// A call of an `AsyncLimiter`, whatever its input and output: so all calls pass through limiters of one type, for which
-/// the library's code is specialised. A call takes 2,905 instructions, otherwise 3,388.
+/// A call of an `AsyncLimiter`, whatever its input and output: so all calls pass through limiters of one type, for
+/// which the library's code is specialised. A call takes 2,905 instructions, otherwise 3,388.
 class AnyAsyncCall: @unchecked Sendable {}
 
 /// A call of an `AsyncLimiter` on its way to an action. Its `deinit` answers nil, unless it was answered before.

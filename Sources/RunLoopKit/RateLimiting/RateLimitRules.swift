@@ -28,8 +28,8 @@ struct RateLimitRules: Hashable, Sendable {
 
     // MARK: Events
 
-    /// Handles a call as most are: inside a burst whose timer runs, and nothing is due. Does nothing, and returns false,
-    /// if it is another one.
+    /// Handles a call as most are: inside a burst whose timer runs, and nothing is due. Does nothing, and returns
+    /// false, if it is another one.
     ///
     /// Inlined, since otherwise the rules are copied first, which takes as long as the rest.
     @inline(__always)

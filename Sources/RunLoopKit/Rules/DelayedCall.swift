@@ -38,7 +38,7 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
 
     /// Takes a call in place of the delayed one, if that has the same target: so it retains nothing but the input.
     ///
-    /// - Returns: Whether it has taken the call. Nil, without having done anything, if another call is delayed, or none.
+    /// - Returns: Whether it has taken the call. Nil, with nothing done, if another call is delayed, or none.
     @inlinable
     func replaceInput(with input: Input, on id: ObjectIdentifier) -> Bool? {
         guard core.lockIfPending() else { return nil }
