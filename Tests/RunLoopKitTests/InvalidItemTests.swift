@@ -33,6 +33,14 @@ import Testing
         withExtendedLifetime(source) {}
     }
 
+    @Test("An invalid item that is added makes no mode")
+    func makesNoMode() {
+        let (loop, _) = Loop.inVirtualTime()
+        let source = Loop.Source0 {}
+        source.invalidate()
+        #expect(!loop.add(source, in: "other") && loop.modes == [.default])
+    }
+
     @Test("A loop retains nothing of invalid items that were in common")
     func invalidCommonItems() throws {
         let (loop, _) = Loop.inVirtualTime()

@@ -17,6 +17,11 @@ extension LawPlayer {
         }
         let answer = during([item]) { target.add(actual, in: Loop.Mode(mode)) }
         expect(answer == isAccepted, "\(item) added to \(mode): \(answer)")
+        if !item.isValid {
+            let modes = target.modes
+            target.add(actual, in: "made by an invalid item")
+            expect(target.modes == modes, "\(item) is invalid, and has made a mode")
+        }
         return true
     }
 

@@ -34,9 +34,9 @@ extension Loop {
 
     private func insert(_ item: Item, into mode: Mode) -> Bool {
         let (joined, isIn) = lock.withLock { () -> (ModeState?, Bool) in
-            guard isOpen else { return (nil, false) }
+            guard isOpen, item.isValid else { return (nil, false) }
             let state = state(for: mode)
-            return join(item, state) ? (state, true) : (nil, item.isValid && item.isIn(state))
+            return join(item, state) ? (state, true) : (nil, item.isIn(state))
         }
         if let joined { item.notifyJoined(joined, of: self) }
         return isIn
