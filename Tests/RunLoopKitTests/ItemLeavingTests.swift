@@ -25,6 +25,26 @@ import Testing
             }, perform: perform)
     }
 
+    @Test("Ready items that come to a mode that never runs, and leave it, take no room there")
+    func readyItemsOfModeThatNeverRuns() {
+        let (loop, _) = Loop.inVirtualTime()
+        let stays = Loop.Source0 {}
+        loop.add(stays, in: "never run")
+        stays.signal()
+        for _ in 0..<1_000 {
+            let port = Loop.MessagePort<Int> { _ in }
+            port.send(1)
+            let source = Loop.Source0 {}
+            source.signal()
+            for item in [port, source] { loop.add(item, in: "never run") }
+            loop.remove(source, in: "never run")
+            port.invalidate()
+        }
+        let mode = loop.lock.withLock { loop.existingState(for: "never run")! }
+        #expect(mode.signals.items.count == 2 && mode.messages.items.count == 1)
+        loop.end()
+    }
+
     /// A source in two modes of each of two loops.
     private func sourceInTwoLoops(_ log: Log<String>) -> (Loop.Source0, (first: Loop, second: Loop)) {
         let loops = (first: Loop.inVirtualTime().0, second: Loop.inVirtualTime().0)

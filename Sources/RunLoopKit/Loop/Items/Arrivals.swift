@@ -11,8 +11,10 @@ import Synchronization
 final class Arrivals<Item: Loop.Item> {
     private let lock = Lock(.arrivals)
     // Exclusivity is unchecked: the lock guards them.
-    /// Nil for an item that has left.
-    @exclusivity(unchecked) private var items: [Item?] = []
+    /// In any order. Nil for an item that has left.
+    @exclusivity(unchecked) private(set) var items: [Item?] = []
+    /// Where items have left. Used again, or the list of a mode that never runs would grow for ever.
+    @exclusivity(unchecked) private var gaps: [Int] = []
     /// Counts how often the list was emptied: places of an earlier round mean nothing.
     @exclusivity(unchecked) private var round: UInt64 = 1
 
@@ -27,8 +29,9 @@ final class Arrivals<Item: Loop.Item> {
         item.itemLock.assertHeld()
         lock.withLock {
             guard places[ObjectIdentifier(self)]?.round != round else { return }
-            places.set(.init(round: round, index: items.count), in: ObjectIdentifier(self))
-            items.append(item)
+            let index = gaps.popLast() ?? items.count
+            places.set(.init(round: round, index: index), in: ObjectIdentifier(self))
+            if index == items.count { items.append(item) } else { items[index] = item }
             hasItems.store(true, ordering: .relaxed)
         }
     }
@@ -38,7 +41,11 @@ final class Arrivals<Item: Loop.Item> {
         item.itemLock.assertHeld()
         guard let place = places.remove(ObjectIdentifier(self)) else { return }
         // Released without the lock: the caller has a reference too.
-        lock.withLock { if place.round == round { items[place.index] = nil } }
+        lock.withLock {
+            guard place.round == round else { return }
+            items[place.index] = nil
+            gaps.append(place.index)
+        }
     }
 
     /// Removes and returns the item if it is the only one: the usual case, without an array.
@@ -59,6 +66,7 @@ final class Arrivals<Item: Loop.Item> {
         let taken = lock.withLock {
             hasItems.store(false, ordering: .relaxed)
             round += 1
+            gaps = []
             return exchange(&items, with: [])
         }
         return taken.compactMap { $0 }
