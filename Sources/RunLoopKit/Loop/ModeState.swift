@@ -62,7 +62,7 @@ final class ModeState {
         #endif
     }
 
-    /// Whether nothing in the mode keeps a run going. Observers do not, and blocks belong to the loop.
+    /// Whether no item in the mode keeps a run going. Observers do not. A run looks for blocks itself.
     var isEmpty: Bool {
         assertLocked()
         return source0s.isEmpty && source1s.isEmpty && timers.isEmpty

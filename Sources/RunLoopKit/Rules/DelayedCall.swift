@@ -48,8 +48,12 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
             return nil
         }
         let step = core.handleCall()
-        guard case .replace = step else {
-            return core.finish(step, with: Held(id, held.pointee.target, input, held.pointee.body))
+        switch step {
+        case .replace: break
+        // The lock is released: the delayed call may be gone.
+        case .refuse: return false
+        case .ignore: return true
+        default: return core.finish(step, with: Held(id, held.pointee.target, input, held.pointee.body))
         }
         let replaced = exchange(&held.pointee.input, with: input)
         core.endCall()
