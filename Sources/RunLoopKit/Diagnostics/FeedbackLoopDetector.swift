@@ -59,7 +59,7 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
 
     private enum State: UInt8, AtomicRepresentable { case off, on, detached }
     private let state = Atomic<State>(.on)
-    private static let isOn = Atomic<Bool>(true)
+    private static let areOn = Atomic<Bool>(true)
 
     private let elsewhere = Atomic<Int>(0)
     private let observers: [Loop.Observer]
@@ -121,8 +121,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     /// call the detectors' observers, which find nothing to do: ``detach()`` removes them.
     public static var isEnabled: Bool {
         // Relaxed: it guards nothing. The loop's thread sees the store as soon as the hardware delivers it.
-        get { isOn.load(ordering: .relaxed) }
-        set { isOn.store(newValue, ordering: .relaxed) }
+        get { areOn.load(ordering: .relaxed) }
+        set { areOn.store(newValue, ordering: .relaxed) }
     }
 
     /// Whether this detector counts, if the switch for all of them is on too. In effect at once, like that one. False
@@ -137,6 +137,10 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
             _ = state.compareExchange(expected: old, desired: new, ordering: .relaxed)
         }
     }
+
+    /// Whether both switches are on. Asked before anything is prepared for a call that may be counted.
+    @inline(__always)
+    var isOn: Bool { FeedbackLoopDetector.isEnabled && isEnabled }
 
     /// Detaches the detector from its loop, permanently: it counts no more, and the methods and closures that it
     /// watches are called directly. From any thread. A detector that is deallocated is detached.
@@ -184,7 +188,7 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     func verdict(
         on target: Target, _ name: String, _ cause: () -> String?, _ site: CallSite?
     ) -> Verdict {
-        guard FeedbackLoopDetector.isEnabled, isEnabled, let counts = countsOfThisPass else { return .uncounted }
+        guard let counts = countsOfThisPass else { return .uncounted }
         let cause = cause()
         let tally = counts.tally(of: target, name) ?? counts.makeTally(of: subject(of: target), name)
         let typeTally = counts.typeTally(of: tally)

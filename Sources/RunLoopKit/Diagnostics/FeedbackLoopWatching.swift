@@ -24,6 +24,7 @@ extension FeedbackLoopDetector {
         _ object: AnyObject, _ name: String, cause: @autoclosure () -> String? = nil, file: StaticString = #fileID,
         line: UInt = #line
     ) -> Bool {
+        guard isOn else { return true }
         let verdict = verdict(on: .object(object), name, cause, CallSite(file: file, line: line))
         return if case .dropped = verdict { false } else { true }
     }
@@ -91,6 +92,7 @@ extension FeedbackLoopDetector {
         _ name: String, of target: Target, _ cause: () -> String?, _ site: CallSite?,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
+        guard isOn else { return try body() }
         switch verdict(on: target, name, cause, site) {
         case .uncounted: return try body()
         case .dropped: return nil
