@@ -100,7 +100,7 @@ final class Hosting: Host {
         // Inside a handler the loop is busy, even if its host sleeps.
         guard case .virtual(let clock) = loop.clock, pass.below === run else { return }
         let deadline = loop.lock.withLock { Loop.Sleep(in: mode).deadline }
-        let sleeps = clock.sleep(loop, until: deadline, on: mode.poller!.descriptor, blocksThread: false)
+        let sleeps = clock.sleep(loop, until: deadline, on: mode.pollDescriptor, blocksThread: false)
         // The time has already reached the deadline.
         if !sleeps { loop.waker.nudge() }
     }

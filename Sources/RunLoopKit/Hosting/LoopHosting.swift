@@ -58,7 +58,7 @@ extension Loop {
         let hosting = Hosting(self, in: state)
         own.host = hosting
         _ = ThreadLoops.current.running(self) { notify(.entry, in: state) }
-        return state.poller!.descriptor
+        return state.pollDescriptor
     }
 
     /// Makes one pass that does not wait. As in a run, it serves at most one version-1 source.
@@ -101,7 +101,7 @@ extension Loop {
     /// - Precondition: As for ``Loop/hostedPass()``.
     public var hostTimeout: Duration? {
         let mode = requireHosted("hostTimeout").mode
-        if System.isReadable(mode.poller!.descriptor) { return .zero }
+        if System.isReadable(mode.pollDescriptor) { return .zero }
         let next = lock.withLock {
             let sleep = Sleep(in: mode)
             let continuous = sleep.continuousDeadline

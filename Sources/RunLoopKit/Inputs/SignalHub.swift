@@ -80,7 +80,7 @@ final class SignalHub: @unchecked Sendable {
 
     /// Blocks a signal on the calling thread, and counts a source for it.
     func block(_ signal: Int32) throws(LoopError) {
-        let thread = ThreadLoops.current.id
+        let thread = ThreadLoops.currentID
         try lock.withLock { () throws(LoopError) in
             if let index = indexOfMask(signal, thread) {
                 masks[index].sources += 1
@@ -93,7 +93,7 @@ final class SignalHub: @unchecked Sendable {
 
     /// Counts one source fewer for a signal on the calling thread. The last one restores the mask.
     func unblock(_ signal: Int32) {
-        let thread = ThreadLoops.current.id
+        let thread = ThreadLoops.currentID
         let isLast = lock.withLock {
             guard let index = indexOfMask(signal, thread) else { return false }
             masks[index].sources -= 1

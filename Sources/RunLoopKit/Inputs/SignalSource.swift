@@ -98,7 +98,7 @@ extension Loop {
             self.signal = signal
             inbox = try SignalHub.Inbox(signal)
             self.handler = handler
-            thread = ThreadLoops.current.id
+            thread = ThreadLoops.currentID
             loopOfThread = ThreadLoops.current.loopOfItsOwn
             try SignalHub.shared.block(signal)
             if checkingThreads, let other = ThreadStatus.all.first(where: { !$0.blocks(signal) }) {
@@ -126,7 +126,7 @@ extension Loop {
             // Relaxed: the first caller does all of it.
             guard !hasPutMaskBack.exchange(true, ordering: .relaxed) else { return }
             let (signal, thread) = (signal, thread)
-            if thread == ThreadLoops.current.id { return SignalHub.shared.unblock(signal) }
+            if thread == ThreadLoops.currentID { return SignalHub.shared.unblock(signal) }
             let willBe = loopOfThread?.perform(in: .common) { SignalHub.shared.unblock(signal) } ?? false
             if !willBe { SignalHub.shared.forgetMask(signal, of: thread) }
         }

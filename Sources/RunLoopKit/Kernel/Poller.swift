@@ -4,7 +4,7 @@ internal import CLinux
 ///
 /// A token, not a descriptor's number, identifies what became ready: between the kernel's report and its handling the
 /// number can be closed and reused.
-final class Poller {
+struct Poller: ~Copyable {
     /// The epoll set itself. It can be watched like any other descriptor, and is readable while something in it is
     /// ready.
     let descriptor: Descriptor
@@ -78,11 +78,16 @@ final class Poller {
         return 0
     }
 
-    /// The token of the `index`th descriptor that the last `wait` reported, in the order in which they became ready.
-    func token(at index: Int) -> UInt64 { events[index].data.u64 }
+    /// A descriptor that is ready: its token, and what it is ready for.
+    struct Report {
+        let token: UInt64
+        let events: PollEvents
+    }
 
-    /// The events of that descriptor.
-    func events(at index: Int) -> PollEvents { PollEvents(rawValue: events[index].events) }
+    /// The `index`th descriptor that the last `wait` reported, in the order in which they became ready.
+    func report(at index: Int) -> Report {
+        Report(token: events[index].data.u64, events: PollEvents(rawValue: events[index].events))
+    }
 }
 
 extension System {

@@ -3,7 +3,7 @@ internal import CLinux
 /// A timerfd, and what it is armed for.
 ///
 /// It is edge-triggered and never read: arming it again clears its readiness.
-final class TimerFD {
+struct TimerFD: ~Copyable {
     let descriptor: Descriptor
     private let process = ProcessMark.current
 
@@ -24,7 +24,7 @@ final class TimerFD {
 
     /// Makes the descriptor readable at `nanoseconds` of its clock. Returns whether that made a system call: it makes
     /// none if the timerfd is armed for that time already, and none in a forked child.
-    func arm(at nanoseconds: Int64) -> Bool {
+    mutating func arm(at nanoseconds: Int64) -> Bool {
         guard armedTime != nanoseconds, process.isCurrent else { return false }
         let time = max(nanoseconds, 1)  // Zero would disarm it.
         var setting = itimerspec()
@@ -38,5 +38,5 @@ final class TimerFD {
     }
 
     /// Called when the descriptor has become readable: the kernel no longer holds a time.
-    func didFire() { armedTime = nil }
+    mutating func didFire() { armedTime = nil }
 }

@@ -123,7 +123,7 @@ public final class Loop: @unchecked Sendable {
     /// ``Loop/end()`` is called or its last reference is released. A handler that captures the loop that it is in keeps
     /// both alive until it is invalidated or the loop ends.
     public convenience init(clock: VirtualClock) {
-        self.init(clock: .virtual(clock), owner: ThreadLoops.current.id)
+        self.init(clock: .virtual(clock), owner: ThreadLoops.currentID)
     }
 
     init(clock: LoopTime, owner: ThreadID, informsClockBetweenRuns: Bool = false, isOfTaskThread: Bool = false) {
@@ -178,7 +178,7 @@ public final class Loop: @unchecked Sendable {
     }()
 
     /// Whether the caller is on the loop's own thread.
-    public var isOnOwnThread: Bool { ThreadLoops.current.id == owner }
+    public var isOnOwnThread: Bool { ThreadLoops.currentID == owner }
 
     /// Whether this is `Loop.main`. Does not make that loop.
     var isMain: Bool { owner == .initial && !clock.isVirtual }

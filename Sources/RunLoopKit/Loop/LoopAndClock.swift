@@ -23,7 +23,7 @@ extension Loop: ClockedLoop {
             return hasPostedWork(for: state)
                 || (state.timers.suspending.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds
                 || !state.ready.isEmpty || state.hasMessages
-                || state.poller.map { System.isReadable($0.descriptor) } ?? false
+                || state.isOpen && System.isReadable(state.pollDescriptor)
         }
     }
 }

@@ -100,7 +100,9 @@ extension Loop {
     /// loop is closed.
     func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first(where: hasBlock) }) {
-            withRun(in: state) { performBlocks(of: $0) }
+            let run = enterRun(in: state)
+            performBlocks(of: run)
+            leave(run)
         }
         runAcceptedJobs()
     }

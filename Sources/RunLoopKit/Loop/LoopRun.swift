@@ -36,10 +36,11 @@ extension Loop {
     public func run(
         mode: Mode = .default, for duration: Duration, returnAfterSourceHandled: Bool = false
     ) -> RunResult {
-        let nanoseconds = duration.wholeNanoseconds
-        return run(mode, returnAfterSourceHandled) { now in
-            if nanoseconds <= 0 { return .onePass }
-            return nanoseconds > Int64.max / 2 ? .forever : .until(now.addingSaturating(nanoseconds))
+        run(mode, returnAfterSourceHandled) { loop in
+            if duration <= .zero { return .onePass }
+            let nanoseconds = duration.wholeNanoseconds
+            return nanoseconds > Int64.max / 2
+                ? .forever : .until(loop.clock.nanoseconds.addingSaturating(nanoseconds))
         }
     }
 
@@ -71,7 +72,7 @@ extension Loop {
     }
 
     private func run(
-        _ mode: Mode, _ returnsAfterSourceHandled: Bool, until limit: (_ now: Int64) -> Run.Limit
+        _ mode: Mode, _ returnsAfterSourceHandled: Bool, until limit: (Loop) -> Run.Limit
     ) -> RunResult {
         requireOwnThread("run")
         guard mode != .common else {
@@ -79,18 +80,17 @@ extension Loop {
             return .finished
         }
         guard let mode = lock.withLock({ modeToRun(mode) }) else { return .finished }  // 0
-        let (result, isEndedByClosing) = withRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled) {
-            run in
-            notify(.entry, in: mode)  // 1
-            run.limit = limit(clock.nanoseconds)
-            var result: RunResult? = isStopped ? .stopped : nil  // 2
-            while result == nil { result = pass(run) }  // 3
-            notify(.exit, in: mode)  // 4
-            return (result!, self.isEndedByClosing)
-        }
+        let run = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
+        notify(.entry, in: mode)  // 1
+        run.limit = limit(self)
+        var result: RunResult? = isStopped ? .stopped : nil  // 2
+        while result == nil { result = pass(run) }  // 3
+        notify(.exit, in: mode)  // 4
+        let isEndedByClosing = isEndedByClosing
+        leave(run)
         // The caller of a run that returns for another reason has not learned of the closing.
         if result == .stopped, isEndedByClosing { callerKnowsOfClosing = true }
-        return result
+        return result!
     }
 
     private static let complaintAboutCommon: Void = System.complain(
@@ -124,7 +124,7 @@ extension Loop {
         do {
             try findMainQueue()
             guard !hasEnded, let state = existingState(for: mode), hasAnythingToWaitFor(in: state) else { return nil }
-            try open(state)
+            if !state.isOpen { try open(state) }
             return state
         } catch {
             fatalError("RunLoopKit: running a loop in mode \(mode): \(error). Loop.prepare(_:) throws this instead.")

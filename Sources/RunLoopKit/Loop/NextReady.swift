@@ -107,34 +107,35 @@ extension Loop {
     func fetch(in run: Run, polls: Bool) {
         assertOnOwnThread()
         let mode = run.mode
+        let isMainQueueReady = mainQueueWaits(in: mode)
         // Nil: poll without waiting.
         let deadline: Int64? = lock.withLock {
-            guard polls else { return deadlineToSleepUntil(in: run) }
-            listDueTimers(in: mode)
-            return nil
+            guard !listDueTimers(in: mode), !polls, !isMainQueueReady else { return nil }
+            return beginSleep(in: run)
         }
-        let isMainQueueReady = mainQueueWaits(in: mode)
         let count: Int
-        let hasSlept = deadline != nil && !isMainQueueReady && waker.beginWait()
-        if let deadline, hasSlept {
+        if let deadline {
             if isMonitored.load(ordering: .relaxed) {
                 waker.monitors.report { $0.willWait(until: deadline, in: mode.mode) }
             }
             count = sleep(until: deadline, in: mode)
         } else {
             Tally.count(tally.polls)
-            count = mode.poller!.wait(blocking: false)
+            count = mode.wait(blocking: false)
         }
         let wasNotified = waker.endWait()
         if wasNotified { run.hasConsumedWakeUp = true }
+        let hasSlept = deadline != nil
         if hasSlept, isMonitored.load(ordering: .relaxed) {
             waker.monitors.report { $0.didWait(readyCount: count, wasWoken: wasNotified) }
         }
-        lock.withLock {
-            sleep = nil
-            // The eventfd may have a stale edge: the wake word decides. A loop that was awake, hosted or not, gets its
-            // wake-up behind what was ready, whether the sender has written or not.
-            listReady(count, countsWakeUp: wasNotified && hasSlept, in: mode)
+        if hasSlept || count > 0 || !mode.messages.isEmpty {
+            lock.withLock {
+                sleep = nil
+                // The eventfd may have a stale edge: the wake word decides. A loop that was awake, hosted or not, gets
+                // its wake-up behind what was ready, whether the sender has written or not.
+                listReady(count, countsWakeUp: wasNotified && hasSlept, in: mode)
+            }
         }
         if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
         // Notified while awake, or by a sender that has not written yet: queues behind what was ready.
@@ -146,11 +147,10 @@ extension Loop {
     private func listReady(_ count: Int, countsWakeUp: Bool, in mode: ModeState) {
         lock.assertHeld()
         guard count > 0 || !mode.messages.isEmpty else { return }
-        let poller = mode.poller!
         let before = mode.ready.count
         for index in 0..<count {
-            let token = poller.token(at: index)
-            switch token {
+            let report = mode.report(at: index)
+            switch report.token {
             case ReadyList.wakeUp:
                 if countsWakeUp { own.listWakeUp(in: mode, turn: waker.wakeUpTurn) }
             case ReadyList.timers:
@@ -162,9 +162,9 @@ extension Loop {
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
             default:
-                let turn = mode.source1s.turn(of: token)
+                let turn = mode.source1s.turn(of: report.token)
                 // Zero is a stale edge: new work raises another.
-                if turn != 0 { mode.ready.append(token, events: poller.events(at: index), turn: turn) }
+                if turn != 0 { mode.ready.append(report.token, events: report.events, turn: turn) }
             }
         }
         // The kernel may have more to report: some of that, too, may have become ready before a message port.
@@ -178,37 +178,35 @@ extension Loop {
         mode.ready.sort(from: before)
     }
 
-    /// The time until which the loop may sleep, `TimerHeap.never` for forever. Nil if it may not sleep: a timer has to
-    /// fire, or the run's time is up.
+    /// Marks the loop asleep, and returns the time until which it may sleep, `TimerHeap.never` for forever. Nil if it
+    /// may not sleep: a message or a wake-up has arrived, or the run's time is up.
     ///
     /// The timerfds are armed only here, except when a thread adds an earlier timer while the loop sleeps, or a host
     /// does the sleeping.
-    private func deadlineToSleepUntil(in run: Run) -> Int64? {
+    private func beginSleep(in run: Run) -> Int64? {
         lock.assertHeld()
         let mode = run.mode
         var sleep = Sleep(in: mode)
-        let isDue = sleep.hasTimers && listDueTimers(in: mode)
         if case .until(let end) = run.limit {
             if end <= clock.nanoseconds { return nil }
             sleep.deadline = min(sleep.deadline, end)
         }
-        if isDue || mode.hasMessages { return nil }
+        guard !mode.hasMessages, waker.beginWait() else { return nil }
         arm(for: sleep)
         return sleep.deadline
     }
 
     private func sleep(until deadline: Int64, in mode: ModeState) -> Int {
-        let poller = mode.poller!
         guard case .virtual(let clock) = clock else {
             Tally.count(tally.waits)
-            return poller.wait(blocking: true)
+            return mode.wait(blocking: true)
         }
-        if clock.sleep(self, until: deadline, on: poller.descriptor) {
+        if clock.sleep(self, until: deadline, on: mode.pollDescriptor) {
             Tally.count(tally.waits)
             // What ended the wait stays in the epoll set until `awake(_:)`: else the loop would look idle for a moment.
-            System.waitUntilReadable(poller.descriptor)
+            System.waitUntilReadable(mode.pollDescriptor)
         }
         clock.awake(self)
-        return poller.wait(blocking: false)
+        return mode.wait(blocking: false)
     }
 }

@@ -111,8 +111,9 @@ extension Loop {
         if isMonitored.load(ordering: .relaxed) { waker.monitors.report { $0.reached(activity, in: mode.mode) } }
         guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
         // The array is a snapshot that costs nothing unless a thread changes the original.
-        for entry in lock.withLock({ mode.observers.entries(for: activity) }) {
-            guard let observer = entry.observer, observer.wants(activity) else { continue }
+        let entries = lock.withLock { mode.observers.entries(for: activity) }
+        for index in entries.indices {
+            guard let observer = entries[index].observer, observer.wants(activity) else { continue }
             callOut(Callout(.observer, observer, at: activity)) {
                 loopIsCallingOutToAnObserver(observer, activity)
             }

@@ -28,23 +28,30 @@ final class Run {
 
     let mode: ModeState
 
-    let returnsAfterSourceHandled: Bool
+    // MARK: Constant during a run
+
+    @exclusivity(unchecked) private(set) var returnsAfterSourceHandled = false
 
     /// Whether a host makes this pass or, for the bottom run of a hosted loop, does the sleeping.
-    let isHosted: Bool
+    @exclusivity(unchecked) private(set) var isHosted = false
 
     /// When a hosted pass leaves ready work to the next pass; nil for never.
-    let budgetEnd: Int64?
+    @exclusivity(unchecked) private(set) var budgetEnd: Int64?
 
     /// The run whose handler began this one. It is suspended.
-    let below: Run?
+    @exclusivity(unchecked) private(set) var below: Run?
 
     /// Whether the code that began the run knew that the loop was closing. The closing does not end such a run.
-    let outlivesClosing: Bool
+    @exclusivity(unchecked) private(set) var outlivesClosing = false
 
     /// The stop flag of the run below, restored when this run ends. Nil for a pass that a host makes within its own
     /// hosting, which shares the flag: a stop is meant for the host, whichever of its passes notices it.
-    let stopFlagBelow: Loop.StopFlag?
+    @exclusivity(unchecked) private(set) var stopFlagBelow: Loop.StopFlag?
+
+    // MARK: Variable
+
+    /// Whether `Loop.current` was another loop before the run.
+    @exclusivity(unchecked) var changesCurrentLoop = false
 
     /// Set after the entry observers have been called: a duration counts from then.
     @exclusivity(unchecked) var limit = Limit.onePass
@@ -66,17 +73,38 @@ final class Run {
     /// The timer whose handler runs. Guarded by the loop's lock.
     @exclusivity(unchecked) var firing: Loop.Timer?
 
-    init(
-        in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil,
-        above below: Run?, outlivesClosing: Bool, stopFlagBelow: Loop.StopFlag?
+    init(in mode: ModeState) { self.mode = mode }
+
+    /// Makes this object a run that begins. The object may have been another run before: `ModeState.endedRun`.
+    func begin(
+        above below: Run?, returnsAfterSourceHandled: Bool, isHosted: Bool, budgetEnd: Int64?, outlivesClosing: Bool,
+        stopFlagBelow: Loop.StopFlag?
     ) {
-        self.mode = mode
+        self.below = below
         self.returnsAfterSourceHandled = returnsAfterSourceHandled
         self.isHosted = isHosted
         self.budgetEnd = budgetEnd
-        self.below = below
         self.outlivesClosing = outlivesClosing
         self.stopFlagBelow = stopFlagBelow
+        limit = .onePass
+        phase = .beforeLooking
+        hasConsumedWakeUp = false
+        hasMissedWakeUp = false
+        handlerKnowsOfClosing = false
+        hasJustDrainedMainQueue = true
+    }
+
+    /// Called when a run above this one has ended.
+    func mayHaveMissedWakeUp(of above: Run) {
+        guard above.hasConsumedWakeUp else { return }
+        hasConsumedWakeUp = true
+        if phase == .hasLooked { hasMissedWakeUp = true }
+    }
+
+    /// Releases the run below, which may end after this object has become another run.
+    func end() {
+        assert(firing == nil, "RunLoopKit: a run ended inside a timer's handler.")
+        below = nil
     }
 
     /// The run and those below it, innermost first.

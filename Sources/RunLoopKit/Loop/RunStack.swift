@@ -6,16 +6,21 @@ extension Loop {
     /// Whether `stop()` was called for the innermost run.
     enum StopFlag: UInt8, AtomicRepresentable { case noRun, running, stopped }
 
-    /// Calls `body` as a run of the loop, which may be nested in others.
-    func withRun<Result>(in mode: ModeState, returnsAfterSourceHandled: Bool = false, _ body: (Run) -> Result) -> Result
-    {
+    /// Begins a run of the loop on the calling thread, its own. It may be nested in others.
+    func enterRun(in mode: ModeState, returnsAfterSourceHandled: Bool = false) -> Run {
         own.host?.runWillBegin(in: self)
-        defer { own.host?.runHasEnded(in: self) }
-        return ThreadLoops.current.running(self) {
-            let run = begin(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
-            defer { end(run) }
-            return body(run)
-        }
+        let changesCurrentLoop = ThreadLoops.current.beginRunning(self)
+        let run = begin(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
+        run.changesCurrentLoop = changesCurrentLoop
+        return run
+    }
+
+    /// Ends the run that `enterRun` began.
+    func leave(_ run: Run) {
+        let changesCurrentLoop = run.changesCurrentLoop
+        end(run)
+        if changesCurrentLoop { ThreadLoops.current.endRunning() }
+        own.host?.runHasEnded(in: self)
     }
 
     /// Pushes a run on the stack. Each run has its own stop flag, except the passes that a host makes within its
@@ -26,9 +31,10 @@ extension Loop {
         let below = innermostRun
         if below == nil { informClockOfBeginning() }
         let sharesStopFlag = isHosted && below?.isHosted ?? false
-        let run = Run(
-            in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled, isHosted: isHosted, budgetEnd: budgetEnd,
-            above: below, outlivesClosing: callerKnowsOfClosing,
+        let run = mode.endedRun.take() ?? Run(in: mode)
+        run.begin(
+            above: below, returnsAfterSourceHandled: returnsAfterSourceHandled, isHosted: isHosted,
+            budgetEnd: budgetEnd, outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
         lock.withLock { innermostRun = run }
@@ -43,10 +49,13 @@ extension Loop {
         if run.phase == .hasWaited, let below, below.phase != .hasWaited { forgetWakeUps(for: run) }
         lock.withLock { innermostRun = below }
         restoreStopFlag(after: run)
-        guard let below else { return informClockOfEnd() }
-        guard run.hasConsumedWakeUp else { return }
-        below.hasConsumedWakeUp = true
-        if below.phase == .hasLooked { below.hasMissedWakeUp = true }
+        if let below {
+            below.mayHaveMissedWakeUp(of: run)
+        } else {
+            informClockOfEnd()
+        }
+        run.end()
+        if run.mode.isOpen { run.mode.endedRun = run }
     }
 
     /// Makes up for wake-ups that runs above have consumed, or that were ignored. A run must not sleep if it was

@@ -1,8 +1,9 @@
 extension Loop {
     /// What the loop, or its host, is about to sleep on or sleeps on, and until when.
     struct Sleep {
-        /// The mode whose poller the thread or the host waits on.
-        let mode: ModeState
+        /// The mode whose epoll set the thread or the host waits on. Not a reference, which would be retained at each
+        /// sleep: a mode lives as long as its loop.
+        let mode: ObjectIdentifier
         /// On the loop's own clock.
         var deadline: Int64
         /// On the continuous clock.
@@ -11,18 +12,16 @@ extension Loop {
         /// Until the mode's first timer.
         init(in mode: ModeState) {
             mode.assertLocked()
-            self.mode = mode
+            self.mode = ObjectIdentifier(mode)
             deadline = mode.timers.suspending.wakeUpTime ?? TimerHeap.never
             continuousDeadline = mode.timers.continuous.wakeUpTime ?? TimerHeap.never
         }
-
-        var hasTimers: Bool { min(deadline, continuousDeadline) != TimerHeap.never }
     }
 }
 
 extension Loop {
     /// The timerfds that wake the loop for its timers.
-    struct TimerFDs {
+    struct TimerFDs: ~Copyable {
         /// Made when the loop first runs; never in virtual time.
         var suspending: TimerFD?
         /// Made when the loop first gets a timer on that clock.
@@ -61,13 +60,17 @@ extension Loop {
     func arm(for sleep: Sleep) {
         lock.assertHeld()
         self.sleep = sleep
-        if sleep.deadline != TimerHeap.never { arm(timerFDs.suspending, at: sleep.deadline) }
-        if sleep.continuousDeadline != TimerHeap.never { arm(timerFDs.continuous, at: sleep.continuousDeadline) }
+        if sleep.deadline != TimerHeap.never { arm(at: sleep.deadline) }
+        if sleep.continuousDeadline != TimerHeap.never { armContinuous(at: sleep.continuousDeadline) }
     }
 
     /// Makes the kernel wake the loop at `deadline`.
-    private func arm(_ timerFD: TimerFD?, at deadline: Int64) {
-        if let timerFD, timerFD.arm(at: deadline) { Tally.count(tally.timerArms) }
+    private func arm(at deadline: Int64) {
+        if timerFDs.suspending?.arm(at: deadline) ?? false { Tally.count(tally.timerArms) }
+    }
+
+    private func armContinuous(at deadline: Int64) {
+        if timerFDs.continuous?.arm(at: deadline) ?? false { Tally.count(tally.timerArms) }
     }
 
     /// Called when a mode's timers have changed: a loop that sleeps in this mode must wake for an earlier deadline.
@@ -78,17 +81,17 @@ extension Loop {
 
     @inline(never)
     private func timersChangedDuringSleep(in mode: ModeState) {
-        guard let sleep, sleep.mode === mode else { return }
+        guard let sleep, sleep.mode == ObjectIdentifier(mode) else { return }
         // A virtual clock must not jump to a deadline that no longer exists either, so the loop looks again.
         guard !clock.isVirtual else { return waker.nudge() }
         // Arming the timerfd on this thread saves waking the loop's thread to do it.
         if let wakeUp = mode.timers.suspending.wakeUpTime, wakeUp < sleep.deadline {
             self.sleep!.deadline = wakeUp
-            arm(timerFDs.suspending, at: wakeUp)
+            arm(at: wakeUp)
         }
         if let wakeUp = mode.timers.continuous.wakeUpTime, wakeUp < sleep.continuousDeadline {
             self.sleep!.continuousDeadline = wakeUp
-            arm(timerFDs.continuous, at: wakeUp)
+            armContinuous(at: wakeUp)
         }
     }
 
@@ -99,7 +102,7 @@ extension Loop {
         do {
             let timerFD = try TimerFD(.continuous)
             for mode in modeStates { try mode.watch(continuousTimer: timerFD.descriptor) }
-            timerFDs.continuous = timerFD
+            timerFDs.continuous = .some(consume timerFD)
         } catch {
             fatalError("RunLoopKit: adding a timer on the continuous clock: \(error)")
         }

@@ -281,7 +281,7 @@ private final class Worker: @unchecked Sendable {
         if let refusal = refusedOptions.first, options.onRefusal == .fail { return report(.failure(refusal)) }
         // The thread is busy until its loop sleeps, also before the first run and between two runs: the time must not
         // jump then.
-        let loop = Loop(clock: clock, owner: ThreadLoops.current.id, informsClockBetweenRuns: true)
+        let loop = Loop(clock: clock, owner: ThreadLoops.currentID, informsClockBetweenRuns: true)
         ThreadLoops.current.adopt(loop)
         if case .virtual(let clock) = clock { clock.beginRun(of: loop) }
         defer { if case .virtual(let clock) = clock { clock.endRun(of: loop) } }

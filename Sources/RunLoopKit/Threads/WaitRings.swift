@@ -21,7 +21,7 @@ final class WaitRings: @unchecked Sendable {
     /// - Throws: ``LoopThread/WaitRing`` if one of them waits, directly or not, for the calling thread. `body` is not
     ///   called then.
     func waiting<Value>(for awaited: @escaping () -> [Target], _ body: () throws -> Value) throws -> Value {
-        let caller = ThreadLoops.current.id
+        let caller = ThreadLoops.currentID
         let ring = lock.withLock { () -> [String]? in
             if let ring = path(from: awaited(), to: caller) { return ring }
             targets[caller] = awaited

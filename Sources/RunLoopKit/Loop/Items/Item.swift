@@ -98,7 +98,7 @@ extension Loop {
         final func leave(_ mode: ModeState) -> Bool {
             mode.assertLocked()
             let isNotified = isNotified(of: mode)
-            let thread = isNotified ? ThreadLoops.current.id : .ended
+            let thread = isNotified ? ThreadLoops.currentID : .ended
             return itemLock.withLock {
                 hasLeftWhileLocked(mode)
                 return memberships.leave(mode, isNotified: isNotified, on: thread)
@@ -115,7 +115,7 @@ extension Loop {
         final func notifyJoined(_ mode: ModeState, of loop: Loop) {
             guard isNotifiedOfModes else { return }
             Lock.assertNoneHeld()
-            let thread = ThreadLoops.current.id
+            let thread = ThreadLoops.currentID
             guard itemLock.withLock({ memberships.beginNotifying(of: mode, on: thread) }) else { return }
             didJoin(mode.mode, of: loop)
             guard itemLock.withLock({ memberships.endNotifying(of: mode, on: thread) }) else { return releaseIfOver() }
