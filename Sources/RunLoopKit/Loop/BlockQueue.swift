@@ -1,24 +1,15 @@
 /// A block that was posted to a loop.
 struct PostedBlock {
-    /// Its place among all blocks of the loop: they run in the order of their numbers.
-    let number: UInt64
-    let modes: ModeFilter
-    let handle: Loop.PendingBlock?
     let body: @Sendable () -> Void
+    let handle: Loop.PendingBlock?
+    /// The modes whose queues it is in; nil for one that is in a single queue.
+    let modes: Set<Loop.Mode>?
 }
 
 /// The modes that a posted block may run in.
 enum ModeFilter: Sendable {
     case one(Loop.Mode)
     case any(Set<Loop.Mode>)
-
-    func forEach(_ body: (Loop.Mode) -> Void) {
-        switch self {
-        case .one(let mode): body(mode)
-        // Sorted: the modes come into being in this order.
-        case .any(let modes): for mode in modes.sorted(by: { $0.name < $1.name }) { body(mode) }
-        }
-    }
 }
 
 /// The blocks that wait for one mode, or for `common`, in the order of their numbers. Guarded by the loop's lock.
@@ -27,10 +18,11 @@ enum ModeFilter: Sendable {
 /// Finding a block by its number is a binary search: a block that leaves from the middle leaves a gap, so the numbers
 /// stay sorted.
 struct BlockQueue {
-    private struct Entry {
+    struct Entry {
+        /// The block's place among all blocks of the loop: they run in the order of their numbers.
         let number: UInt64
         /// Nil for a gap.
-        var block: PostedBlock?
+        fileprivate(set) var block: PostedBlock?
     }
 
     /// The first and the last of those from `head` on are not gaps.
@@ -41,20 +33,22 @@ struct BlockQueue {
     var isEmpty: Bool { head == entries.count }
 
     /// All blocks.
-    var all: [PostedBlock] { entries[head...].compactMap(\.block) }
+    var all: [Entry] { entries[head...].filter { $0.block != nil } }
 
     /// Whether a block waits whose number is larger than `number`.
     func hasBlock(after number: UInt64) -> Bool { !isEmpty && entries[entries.count - 1].number > number }
 
-    /// The number of the first block whose number is larger than `number`.
-    func firstNumber(after number: UInt64) -> UInt64? {
-        guard hasBlock(after: number) else { return nil }
+    /// The number of the first block whose number is larger than `number`; the largest integer if there is none.
+    func firstNumber(after number: UInt64) -> UInt64 {
+        guard hasBlock(after: number) else { return .max }
         var index = index(after: number)
         while entries[index].block == nil { index += 1 }
         return entries[index].number
     }
 
-    mutating func append(_ block: PostedBlock) { entries.append(Entry(number: block.number, block: block)) }
+    mutating func append(_ block: PostedBlock, number: UInt64) {
+        entries.append(Entry(number: number, block: block))
+    }
 
     /// Removes the block with this number; nil if it is not here.
     @discardableResult
@@ -64,8 +58,9 @@ struct BlockQueue {
         guard index < entries.count, entries[index].number == number, let block = entries[index].block.take() else {
             return nil
         }
-        gaps += 1
-        closeGaps()
+        if index == head { head += 1 } else { gaps += 1 }
+        if gaps > 0 { closeGaps() }
+        giveBack()
         return block
     }
 
@@ -83,6 +78,7 @@ struct BlockQueue {
         return low
     }
 
+    /// Removes gaps at both ends.
     private mutating func closeGaps() {
         while !isEmpty, entries[head].block == nil {
             head += 1
@@ -92,12 +88,16 @@ struct BlockQueue {
             entries.removeLast()
             gaps -= 1
         }
+    }
+
+    /// Gives back the storage of blocks that have left.
+    private mutating func giveBack() {
         if isEmpty {
             // The storage of a usual queue is kept, so that posting does not allocate each time.
             entries.removeAll(keepingCapacity: entries.capacity <= 1_024)
             head = 0
         } else if head + gaps > 64, head + gaps > entries.count / 2 {
-            entries = entries[head...].filter { $0.block != nil }
+            entries = all
             (head, gaps) = (0, 0)
         }
     }

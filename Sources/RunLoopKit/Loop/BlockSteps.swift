@@ -18,22 +18,48 @@ extension Loop {
     func append(_ modes: ModeFilter, _ handle: PendingBlock?, _ body: @escaping @Sendable () -> Void) {
         lock.assertHeld()
         lastBlock += 1
-        let block = PostedBlock(number: lastBlock, modes: modes, handle: handle, body: body)
         handle?.posting = (lastBlock, modes)
         // A mode that a block was posted for exists.
-        modes.forEach { mode in (mode == .common ? stateOfCommon() : state(for: mode)).blocks.append(block) }
+        switch modes {
+        case .one(let mode):
+            let block = PostedBlock(body: body, handle: handle, modes: nil)
+            stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
+        case .any(let modes):
+            let block = PostedBlock(body: body, handle: handle, modes: modes)
+            // Sorted: the modes come into being in this order.
+            for mode in modes.sorted(by: { $0.name < $1.name }) {
+                stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
+            }
+        }
         countBlocks(1)
+    }
+
+    private func stateForBlocks(in mode: Mode) -> ModeState {
+        existingStateForBlocks(in: mode) ?? (mode == .common ? stateOfCommon() : state(for: mode))
+    }
+
+    private func existingStateForBlocks(in mode: Mode) -> ModeState? {
+        existingState(for: mode) ?? (mode == .common ? commonMembership : nil)
     }
 
     /// Removes a block from all queues that it is in; nil if it is in none.
     func takeOut(_ number: UInt64, for modes: ModeFilter) -> PostedBlock? {
         lock.assertHeld()
-        var taken: PostedBlock?
-        modes.forEach { mode in
-            let state = mode == .common ? commonMembership : existingState(for: mode)
-            if let block = state?.blocks.remove(number) { taken = block }
+        let taken: PostedBlock?
+        switch modes {
+        case .one(let mode): taken = existingStateForBlocks(in: mode)?.blocks.remove(number)
+        case .any(let modes): taken = takeOut(number, for: modes)
         }
         if taken != nil { countBlocks(-1) }
+        return taken
+    }
+
+    @discardableResult
+    private func takeOut(_ number: UInt64, for modes: Set<Mode>) -> PostedBlock? {
+        var taken: PostedBlock?
+        for mode in modes {
+            if let block = existingStateForBlocks(in: mode)?.blocks.remove(number) { taken = block }
+        }
         return taken
     }
 
@@ -42,11 +68,11 @@ extension Loop {
         lock.assertHeld()
         var taken: [UInt64: PostedBlock] = [:]
         for state in modeStates + [commonMembership].compactMap({ $0 }) {
-            for block in state.blocks.all { taken[block.number] = block }
+            for entry in state.blocks.all { taken[entry.number] = entry.block }
             state.blocks.removeAll()
         }
         blockCount.store(0, ordering: .relaxed)
-        return taken.values.sorted { $0.number < $1.number }
+        return taken.sorted { $0.key < $1.key }.map(\.value)
     }
 
     /// Whether a block waits that may run in this mode.
@@ -67,16 +93,15 @@ extension Loop {
     func takeBlock(of step: inout BlockStep, in mode: ModeState) -> PostedBlock? {
         lock.assertHeld()
         let own = mode.blocks.firstNumber(after: step.last)
-        let common = mode.isCommon ? commonMembership?.blocks.firstNumber(after: step.last) : nil
-        guard let number = common.map({ min($0, own ?? .max) }) ?? own, number <= step.end else { return nil }
+        let common = mode.isCommon ? commonMembership?.blocks.firstNumber(after: step.last) ?? .max : .max
+        let number = min(own, common)
+        guard number <= step.end else { return nil }
         step.last = number
         let queue = number == own ? mode : commonMembership!
         let block = queue.blocks.remove(number)
         countBlocks(-1)
         // A block for several modes leaves the queues of the others too.
-        if let block, case .any(let modes) = block.modes {
-            for mode in modes { (mode == .common ? commonMembership : existingState(for: mode))?.blocks.remove(number) }
-        }
+        if let modes = block?.modes { takeOut(number, for: modes) }
         return block
     }
 
