@@ -63,7 +63,12 @@ static inline int clinux_poll(struct pollfd *requests, unsigned long count) {
 }
 
 static inline int clinux_epoll_poll(int epoll, struct epoll_event *events, int count) {
+#ifdef SYS_epoll_wait
+    return (int)syscall(SYS_epoll_wait, epoll, events, count, 0);
+#else
+    // Newer architectures have only this, which takes the kernel about 30 ns longer.
     return (int)syscall(SYS_epoll_pwait, epoll, events, count, 0, 0, 0);
+#endif
 }
 
 // Waits while a word has a value, and wakes the threads that wait. The word is private to the process.

@@ -97,7 +97,8 @@ struct BlockQueue {
             entries.removeAll(keepingCapacity: entries.capacity <= 1_024)
             head = 0
         } else if head + gaps > 64, head + gaps > entries.count / 2 {
-            entries = all
+            entries.removeFirst(head)
+            if gaps > 0 { entries.removeAll { $0.block == nil } }
             (head, gaps) = (0, 0)
         }
     }

@@ -26,6 +26,10 @@ final class ModeState {
     /// Relaxed: an observer that is added at the same moment may as well be added a moment later.
     let observed = Atomic<UInt>(0)
 
+    /// Whether the mode has sources, which nearly every mode has that runs: a pass then knows without the lock that
+    /// there is something to wait for. Written with the lock held. Relaxed, as `observed`.
+    let hasSources = Atomic<Bool>(false)
+
     /// Version-0 sources that have been signalled, and message ports that have got messages. Guarded by locks of their
     /// own.
     let signals = Arrivals<Loop.Source0>()
@@ -149,6 +153,7 @@ final class ModeState {
     func insert(_ source: Loop.Source0) {
         assertLocked()
         source0s.insert(source)
+        noteSources()
         // It may have been signalled before it was added.
         if source.announceSignal(in: self) { waker.wake() }
     }
@@ -156,6 +161,7 @@ final class ModeState {
     func remove(_ source: Loop.Source0) {
         assertLocked()
         source0s.remove(source)
+        noteSources()
     }
 
     func insert(_ observer: Loop.Observer) {
@@ -173,6 +179,7 @@ final class ModeState {
     func insert(_ source: any Source1) {
         assertLocked()
         source1s.insert(source)
+        noteSources()
         watchesChanged(of: source)
     }
 
@@ -189,6 +196,7 @@ final class ModeState {
     func remove(_ source: any Source1) {
         assertLocked()
         source1s.remove(source)
+        noteSources()
         guard isOpen else { return }
         for watch in source.watches { poller?.remove(watch) }
     }
@@ -207,6 +215,9 @@ final class ModeState {
         source1s = Source1Table()
         timers.removeAll()
         observed.store(0, ordering: .relaxed)
+        noteSources()
         return items
     }
+
+    private func noteSources() { hasSources.store(!source0s.isEmpty || !source1s.isEmpty, ordering: .relaxed) }
 }

@@ -33,7 +33,7 @@ extension Loop {
                 // A timer that is due at the very end of the run still fires.
                 return lock.withLock { isTimerDue(in: mode) } ? .timers : .nothing
             }
-            fetch(in: run, polls: polls)
+            if let ready = take(ask(in: run, polls: polls), in: mode) { return ready }
             hasAsked = true
         }
     }
@@ -103,8 +103,28 @@ extension Loop {
         return port.source.workBehind(entry.events, isFresh: entry.isFresh)
     }
 
-    /// Asks the kernel what is ready. If nothing is, and the run may sleep, waits until something is.
+    // MARK: Asking the kernel
+
+    /// What the kernel and the wake word have answered.
+    private struct Answer {
+        /// Whether the thread was in the kernel for long enough to be woken, or only polled.
+        let hasSlept: Bool
+        /// The number of descriptors that are ready: `ModeState.report(at:)`.
+        let count: Int
+        /// Whether a thread has woken the loop.
+        let wasNotified: Bool
+        /// Whether the main queue waits since an earlier edge could not be served.
+        let isMainQueueReady: Bool
+    }
+
+    /// Asks what is ready, and lists it.
     func fetch(in run: Run, polls: Bool) {
+        let answer = ask(in: run, polls: polls)
+        lock.withLock { list(answer, in: run.mode) }
+    }
+
+    /// Asks the kernel what is ready. If nothing is, and the run may sleep, waits until something is.
+    private func ask(in run: Run, polls: Bool) -> Answer {
         assertOnOwnThread()
         let mode = run.mode
         let isMainQueueReady = mainQueueWaits(in: mode)
@@ -129,17 +149,43 @@ extension Loop {
         if hasSlept, isMonitored.load(ordering: .relaxed) {
             waker.monitors.report { $0.didWait(readyCount: count, wasWoken: wasNotified) }
         }
-        if hasSlept || count > 0 || !mode.messages.isEmpty {
-            lock.withLock {
-                sleep = nil
-                // The eventfd may have a stale edge: the wake word decides. A loop that was awake, hosted or not, gets
-                // its wake-up behind what was ready, whether the sender has written or not.
-                listReady(count, countsWakeUp: wasNotified && hasSlept, in: mode)
+        return Answer(
+            hasSlept: hasSlept, count: count, wasNotified: wasNotified, isMainQueueReady: isMainQueueReady)
+    }
+
+    /// What the pass serves, if the answer is one thing and nothing else is ready: the usual case, in which listing it
+    /// would take 180 instructions. Otherwise lists the answer and returns nil.
+    private func take(_ answer: Answer, in mode: ModeState) -> Ready? {
+        let isAlone = mode.ready.isEmpty && mode.messages.isEmpty && !answer.isMainQueueReady
+        guard answer.hasSlept || !isAlone || answer.count > 0 else { return answer.wasNotified ? .wakeUp : nil }
+        return lock.withLock {
+            sleep = nil
+            guard isAlone, answer.count <= 1 else {
+                list(answer, in: mode)
+                return nil
             }
+            guard answer.count == 1 else { return answer.wasNotified ? .wakeUp : nil }
+            let report = mode.report(at: 0)
+            // The eventfd may have a stale edge: the wake word decides.
+            if report.token == ReadyList.wakeUp { return answer.wasNotified ? .wakeUp : nil }
+            guard ReadyList.isSource(report.token), !answer.wasNotified else {
+                list(answer, in: mode)
+                return nil
+            }
+            return work(behind: .fresh(report.token, report.events), in: mode).map { .source1(report.token, $0) }
         }
-        if isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
+    }
+
+    /// Lists all that is ready, in the order in which it became ready.
+    private func list(_ answer: Answer, in mode: ModeState) {
+        lock.assertHeld()
+        sleep = nil
+        // The eventfd may have a stale edge: the wake word decides. A loop that was awake, hosted or not, gets its
+        // wake-up behind what was ready, whether the sender has written or not.
+        listReady(answer.count, countsWakeUp: answer.wasNotified && answer.hasSlept, in: mode)
+        if answer.isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
         // Notified while awake, or by a sender that has not written yet: queues behind what was ready.
-        if wasNotified { own.listWakeUp(in: mode) }
+        if answer.wasNotified { own.listWakeUp(in: mode) }
     }
 
     /// Lists what the kernel has reported, and the message ports that have messages, in the order in which they became

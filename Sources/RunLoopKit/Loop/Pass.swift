@@ -76,6 +76,7 @@ extension Loop {
         if hasHandledSource, run.returnsAfterSourceHandled { return .handledSource }
         if isTimeUp(for: run) { return .timedOut }
         if isStopped { return .stopped }
+        if run.mode.hasSources.load(ordering: .relaxed) { return nil }
         return lock.withLock { hasAnythingToWaitFor(in: run.mode) } ? nil : .finished
     }
 

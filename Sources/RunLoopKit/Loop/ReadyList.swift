@@ -14,6 +14,9 @@ final class ReadyList {
     /// What an entry that was removed leaves behind.
     private static let gap = UInt64.max - 4
 
+    /// Whether a token is a source's, and none of the loop's own.
+    static func isSource(_ token: UInt64) -> Bool { token < gap }
+
     struct Entry {
         fileprivate(set) var token: UInt64
         /// What the kernel reported of a source that it watches; empty for others.
@@ -26,6 +29,11 @@ final class ReadyList {
         /// An entry whose source another handler may have served since it was reported.
         static func old(_ token: UInt64, _ events: PollEvents) -> Entry {
             Entry(token: token, events: events, turn: nil)
+        }
+
+        /// An entry whose source the kernel has just reported.
+        static func fresh(_ token: UInt64, _ events: PollEvents) -> Entry {
+            Entry(token: token, events: events, turn: nil, isFresh: true)
         }
     }
 
