@@ -12,13 +12,15 @@ final class Hosting: Host {
     /// Whether `end()` was called inside a pass or a run, and the hosting ends when that returns.
     private var isEndRequested = false
 
-    var mode: ModeState { run.mode }
+    /// The mode of that run. Stored, so that reading it retains nothing.
+    let mode: ModeState
 
     /// Whether no pass and no run of the loop is active.
     private func isBetweenPasses(of loop: Loop) -> Bool { loop.innermostRun === run }
 
     /// Begins hosting. The caller then calls the entry observers.
     init(_ loop: Loop, in mode: ModeState) {
+        self.mode = mode
         run = loop.begin(in: mode, isHosted: true)
         run.phase = .hasWaited
         run.hasJustDrainedMainQueue = false
