@@ -214,8 +214,8 @@ import Testing
         }
         source.invalidate()
         for mode in Self.modes {
-            let poller = try #require(loop.lock.withLock { loop.state(for: mode) }.poller)
-            #expect(watchedCount(of: poller.descriptor) == 1, "the loop's own eventfd, in \(mode)")
+            let state = loop.lock.withLock { loop.state(for: mode) }
+            #expect(watchedCount(of: state.pollDescriptor) == 1, "the loop's own eventfd, in \(mode)")
         }
     }
 
@@ -258,10 +258,10 @@ import Testing
         #expect(log.entries.count { $0 == "released" } == 200)
         try thread.performAndWait {
             for mode in Self.modes {
-                let poller = try #require(loop.lock.withLock { loop.state(for: mode) }.poller)
+                let state = loop.lock.withLock { loop.state(for: mode) }
                 // The loop's eventfd and timerfd, and, because the mode is common, the port that keeps the thread
                 // alive.
-                #expect(watchedCount(of: poller.descriptor) == 3)
+                #expect(watchedCount(of: state.pollDescriptor) == 3)
             }
         }
     }

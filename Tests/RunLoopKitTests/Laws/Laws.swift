@@ -28,8 +28,8 @@ extension LawPlayer {
     private func checkEpollSets(of loop: LawLoop, _ moment: () -> String) {
         guard let actual = loop.loop else { return }
         for state in actual.modeStates {
-            guard let poller = state.poller else { continue }
-            let watched = Set(EpollSet.entries(of: poller.descriptor))
+            guard state.isOpen else { continue }
+            let watched = Set(EpollSet.entries(of: state.pollDescriptor))
             let (expected, optional) = expectedEntries(of: actual, loop, state)
             let tooMany = watched.subtracting(expected).subtracting(optional)
             let tooFew = expected.subtracting(watched)
