@@ -58,21 +58,21 @@ extension Loop {
         /// The descriptor's number at initialization, for the description of a loop.
         private let number: Descriptor
 
-        // Guarded by the item's lock.
+        // Guarded by the item's lock, so exclusivity is unchecked.
 
-        private var wanted: Interest
-        private var armed = true
+        @exclusivity(unchecked) private var wanted: Interest
+        @exclusivity(unchecked) private var armed = true
 
         /// Nil once the source is invalid.
-        private var handler: Handler?
+        @exclusivity(unchecked) private var handler: Handler?
 
         /// What the poller watches: the descriptor itself if it is owned, otherwise a duplicate; -1 once closed.
-        private var watched: Descriptor
+        @exclusivity(unchecked) private var watched: Descriptor
         private let isOwning: Bool
 
         /// The number of active calls of the handler, on the loop's thread; more than one if runs nest. An owned
         /// descriptor is not closed during one.
-        private var activeCalls = 0
+        @exclusivity(unchecked) private var activeCalls = 0
 
         // MARK: Making one
 
@@ -202,13 +202,14 @@ extension Loop {
 
         /// Nil if the source was disarmed or invalidated, or its interest changed, at the last moment.
         private func beginCall(_ events: PollEvents) -> (Handler, PollEvents)? {
-            itemLock.withLock {
-                let found = wantedOnly(events)
-                guard armed, !found.isEmpty, let handler else { return nil }
-                if isOneShot { armed = false }
-                activeCalls += 1
-                return (handler, found)
-            }
+            // Not by `withLock`: see `Observer.currentHandler`.
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            let found = wantedOnly(events)
+            guard armed, !found.isEmpty, let handler else { return nil }
+            if isOneShot { armed = false }
+            activeCalls += 1
+            return (handler, found)
         }
 
         /// The item's lock is held.
