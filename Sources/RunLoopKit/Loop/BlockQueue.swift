@@ -1,9 +1,13 @@
 /// A block that was posted to a loop.
 struct PostedBlock {
     let body: @Sendable () -> Void
+    /// Nil for nearly every block: one that was posted for a single mode, cannot be withdrawn and is not traced.
     let handle: Loop.PendingBlock?
-    /// The modes whose queues it is in; nil for one that is in a single queue.
-    let modes: Set<Loop.Mode>?
+
+    /// The modes whose queues it is in; nil if it is in a single queue.
+    var modes: Set<Loop.Mode>? {
+        if let posting = handle?.posting, case .any(let modes) = posting.modes { modes } else { nil }
+    }
 }
 
 /// The modes that a posted block may run in.
@@ -55,7 +59,9 @@ struct BlockQueue {
     mutating func remove(_ number: UInt64) -> PostedBlock? {
         guard !isEmpty else { return nil }
         let index = index(after: number - 1)
-        guard index < entries.count, entries[index].number == number, let block = entries[index].block.take() else {
+        guard index < entries.count, entries[index].number == number,
+            let block = exchange(&entries[index].block, with: nil)
+        else {
             return nil
         }
         if index == head { head += 1 } else { gaps += 1 }

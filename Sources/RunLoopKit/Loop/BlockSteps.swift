@@ -19,13 +19,12 @@ extension Loop {
         lock.assertHeld()
         lastBlock += 1
         handle?.posting = (lastBlock, modes)
+        let block = PostedBlock(body: body, handle: handle)
         // A mode that a block was posted for exists.
         switch modes {
-        case .one(let mode):
-            let block = PostedBlock(body: body, handle: handle, modes: nil)
-            stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
+        case .one(let mode): stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
         case .any(let modes):
-            let block = PostedBlock(body: body, handle: handle, modes: modes)
+            assert(handle != nil, "RunLoopKit: a block for several modes leaves all queues by its handle.")
             // Sorted: the modes come into being in this order.
             for mode in modes.sorted(by: { $0.name < $1.name }) {
                 stateForBlocks(in: mode).blocks.append(block, number: lastBlock)

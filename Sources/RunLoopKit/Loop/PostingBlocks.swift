@@ -33,7 +33,7 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        !modes.isEmpty && post(.any(modes), wake, block, noteOfHandover(Place(label, file, line)))
+        !modes.isEmpty && post(.any(modes), wake, block, PendingBlock(loop: self, Place(label, file, line)))
     }
 
     /// Posts a block as `perform(in:wake:label:file:line:_:)` does. Returns an object that withdraws it; nil if the
@@ -49,7 +49,7 @@ extension Loop {
 
     /// As `perform(in:wake:label:file:line:_:)`, for callers in the library that post on behalf of a place outside it.
     func perform(in modes: Set<Mode>, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
-        !modes.isEmpty && post(.any(modes), true, block, noteOfHandover(place))
+        !modes.isEmpty && post(.any(modes), true, block, PendingBlock(loop: self, place))
     }
 
     func perform(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
