@@ -19,7 +19,10 @@ final class Host {
     }
 
     /// What a host checks before it sleeps.
-    var isReadable: Bool { edges.map { $0.wait(blocking: false) > 0 } ?? System.isReadable(descriptor) }
+    var isReadable: Bool {
+        if let count = edges?.wait(blocking: false) { return count > 0 }
+        return System.isReadable(descriptor)
+    }
 
     /// Serves the loop until it has no work; returns the number of passes.
     @discardableResult
