@@ -73,7 +73,7 @@ import Testing
         try foreign.set(Watch(descriptor: pipe.reader, events: .read), token: 7)
         let log = Log<UInt64>()
         let source = try Source(foreign.descriptor) { _, _ in
-            for index in 0..<foreign.wait(blocking: false) { log.add(foreign.token(at: index)) }
+            for index in 0..<foreign.wait(blocking: false) { log.add(foreign.report(at: index).token) }
             _ = pipe.take()
         }
         loop.add(source, in: .default)
