@@ -41,11 +41,8 @@ final class Host {
 
     /// Sleeps until the loop has work, and serves it.
     func sleepAndServe() {
-        if let edges {
-            while edges.wait(blocking: true) == 0 {}
-        } else {
-            System.waitUntilReadable(descriptor)
-        }
+        if edges == nil { System.waitUntilReadable(descriptor) }
+        while edges?.wait(blocking: true) == 0 {}
         results.append(loop.hostedPass())
     }
 }
