@@ -45,7 +45,7 @@ package final class Browser {
             "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
             "--window-size=1400,1000", "--user-data-dir=\(folder.path)/profile", "about:blank",
         ]
-        try Spawning.run(process)
+        try Spawning.withLock { try process.run() }
     }
 
     deinit {

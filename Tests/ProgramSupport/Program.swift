@@ -117,7 +117,7 @@ package struct Program {
         // Closed here: Foundation keeps a process's files open for as long as this process lives.
         defer { try? complaintsEnd.close() }
         defer { if case .file = input { try? (process.standardInput as? FileHandle)?.close() } }
-        try Spawning.run(process)
+        try Spawning.withLock { try process.run() }
         let deadline = Deadline { kill(process.processIdentifier, SIGKILL) }
         let text = reading(process, output.fileHandleForReading)
         process.waitUntilExit()

@@ -8,15 +8,6 @@ enum Spawning {
 
     static func withLock<Result>(_ body: () throws -> Result) rethrows -> Result { try lock.withLock(body) }
 
-    /// Starts a program.
-    ///
-    /// Foundation lists this process's descriptors then, and reads beyond its buffer if they fill it, which about 1,350
-    /// do: a rare crash. So this waits until concurrent tests have closed some.
-    static func run(_ process: Process) throws {
-        while (0..<4_096).count(where: { fcntl($0, F_GETFD) >= 0 }) > 1_000 { sched_yield() }
-        try withLock { try process.run() }
-    }
-
     /// A pipe that only the program inherits whose input or output it is.
     static func makePipe() -> Pipe {
         withLock {
