@@ -42,7 +42,7 @@ let package = Package(
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram",
-                "TopLevelProgram", "SyncMainProgram", "StressProgram",
+                "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
                 "RunLoopKit",
                 "SignalProgram", "TestSupport",
             ]),
@@ -70,6 +70,8 @@ let package = Package(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),
         .executableTarget(
             name: "TopLevelProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/TopLevelProgram"),
+        .executableTarget(
+            name: "RunMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/RunMainProgram"),
         .executableTarget(
             name: "SyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SyncMainProgram"),
     ],

@@ -32,6 +32,23 @@ import Testing
             ])
     }
 
+    @Test("An item or a block of the main actor is refused by any loop but the main loop")
+    func itemsOfTheMainActor() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let loop = Loop(clock: VirtualClock())
+            let timer = Loop.Timer(every: .seconds(1), isolation: .shared, label: "tick") { _ in }
+            precondition(!loop.add(timer, in: .default) && !loop.add(timer, in: .common) && timer.isValid)
+            precondition(!loop.perform(isolation: .shared) {})
+            precondition(Loop.main.add(timer, in: .default) && Loop.main.perform(isolation: .shared) {})
+            let reasons = mistakes.entries.map { mistake -> Loop.Mistake.Refusal? in
+                if case .refusedItem(_, let reason) = mistake { reason } else { nil }
+            }
+            _exit(reasons == [.itemIsForMainActor, .itemIsForMainActor, .itemIsForMainActor] ? 0 : 1)
+        }
+    }
+
     @Test("A thread that is dropped with timers is reported, and one that was stopped is not")
     func droppedThread() async {
         await #expect(processExitsWith: .success) {

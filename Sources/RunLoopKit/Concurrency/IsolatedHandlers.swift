@@ -31,8 +31,8 @@ extension Loop.Timer {
     ///   - delay, interval, tolerance, timeBase, label, file, line: As in
     ///     `init(after:repeating:tolerance:timeBase:label:file:line:handler:)`.
     ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
-    ///     first call traps, and names the actor. (The main actor does not work here, since the compiler knows it as a
-    ///     global actor only: in handlers on ``Loop/main``, write `MainActor.assumeIsolated { … }`.)
+    ///     first call traps, and names the actor. For the main actor there is an initializer of its own, whose handler
+    ///     takes the firing alone.
     ///   - handler: Called on the loop's thread. Not called again while it runs.
     public convenience init<A: Actor>(
         after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,

@@ -15,8 +15,8 @@ import Synchronization
 ///
 /// **Threads.** Any thread may call everything here except `run`, which belongs to the loop's own thread and traps
 /// elsewhere. Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate
-/// items, also their own; run the loop nested; stop it. They are `@Sendable`: see ``Loop/main`` for handlers that
-/// access the main actor's state, and
+/// items, also their own; run the loop nested; stop it. They are `@Sendable`: see ``Loop/main`` for handlers of the
+/// main actor, and
 /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`` for handlers that access
 /// another actor's.
 ///
@@ -158,16 +158,17 @@ public final class Loop: @unchecked Sendable {
     /// libdispatch, which Swift concurrency links, a run in a common mode therefore never finishes for lack of work:
     /// stop it, or give it a time limit. CF: `CFRunLoopGetMain`.
     ///
-    /// Handlers are `@Sendable`, and here they run on the main actor's thread. To access the main actor's state, such
-    /// as the variables of `main.swift`, assume its isolation:
+    /// Handlers are `@Sendable`, and here they run on the main actor's thread. Handlers that access the main actor's
+    /// state, such as the variables of `main.swift`, say so:
     ///
     /// ```swift
     /// var count = 0
-    /// let timer = Loop.Timer(every: .seconds(1)) { _ in MainActor.assumeIsolated { count += 1 } }
+    /// let timer = Loop.Timer(every: .seconds(1), isolation: .shared) { _ in count += 1 }
     /// Loop.main.add(timer, in: .common)
     /// ```
     ///
-    /// The initial thread must run it, or host it (``Loop/beginHosting(_:)``). In a program that has given the initial
+    /// The initial thread must run it (``Loop/runMain(_:)`` for an asynchronous program), or host it
+    /// (``Loop/beginHosting(_:)``). In a program that has given the initial
     /// thread away, by `dispatchMain()`, by an async main function or a top-level `await` that has suspended, or to a
     /// test runner, no thread can run it. The loop then ends, refuses work, and reports that once on stderr. If another
     /// thread makes it, the library finds this out a moment later: work accepted until then is dropped.

@@ -71,8 +71,15 @@ extension Loop {
         }
     }
 
+    /// Runs the loop until `isOver`, which is asked before each pass, returns true. Returns earlier for the reasons of
+    /// any other run.
+    func run(_ mode: Mode, unless isOver: () -> Bool) -> RunResult {
+        run(mode, false, until: { _ in .forever }, unless: isOver)
+    }
+
     private func run(
-        _ mode: Mode, _ returnsAfterSourceHandled: Bool, until limit: (Loop) -> Run.Limit
+        _ mode: Mode, _ returnsAfterSourceHandled: Bool, until limit: (Loop) -> Run.Limit,
+        unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
         guard mode != .common else {
@@ -84,7 +91,7 @@ extension Loop {
         notify(.entry, in: mode)  // 1
         run.limit = limit(self)
         var result: RunResult? = isStopped ? .stopped : nil  // 2
-        while result == nil { result = pass(run) }  // 3
+        while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
         notify(.exit, in: mode)  // 4
         let isEndedByClosing = isEndedByClosing
         leave(run)
@@ -108,8 +115,9 @@ extension Loop {
         if self === Loop.main {
             fatalError(
                 "RunLoopKit: Loop.main.\(call) was called on a thread that is not the process's initial one. An async "
-                    + "main function leaves that thread at its first real suspension: run the main loop in a main "
-                    + "function (or main.swift) without 'async', and start tasks from there.")
+                    + "main function leaves that thread at its first real suspension: give the program to "
+                    + "Loop.runMain { … }, or run the main loop and start tasks from there, in a main function (or "
+                    + "main.swift) without 'async'.")
         }
         fatalError(
             "RunLoopKit: Loop.\(call) was called on a thread that the loop does not belong to. Run Loop.current there, "

@@ -19,6 +19,8 @@ extension Loop {
             case itemIsInvalid = "is invalid: make a new one"
             /// It is in another loop, and of a kind that cannot be in two.
             case itemIsInAnotherLoop = "is in another loop, and can be in one only: remove it there first"
+            /// Its handler belongs to the main actor, and the loop is not ``Loop/main``.
+            case itemIsForMainActor = "has a handler of the main actor: add it to Loop.main, whose thread that is"
             /// The loop has ended, or its ``LoopThread`` was stopped.
             case loopHasEnded = "was added to a loop that has ended: add it to the loop of a thread that runs"
         }

@@ -13,8 +13,7 @@
 ///
 /// **Threads.** Everything may be called from any thread. The action runs on its loop's thread: at once if the call is
 /// made there, while the loop runs in one of the limiter's modes or not at all; otherwise it is handed over, in order.
-/// The action is `@Sendable`: if its loop is `Loop.main`, it may access the main actor's state inside
-/// `MainActor.assumeIsolated { … }`.
+/// The action is `@Sendable`; one that belongs to the main actor goes to an initializer with `isolation: .shared`.
 ///
 /// **Lifetime.** The loop does not retain the limiter; keep a reference. `whenReleased` says what happens to a pending
 /// call when the limiter is deallocated. The same happens when the loop ends: a `LoopThread` that is stopped runs the

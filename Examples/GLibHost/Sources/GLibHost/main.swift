@@ -38,11 +38,9 @@ g_timeout_add(
     }, nil)
 
 // A timer on the loop.
-let timer = Loop.Timer(every: .milliseconds(25)) { firing in
-    MainActor.assumeIsolated {
-        note("Loop timer")
-        if counts["Loop timer"] == 3 { firing.timer.invalidate() }
-    }
+let timer = Loop.Timer(every: .milliseconds(25), isolation: .shared) { firing in
+    note("Loop timer")
+    if counts["Loop timer"] == 3 { firing.timer.invalidate() }
 }
 Loop.main.add(timer, in: .common)
 

@@ -48,7 +48,7 @@ Task { @MainActor in
 
 if let seconds = CommandLine.arguments.dropFirst().first.flatMap(Int.init) {
     Loop.main.add(
-        Loop.Timer(after: .seconds(seconds)) { _ in MainActor.assumeIsolated { g_main_loop_quit(mainLoop) } },
+        Loop.Timer(after: .seconds(seconds), isolation: .shared) { _ in g_main_loop_quit(mainLoop) },
         in: .common)
 }
 

@@ -4,8 +4,8 @@ extension Loop {
     /// A loop that sleeps in this mode notices the item at once. From any thread.
     ///
     /// - Returns: Whether the item is in the mode now. False if it was refused: it is invalid, it is in another loop
-    ///   and of a kind that cannot be in two (all except ``Loop/Source0`` and ``Loop/PortSource``), or this loop has
-    ///   ended. Adding an item that is already in the mode changes nothing, and returns true.
+    ///   and of a kind that cannot be in two (all except ``Loop/Source0`` and ``Loop/PortSource``), its handler belongs
+    ///   to the main actor and this is not ``Loop/main``, or this loop has ended. Adding an item that is already in the mode changes nothing, and returns true.
     ///   A refusal is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or
     ///   `fs.epoll.max_user_watches` is exhausted, or the descriptor is an epoll set that watches this loop or is its
@@ -16,17 +16,20 @@ extension Loop {
     public func add(_ item: Item, in mode: Mode = .default) -> Bool {
         let isIn = insert(item, in: mode)
         if !isIn, isOfThisProcess {
-            let reason: Mistake.Refusal =
-                isClosing ? .loopHasEnded : item.isValid ? .itemIsInAnotherLoop : .itemIsInvalid
-            Mistakes.shared.report(.refusedItem(item: item.name, reason: reason))
+            Mistakes.shared.report(.refusedItem(item: item.name, reason: reasonForRefusing(item)))
         }
         return isIn
+    }
+
+    private func reasonForRefusing(_ item: Item) -> Mistake.Refusal {
+        if item.isForMainActor, !isMain { return .itemIsForMainActor }
+        return isClosing ? .loopHasEnded : item.isValid ? .itemIsInAnotherLoop : .itemIsInvalid
     }
 
     /// As ``add(_:in:)``, for callers in the library, which expect that a loop refuses their items when it ends.
     @discardableResult
     func insert(_ item: Item, in mode: Mode) -> Bool {
-        guard isOfThisProcess else { return false }
+        guard isOfThisProcess, !item.isForMainActor || isMain else { return false }
         let isIn = mode == .common ? insertIntoCommon(item) : insert(item, into: mode)
         if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }
         return isIn

@@ -33,6 +33,10 @@ extension Loop {
         /// Written with the item's lock held.
         private let life = Atomic<Life>(.valid)
 
+        /// Whether a handler belongs to the main actor, so that no loop but `Loop.main` may have the item. Set only
+        /// while the item is made.
+        @exclusivity(unchecked) final var isForMainActor = false
+
         init(_ place: Place = .unknown, _ label: String? = nil) {
             self.place = place
             givenLabel = label.map { .given($0) }

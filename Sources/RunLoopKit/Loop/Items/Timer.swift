@@ -15,8 +15,8 @@ extension Loop {
     /// Loop.current.add(timer, in: .default)
     /// ```
     ///
-    /// The handler is `@Sendable`. On ``Loop/main`` it runs on the main actor's thread: to access that actor's state,
-    /// write `MainActor.assumeIsolated { count += 1 }`. For an actor's own loop, use the initializer with `isolation:`.
+    /// The handler is `@Sendable`. For one that belongs to the main actor or to an actor on the loop, and may access its
+    /// state, use an initializer with `isolation:`.
     ///
     /// A timer counts on the loop's clock, which stops while the machine is suspended, or on that of another
     /// ``Loop/TimeBase``.

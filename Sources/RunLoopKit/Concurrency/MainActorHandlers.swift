@@ -1,0 +1,145 @@
+// Handlers of the main actor: they touch its state without `assumeIsolated`.
+//
+// An item with such a handler joins no loop but `Loop.main`, whose thread is the main actor's. So a call checks
+// nothing: a closure of the main actor that is not asynchronous is called like any other, and only its type says where.
+
+extension Loop.Timer {
+    /// Makes a timer for ``Loop/main`` whose handler belongs to the main actor, and may touch its state.
+    ///
+    /// ```swift
+    /// var ticks = 0  // of main.swift, or a property of a @MainActor class
+    /// let timer = Loop.Timer(every: .seconds(1), isolation: .shared) { _ in ticks += 1 }
+    /// Loop.main.add(timer, in: .common)
+    /// ```
+    ///
+    /// Another loop refuses the timer (``Loop/Mistake/refusedItem(item:reason:)``): its thread is not the main actor's.
+    /// A call costs no more than that of any other handler.
+    ///
+    /// - Parameters:
+    ///   - delay, interval, tolerance, timeBase, label, file, line: As in
+    ///     `init(after:repeating:tolerance:timeBase:label:file:line:handler:)`.
+    ///   - mainActor: `.shared`.
+    ///   - handler: Called on the main thread. Not called again while it runs.
+    public convenience init(
+        after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
+        timeBase: Loop.TimeBase = .suspending, isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line, handler: @escaping @MainActor (_ firing: Firing) -> Void
+    ) {
+        self.init(
+            after: delay, repeating: interval, tolerance: tolerance, timeBase: timeBase, label: label, file: file,
+            line: line, handler: unsafeBitCast(handler, to: (@Sendable (Firing) -> Void).self))
+        isForMainActor = true
+    }
+
+    /// Makes a timer for ``Loop/main`` that fires at `time`, and then every `interval`, with a handler of the main
+    /// actor. See `init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`.
+    public convenience init(
+        at time: Loop.Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
+        timeBase: Loop.TimeBase = .suspending, isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line, handler: @escaping @MainActor (_ firing: Firing) -> Void
+    ) {
+        self.init(
+            at: time, repeating: interval, tolerance: tolerance, timeBase: timeBase, label: label, file: file,
+            line: line, handler: unsafeBitCast(handler, to: (@Sendable (Firing) -> Void).self))
+        isForMainActor = true
+    }
+
+    /// Makes a timer for ``Loop/main`` that fires every `interval`, with a handler of the main actor. See
+    /// `init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`.
+    public convenience init(
+        every interval: Duration, tolerance: Duration = .zero, timeBase: Loop.TimeBase = .suspending,
+        isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ firing: Firing) -> Void
+    ) {
+        self.init(
+            after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, isolation: mainActor,
+            label: label, file: file, line: line, handler: handler)
+    }
+}
+
+extension Loop.Source0 {
+    /// Makes a source for ``Loop/main`` that performs on the main actor, and may touch its state. Another loop refuses
+    /// it.
+    ///
+    /// - Parameters:
+    ///   - order, label, file, line: As in `init(order:schedule:cancel:label:file:line:perform:)`.
+    ///   - mainActor: `.shared`.
+    ///   - perform: Called on the main thread, by the pass that finds the source signalled.
+    public convenience init(
+        order: Int = 0, isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID,
+        line: UInt = #line, perform: @escaping @MainActor () -> Void
+    ) {
+        self.init(
+            order: order, label: label, file: file, line: line,
+            perform: unsafeBitCast(perform, to: (@Sendable () -> Void).self))
+        isForMainActor = true
+    }
+}
+
+extension Loop.PortSource {
+    /// Makes a port for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
+    /// refuses it.
+    ///
+    /// - Parameters:
+    ///   - mainActor: `.shared`.
+    ///   - label, file, line: As in `init(label:file:line:handler:)`.
+    ///   - handler: Called on the main thread with the number of sends since its last call, at least 1.
+    /// - Throws: `LoopError` from `eventfd`, if the process has no descriptor left.
+    public convenience init(
+        isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ count: Int) -> Void
+    ) throws(LoopError) {
+        try self.init(
+            label: label, file: file, line: line, handler: unsafeBitCast(handler, to: (@Sendable (Int) -> Void).self))
+        isForMainActor = true
+    }
+}
+
+extension Loop.Observer {
+    /// Makes an observer for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another
+    /// loop refuses it.
+    ///
+    /// - Parameters:
+    ///   - activities, repeats, order, label, file, line: As in
+    ///     `init(_:repeats:order:label:file:line:handler:)`.
+    ///   - mainActor: `.shared`.
+    ///   - handler: Called on the main thread with the one activity that it is called for.
+    public convenience init(
+        _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation mainActor: MainActor,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ observer: Loop.Observer, _ activity: Loop.Activity) -> Void
+    ) {
+        self.init(
+            activities, repeats: repeats, order: order, label: label, file: file, line: line,
+            handler: unsafeBitCast(handler, to: (@Sendable (Loop.Observer, Loop.Activity) -> Void).self))
+        isForMainActor = true
+    }
+}
+
+extension Loop {
+    /// Posts a block of the main actor to ``Loop/main``, as ``Loop/perform(in:wake:label:file:line:_:)`` does. Another
+    /// loop refuses it, and reports that as ``Loop/Mistake/refusedItem(item:reason:)``.
+    ///
+    /// ```swift
+    /// Loop.main.perform(isolation: .shared) { window.title = "done" }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - mode, wake, label, file, line: As in ``Loop/perform(in:wake:label:file:line:_:)``.
+    ///   - mainActor: `.shared`.
+    ///   - block: Called on the main thread, and released after the call.
+    /// - Returns: Whether the block was accepted.
+    @discardableResult
+    public func perform(
+        in mode: Mode = .default, wake: Bool = true, isolation mainActor: MainActor, label: StaticString? = nil,
+        file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @MainActor () -> Void
+    ) -> Bool {
+        guard isMain else {
+            Mistakes.shared.report(.refusedItem(item: "block (\(file):\(line))", reason: .itemIsForMainActor))
+            return false
+        }
+        return perform(
+            in: mode, wake: wake, label: label, file: file, line: line,
+            unsafeBitCast(block, to: (@Sendable () -> Void).self))
+    }
+}

@@ -1,0 +1,100 @@
+// Handlers of the main actor for the inputs that deliver something: descriptors, messages, signals, processes. The
+// mechanism is in MainActorHandlers.swift.
+
+extension Loop.FileDescriptorSource {
+    /// Makes a source for ``Loop/main``, for a descriptor that stays the caller's, with a handler of the main actor,
+    /// which may touch its state. Another loop refuses it.
+    ///
+    /// - Parameters:
+    ///   - descriptor, interest, trigger, isOneShot, label, file, line: As in
+    ///     `init(_:interest:trigger:isOneShot:label:file:line:handler:)`.
+    ///   - mainActor: `.shared`.
+    ///   - handler: Called on the main thread with what the descriptor is ready for, never empty.
+    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
+    public convenience init(
+        _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
+        isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ source: Loop.FileDescriptorSource, _ ready: Readiness) -> Void
+    ) throws(LoopError) {
+        try self.init(
+            descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot, label: label, file: file,
+            line: line, handler: unsafeBitCast(handler, to: Handler.self))
+        isForMainActor = true
+    }
+
+    /// Makes a source for ``Loop/main`` that owns its descriptor, with a handler of the main actor. See
+    /// `init(_:interest:trigger:isOneShot:isolation:label:file:line:handler:)`.
+    ///
+    /// - Throws: `LoopError`, as that initializer does. The descriptor is left open then, and is the caller's.
+    public convenience init(
+        owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
+        isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ source: Loop.FileDescriptorSource, _ ready: Readiness) -> Void
+    ) throws(LoopError) {
+        try self.init(
+            owning: descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot, label: label, file: file,
+            line: line, handler: unsafeBitCast(handler, to: Handler.self))
+        isForMainActor = true
+    }
+}
+
+extension Loop.MessagePort {
+    /// Makes a port for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
+    /// refuses it.
+    ///
+    /// - Parameters:
+    ///   - capacity, isOneShot, label, file, line: As in `init(capacity:isOneShot:label:file:line:handler:)`.
+    ///   - mainActor: `.shared`.
+    ///   - handler: Called on the main thread with each message, in the order of the sends.
+    public convenience init(
+        capacity: Int? = nil, isOneShot: Bool = false, isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line, handler: @escaping @MainActor (_ message: Message) -> Void
+    ) {
+        self.init(
+            capacity: capacity, isOneShot: isOneShot, label: label, file: file, line: line,
+            handler: unsafeBitCast(handler, to: (@Sendable (Message) -> Void).self))
+        isForMainActor = true
+    }
+}
+
+extension Loop.SignalSource {
+    /// Makes a source for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
+    /// refuses it.
+    ///
+    /// - Parameters:
+    ///   - signal, checkingThreads, label, file, line: As in `init(_:checkingThreads:label:file:line:handler:)`.
+    ///   - mainActor: `.shared`.
+    ///   - handler: Called on the main thread with the signals that have arrived, at least one.
+    /// - Throws: `LoopError`, as `init(_:checkingThreads:label:file:line:handler:)` does.
+    public convenience init(
+        _ signal: Int32, checkingThreads: Bool = true, isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
+    ) throws(LoopError) {
+        try self.init(
+            signal, checkingThreads: checkingThreads, label: label, file: file, line: line,
+            handler: unsafeBitCast(handler, to: (@Sendable (Loop.SignalSource, [Arrival]) -> Void).self))
+        isForMainActor = true
+    }
+}
+
+extension Loop.ProcessSource {
+    /// Makes a source for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
+    /// refuses it.
+    ///
+    /// - Parameters:
+    ///   - process, reaping, label, file, line: As in `init(_:reaping:label:file:line:handler:)`.
+    ///   - mainActor: `.shared`.
+    ///   - handler: Called on the main thread, once, with how the process has ended.
+    /// - Throws: `LoopError`, as `init(_:reaping:label:file:line:handler:)` does.
+    public convenience init(
+        _ process: Int32, reaping: Bool = true, isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ source: Loop.ProcessSource, _ exit: Exit) -> Void
+    ) throws(LoopError) {
+        try self.init(
+            process, reaping: reaping, label: label, file: file, line: line,
+            handler: unsafeBitCast(handler, to: (@Sendable (Loop.ProcessSource, Exit) -> Void).self))
+        isForMainActor = true
+    }
+}

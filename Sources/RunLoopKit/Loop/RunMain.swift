@@ -1,0 +1,74 @@
+extension Loop {
+    /// Runs an asynchronous program on the process's initial thread, under ``Loop/main``, and returns its result.
+    ///
+    /// An async `main` function gives the initial thread away at its first suspension, and no thread can run the main
+    /// loop from then on. This function is the cure: the initial thread runs `Loop.main` while `body` is suspended, so
+    /// the main loop's timers and sources, the main actor and the main dispatch queue are all served by that thread.
+    ///
+    /// ```swift
+    /// // main.swift
+    /// import RunLoopKit
+    ///
+    /// let signal = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }  // cancels the body's task
+    /// Loop.main.add(signal, in: .common)
+    /// try Loop.runMain {
+    ///     let tick = Loop.Timer(every: .seconds(1), isolation: .shared) { _ in print("tick") }
+    ///     Loop.main.add(tick, in: .common)
+    ///     try await Task.sleep(for: .seconds(3))
+    /// }
+    /// ```
+    ///
+    /// In a type marked `@main`, call it in a `static func main() throws` without `async`. A program whose exit status
+    /// says more than an error does returns it: `exit(Loop.runMain { 3 })`.
+    ///
+    /// `body` begins in the first pass of the loop. ``Loop/stop()`` cancels its task, and the loop runs until `body`
+    /// returns: a program that is told to end can clean up. When `body` returns, a run that is nested in a handler is
+    /// stopped, and this function returns as soon as that handler does.
+    ///
+    /// - Parameter body: Runs on the main actor.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    /// - Precondition: Called on the process's initial thread, outside the runs of the main loop; traps otherwise.
+    ///   The program has libdispatch, which Swift concurrency links.
+    public static func runMain<Value: Sendable, Failure: Error>(
+        _ body: @escaping @MainActor () async throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        guard main.isOnOwnThread else {
+            fatalError(
+                "RunLoopKit: Loop.runMain was called on a thread that is not the process's initial one. Call it in "
+                    + "main.swift, or in a main function without 'async', before that thread is given away.")
+        }
+        guard main.currentMode == nil else {
+            fatalError(
+                "RunLoopKit: Loop.runMain was called inside a run of the main loop, whose handler would have to return "
+                    + "first. Start a task there: Task { @MainActor in … }.")
+        }
+        let program = MainProgram<Value, Failure>()
+        let task = Task { @MainActor in
+            do throws(Failure) {
+                program.end(.success(try await body()))
+            } catch {
+                program.end(.failure(error))
+            }
+        }
+        while true {
+            let reason = main.run(.default) { program.result != nil }
+            if let result = program.result { return try result.get() }
+            guard reason == .stopped else {
+                fatalError("RunLoopKit: Loop.runMain cannot serve the main actor: the program has no libdispatch.")
+            }
+            task.cancel()
+        }
+    }
+}
+
+/// The result of the body of `Loop.runMain`. Only the initial thread accesses it, on which the main actor runs.
+private final class MainProgram<Value, Failure: Error>: @unchecked Sendable {
+    private(set) var result: Result<Value, Failure>?
+
+    func end(_ result: Result<Value, Failure>) {
+        self.result = result
+        // Ends a run that is nested in a handler. The outermost run looks for the result itself.
+        Loop.main.stop()
+    }
+}

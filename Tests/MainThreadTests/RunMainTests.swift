@@ -1,0 +1,67 @@
+import ProgramSupport
+import TestSupport
+import Testing
+
+/// `Loop.runMain`: an asynchronous program that keeps the initial thread.
+@Suite(.timeBound) struct RunMainTests {
+    private func run(_ name: String) throws -> Program {
+        try Program.run("RunMainProgram", [name], environment: ["SWIFT_BACKTRACE": "enable=no"])
+    }
+
+    @Test("The body stays on the initial thread, which serves the loop, the main actor and the main queue")
+    func result() throws {
+        let program = try run("result")
+        #expect(program.status == 3)
+        #expect(program.lines == ["begins", "timer", "has slept", "main queue", "elsewhere: true", "ends"])
+    }
+
+    @Test("An error of the body is thrown to the caller")
+    func error() throws {
+        let program = try run("error")
+        #expect(program.status == 0 && program.lines == ["Refusal()"])
+    }
+
+    @Test("A stop cancels the body, which can clean up")
+    func stop() throws {
+        let program = try run("stop")
+        #expect(program.status == 0)
+        #expect(program.lines == ["signal", "cancelled", "cleaned up", "returned"])
+    }
+
+    @Test("A body that ends inside a nested run ends that run")
+    func nested() throws {
+        let program = try run("nested")
+        #expect(program.status == 0)
+        #expect(program.lines == ["body ends", "nested run: stopped", "returned"])
+    }
+
+    @Test("One program may follow another")
+    func twice() throws {
+        let program = try run("twice")
+        #expect(program.status == 0 && program.lines == ["3"])
+    }
+
+    @Test("Handlers of every kind of item, posts and limiters may belong to the main actor")
+    func handlers() throws {
+        let program = try run("handlers")
+        #expect(program.status == 0)
+        #expect(
+            program.lines == [
+                "block", "debounce", "debounce for 1", "descriptor", "message", "observer", "pipe, readable", "port",
+                "process, exited with 0", "signal", "source 0", "throttle", "throttle for 2", "timer after",
+                "timer at", "timer every",
+            ])
+    }
+
+    @Test(
+        "Where it cannot work it traps and says what to do",
+        arguments: [
+            ("inside", "called inside a run of the main loop", "Start a task there"),
+            ("elsewhere", "called on a thread that is not the process's initial one", "main.swift"),
+        ])
+    func traps(_ name: String, _ mistake: String, _ wayOut: String) throws {
+        let program = try run(name)
+        #expect(program.status == -1)
+        #expect(program.errors.contains(mistake) && program.errors.contains(wayOut))
+    }
+}

@@ -1,0 +1,167 @@
+// Loop.runMain, in the cases that its argument names. Everything is printed on the initial thread, or says so.
+import Dispatch
+import Glibc
+import RunLoopKit
+
+/// State of the main actor, which the handlers of "handlers" touch.
+@MainActor final class Heard {
+    private var names: Set<String> = []
+    private var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+
+    func add(_ name: String) {
+        names.insert(Loop.main.isOnOwnThread ? name : "\(name), on another thread")
+        if let waiter, names.count == waiter.count {
+            self.waiter = nil
+            waiter.continuation.resume()
+        }
+    }
+
+    func wait(for count: Int) async {
+        if names.count < count { await withCheckedContinuation { waiter = (count, $0) } }
+    }
+
+    var all: [String] { names.sorted() }
+}
+
+/// A step of the program, and whether it runs on the initial thread.
+@Sendable func say(_ text: String) { print(Loop.main.isOnOwnThread ? text : "\(text), on another thread") }
+
+struct Refusal: Error {}
+
+switch CommandLine.arguments.dropFirst().first {
+case "result":
+    let status: Int32 = Loop.runMain {
+        say("begins")
+        let timer = Loop.Timer(after: .milliseconds(1)) { _ in say("timer") }
+        Loop.main.add(timer, in: .common)
+        try? await Task.sleep(for: .milliseconds(20))
+        say("has slept")
+        await withCheckedContinuation { continuation in
+            DispatchQueue.main.async {
+                say("main queue")
+                continuation.resume()
+            }
+        }
+        await Task.detached { print("elsewhere: \(!Loop.main.isOnOwnThread)") }.value
+        say("ends")
+        return 3
+    }
+    exit(status)
+
+case "error":
+    do {
+        try Loop.runMain { () async throws(Refusal) in
+            await Task.yield()
+            throw Refusal()
+        }
+    } catch {
+        say("\(error)")
+    }
+
+case "stop":
+    // Usable before the first suspension, since no other thread exists yet.
+    let signal = try Loop.SignalSource(SIGTERM) { _, _ in
+        say("signal")
+        Loop.main.stop()
+    }
+    Loop.main.add(signal, in: .common)
+    Loop.runMain {
+        kill(getpid(), SIGTERM)
+        do {
+            try await Task.sleep(for: .seconds(3600))
+        } catch {
+            say("cancelled")
+        }
+        // The loop still serves what the body needs to clean up.
+        await Task.detached { try? await Task.sleep(for: .milliseconds(1)) }.value
+        say("cleaned up")
+    }
+    say("returned")
+
+case "nested":
+    let heard = Heard()
+    Loop.runMain {
+        let timer = Loop.Timer(after: .zero, isolation: .shared) { _ in
+            heard.add("timer")
+            // The body ends inside this run.
+            say("nested run: \(Loop.main.run(mode: .default, for: .seconds(3600)))")
+        }
+        Loop.main.add(timer, in: .common)
+        await heard.wait(for: 1)
+        try? await Task.sleep(for: .milliseconds(20))
+        say("body ends")
+    }
+    say("returned")
+
+case "twice":
+    say("\(Loop.runMain { 1 } + Loop.runMain { 2 })")
+
+case "handlers":
+    // First, before there are other threads.
+    let heard = Heard()
+    let signal = try Loop.SignalSource(SIGUSR1, isolation: .shared) { _, _ in heard.add("signal") }
+    try Loop.runMain {
+        let loop = Loop.main
+        let source0 = Loop.Source0(isolation: .shared) { heard.add("source 0") }
+        let port = try Loop.PortSource(isolation: .shared) { _ in heard.add("port") }
+        let messages = Loop.MessagePort<String>(isolation: .shared) { heard.add($0) }
+        var ends: [Int32] = [0, 0]
+        precondition(pipe(&ends) == 0)
+        let pipe = try Loop.FileDescriptorSource(owning: ends[0], isolation: .shared) { source, ready in
+            heard.add("pipe, \(ready)")
+            source.invalidate()
+        }
+        let duplicate = try Loop.FileDescriptorSource(ends[1], interest: .write, isolation: .shared) { source, _ in
+            heard.add("descriptor")
+            source.invalidate()
+        }
+        var child: pid_t = 0
+        precondition(posix_spawn(&child, "/bin/true", nil, nil, [strdup("true"), nil], nil) == 0)
+        let items: [Loop.Item] = [
+            signal, source0, port, messages, pipe, duplicate,
+            try Loop.ProcessSource(child, isolation: .shared) { _, exit in heard.add("process, \(exit)") },
+            Loop.Timer(after: .zero, isolation: .shared) { _ in heard.add("timer after") },
+            Loop.Timer(at: loop.now, isolation: .shared) { _ in heard.add("timer at") },
+            Loop.Timer(every: .milliseconds(1), isolation: .shared) { firing in
+                heard.add("timer every")
+                firing.timer.invalidate()
+            },
+            Loop.Observer(.beforeTimers, isolation: .shared) { observer, _ in
+                heard.add("observer")
+                observer.invalidate()
+            },
+        ]
+        for item in items { precondition(loop.add(item, in: .common)) }
+        loop.perform(isolation: .shared) { heard.add("block") }
+        let debounce = Debounce<String>(interval: .milliseconds(1), isolation: .shared) { heard.add($0) }
+        let throttle = Throttle<String>(interval: .milliseconds(1), isolation: .shared) { heard.add($0) }
+        let keyedDebounce = KeyedDebounce<Int, String>(interval: .milliseconds(1), isolation: .shared) {
+            heard.add("\($1) \($0)")
+        }
+        let keyedThrottle = KeyedThrottle<Int, String>(interval: .milliseconds(1), isolation: .shared) {
+            heard.add("\($1) \($0)")
+        }
+        source0.signal()
+        port.send()
+        messages.send("message")
+        write(ends[1], "x", 1)
+        kill(getpid(), SIGUSR1)
+        debounce("debounce")
+        throttle("throttle")
+        keyedDebounce("debounce for", for: 1)
+        keyedThrottle("throttle for", for: 2)
+        await heard.wait(for: 16)
+    }
+    for name in heard.all { print(name) }
+
+case "inside":
+    Loop.main.perform { Loop.runMain {} }
+    Loop.main.run()
+
+case "elsewhere":
+    let thread = try LoopThread(name: "elsewhere")
+    try thread.performAndWait { Loop.runMain {} }
+
+default:
+    exit(64)
+}
