@@ -166,6 +166,18 @@ func waitForOne(_ poll: Int32) {
     while epoll_wait(poll, &event, 1, -1) < 1 { precondition(errno == EINTR) }
 }
 
+/// Arms a timerfd for an absolute time in nanoseconds.
+func arm(_ timer: Int32, at time: Int64, every interval: Int64 = 0) {
+    var setting = itimerspec(it_interval: timespec(nanoseconds: interval), it_value: timespec(nanoseconds: time))
+    check("timerfd_settime", timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &setting, nil))
+}
+
+extension timespec {
+    fileprivate init(nanoseconds: Int64) {
+        self.init(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+    }
+}
+
 /// A thread that repeatedly waits for a signal, does something, and signals back, until it is deallocated.
 final class Responder<Channel: Signal> {
     private final class State: @unchecked Sendable {

@@ -112,7 +112,7 @@ private enum Histogram {
     }
 }
 
-/// One JSON object a line: one for each figure, and one for each ratio.
+/// One JSON object a line: one for each figure, each ratio and each quantile of a distribution.
 enum JSONReport {
     static func text(_ outcome: Outcome) -> String {
         let figures = (outcome.rows + outcome.extras).flatMap { row in
@@ -123,7 +123,16 @@ enum JSONReport {
                 line(outcome, row, metric, "ratio", decimal(outcome.ratio(of: row, to: reference), digits: 3))
             }
         }
-        return (figures + ratios).joined()
+        return (figures + ratios + quantiles(outcome)).joined()
+    }
+
+    /// For plots of distributions.
+    private static func quantiles(_ outcome: Outcome) -> [String] {
+        outcome.distributions.flatMap { subject, samples in
+            (0...100).map { percent in
+                line(outcome, Row(subject, []), "quantile@\(percent)", "ns", "\(samples.percentile(percent))")
+            }
+        }
     }
 
     /// The names contain no character that JSON would escape.

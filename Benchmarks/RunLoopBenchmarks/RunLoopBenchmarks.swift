@@ -9,9 +9,11 @@ struct RunLoopBenchmarks {
 
     static let scenarios: [any Scenario] = [
         EmptyPass(), WakeRoundTrip(), Source0Pass(), PortEvent(), PipeEvent(),
-        PostsFromThreads("posts", producers: 1), PostsFromThreads("posts-4-producers", producers: 4), PostsFromLoop(),
-        TimerAccuracy(), TimerChurn("timer-churn", 1_000), TimerChurn("timer-churn-100k", 100_000),
-        KeepaliveJob(), ThreadStart(), ExecutorHop(), ExecutorBurst(), RateLimitCall(), KeyedCall(), MethodCall(),
+        PostsFromThreads("posts", producers: 1), PostsFromThreads("posts-4-producers", producers: 4), PostToIdleLoop(),
+        PostsFromLoop(), TimerAccuracy(), ManyTimers(), TimerChurn("timer-churn", 1_000),
+        TimerChurn("timer-churn-100k", 100_000),
+        KeepaliveJob(), ThreadStart(), ExecutorHop(), ExecutorBurst(), ActorAndTask(), RateLimitCall(), KeyedCall(),
+        MethodCall(),
         DiagnosticsOverhead(), Memory(),
     ]
 

@@ -142,17 +142,6 @@ private final class PeriodicTimer: TimerSubject {
     }
 }
 
-private func arm(_ timer: Int32, at time: Int64, every interval: Int64 = 0) {
-    var setting = itimerspec(it_interval: timespec(nanoseconds: interval), it_value: timespec(nanoseconds: time))
-    check("timerfd_settime", timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &setting, nil))
-}
-
-extension timespec {
-    fileprivate init(nanoseconds: Int64) {
-        self.init(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-    }
-}
-
 // MARK: Loops
 
 /// A timer on a thread's own loop.
