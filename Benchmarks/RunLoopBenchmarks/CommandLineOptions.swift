@@ -9,6 +9,8 @@ struct CommandLineOptions {
         case measure([String])
         /// How these operations grow; all of them if the command line names none.
         case scale([String])
+        /// A loop that sleeps, for scripts/idle-second.
+        case idle
     }
 
     enum Format: String, CaseIterable { case text, json }
@@ -29,6 +31,7 @@ struct CommandLineOptions {
                 return
             case "--list": action = .list
             case "--scale": action = .scale([])
+            case "--idle": action = .idle
             case "--quick": effort = .quick
             case "--format": format = try CommandLineOptions.format(rest.popFirst())
             case _ where word.hasPrefix("--format="): format = try CommandLineOptions.format(String(word.dropFirst(9)))
@@ -40,7 +43,7 @@ struct CommandLineOptions {
         switch action {
         case .measure: action = .measure(names)
         case .scale: action = .scale(names)
-        case .help, .list: break
+        case .help, .list, .idle: break
         }
     }
 
@@ -70,6 +73,7 @@ struct CommandLineOptions {
           --format <text|json>  A table and a histogram, or one JSON object a line. Default: text.
           --quick               A few operations each, to see that everything works. The figures mean little.
           --scale               CPU time of operations among few and among many items, and how it grows.
+          --idle                A loop with many items sleeps for two seconds: for scripts/idle-second.
           --list                The scenarios' names.
           --help                This text.
 

@@ -35,6 +35,7 @@ struct RunLoopBenchmarks {
         switch options.action {
         case .help: write(CommandLineOptions.help(scenarios, Scale.operations))
         case .list: write(scenarios.map { "\($0.name)\n" }.joined())
+        case .idle: IdleLoop.run { write($0) }
         case .measure(let names):
             warnOfDebugBuild()
             for scenario in scenarios where names.isEmpty || names.contains(scenario.name) {
