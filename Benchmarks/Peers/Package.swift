@@ -17,6 +17,8 @@ let package = Package(
     dependencies: [
         .package(name: "RunLoopKit", path: "../.."),
         .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-async-algorithms.git", exact: "1.1.4"),
+        .package(url: "https://github.com/OpenCombine/OpenCombine.git", exact: "0.14.0"),
     ],
     targets: [
         .executableTarget(
@@ -24,7 +26,12 @@ let package = Package(
             dependencies: [
                 .product(name: "RunLoopKit", package: "RunLoopKit"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-            ] + libraries.map { .target(name: $0.1) })
+                .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
+                .product(name: "OpenCombine", package: "OpenCombine"),
+                .product(name: "OpenCombineDispatch", package: "OpenCombine"),
+                .product(name: "OpenCombineFoundation", package: "OpenCombine"), "CAllocator",
+            ] + libraries.map { .target(name: $0.1) }),
+        .systemLibrary(name: "CAllocator"),
     ] + libraries.map { .systemLibrary(name: $0.1, pkgConfig: $0.0, providers: [.apt([$0.2])]) },
     swiftLanguageModes: [.v6]
 )

@@ -16,7 +16,9 @@
             _ = PlainThread { [self] in while true { g_main_context_iteration(context, 1) } }
         }
 
-        func post(_ block: @escaping @Sendable () -> Void) {
+        func post(_ block: @escaping @Sendable () -> Void) { GLibSink.attach(block, to: context) }
+
+        static func attach(_ block: @escaping @Sendable () -> Void, to context: OpaquePointer?) {
             let source = g_idle_source_new()
             g_source_set_priority(source, G_PRIORITY_DEFAULT)
             g_source_set_callback(

@@ -14,6 +14,7 @@ enum PeerSinks {
         #endif
         #if canImport(CGLib)
             sinks.append(GLibSink())
+            sinks.append(HostedSink("RunLoopKit, hosted by GLib"))
         #endif
         return sinks
     }

@@ -1,16 +1,28 @@
 import Foundation
 
-/// Measures RunLoopKit beside loops that are not in the toolchain: libuv, libevent, GLib, SwiftNIO.
+/// Measures RunLoopKit beside what is not in the toolchain: libuv, libevent, GLib, SwiftNIO, OpenCombine,
+/// AsyncAlgorithms.
 ///
 /// Usage: Peers [SCENARIO...] [--quick] [--format json] [--list]
 @main
 struct Peers {
-    static let scenarios: [any Scenario] = [
-        PassBesidePeers(), RoundTripBesidePeers(),
-        PostsFromThreads("posts", producers: 1, others: PeerSinks.all),
-        PostsFromThreads("posts-4-producers", producers: 4, others: PeerSinks.all),
-        TimersBesidePeers("timer-churn", 1_000), TimersBesidePeers("timer-churn-100k", 100_000),
-    ]
+    static let scenarios: [any Scenario] =
+        [
+            PassBesidePeers(), RoundTripBesidePeers(), PipeBesidePeers(),
+            PostsFromThreads("posts", producers: 1, others: PeerSinks.all),
+            PostsFromThreads("posts-4-producers", producers: 4, others: PeerSinks.all),
+            PostToIdleLoop(others: PeerSinks.all), PostsFromLoopsOfPeers(),
+            TimersBesidePeers("timer-churn", 1_000), TimersBesidePeers("timer-churn-100k", 100_000),
+            ManyTimers(others: ManyTimersOfPeers.all), MillionTimers(), RateLimitBesidePeers(),
+        ] + hosts
+
+    private static var hosts: [any Scenario] {
+        #if canImport(CGLib)
+            [HostedPost(), HostedRoundTrip()]
+        #else
+            []
+        #endif
+    }
 
     static func main() throws {
         let words = CommandLine.arguments.dropFirst()
@@ -29,6 +41,8 @@ struct Peers {
             let outcome = try scenario.run(words.contains("--quick") ? .quick : .full)
             Progress.clear()
             print(words.contains("json") ? JSONReport.text(outcome) : TextReport.text(outcome), terminator: "")
+            // A scenario at a time, also into a pipe.
+            fflush(nil)
         }
     }
 }

@@ -35,7 +35,7 @@ private final class BareRoundTrip: OperationSubject {
     }
 }
 
-private final class RoundTrip: OperationSubject, @unchecked Sendable {
+final class RoundTrip: OperationSubject, @unchecked Sendable {
     let name: String
     private let near: any Sink
     private let far: any Sink
