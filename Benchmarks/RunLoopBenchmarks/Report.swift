@@ -112,7 +112,7 @@ private enum Histogram {
     }
 }
 
-/// One JSON object a line: one for each figure, each ratio and each quantile of a distribution.
+/// One JSON object a line: one for the title, each note, figure and ratio, and each quantile of a distribution.
 enum JSONReport {
     static func text(_ outcome: Outcome) -> String {
         let figures = (outcome.rows + outcome.extras).flatMap { row in
@@ -123,7 +123,13 @@ enum JSONReport {
                 line(outcome, row, metric, "ratio", decimal(outcome.ratio(of: row, to: reference), digits: 3))
             }
         }
-        return (figures + ratios + quantiles(outcome)).joined()
+        return (texts(outcome) + figures + ratios + quantiles(outcome)).joined()
+    }
+
+    private static func texts(_ outcome: Outcome) -> [String] {
+        ([("title", outcome.title)] + outcome.notes.map { ("note", $0) }).map { name, text in
+            "{\"scenario\":\"\(outcome.scenario)\",\"\(name)\":\"\(text)\"}\n"
+        }
     }
 
     /// For plots of distributions.
@@ -135,7 +141,7 @@ enum JSONReport {
         }
     }
 
-    /// The names contain no character that JSON would escape.
+    /// Neither names nor texts contain a character that JSON would escape.
     private static func line(
         _ outcome: Outcome, _ row: Row, _ metric: String, _ unit: String, _ value: String
     ) -> String {
