@@ -12,6 +12,9 @@ let libraries = [
     (Context.environment["PEERS"] ?? "libuv libevent glib-2.0").split(separator: " ").map(String.init).contains($0.0)
 }
 
+/// swift-platform-executors takes part if the environment has its path.
+let executors = Context.environment["PLATFORM_EXECUTORS"]
+
 let package = Package(
     name: "Peers",
     dependencies: [
@@ -19,7 +22,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-async-algorithms.git", exact: "1.1.4"),
         .package(url: "https://github.com/OpenCombine/OpenCombine.git", exact: "0.14.0"),
-    ],
+    ] + (executors.map { [.package(name: "swift-platform-executors", path: $0)] } ?? []),
     targets: [
         .executableTarget(
             name: "Peers",
@@ -30,7 +33,9 @@ let package = Package(
                 .product(name: "OpenCombine", package: "OpenCombine"),
                 .product(name: "OpenCombineDispatch", package: "OpenCombine"),
                 .product(name: "OpenCombineFoundation", package: "OpenCombine"), "CAllocator",
-            ] + libraries.map { .target(name: $0.1) }),
+            ] + libraries.map { .target(name: $0.1) }
+                + (executors == nil
+                    ? [] : [.product(name: "PlatformExecutors", package: "swift-platform-executors")])),
         .systemLibrary(name: "CAllocator"),
     ] + libraries.map { .systemLibrary(name: $0.1, pkgConfig: $0.0, providers: [.apt([$0.2])]) },
     swiftLanguageModes: [.v6]

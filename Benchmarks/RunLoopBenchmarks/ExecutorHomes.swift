@@ -7,6 +7,9 @@ protocol Home: Sendable {
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
+/// An executor of a peer that is not in the toolchain.
+typealias PeerHome = (name: String, make: @Sendable () throws -> any Home)
+
 struct Shared: Home {
     var executor: UnownedSerialExecutor? { nil }
     var taskExecutor: (any TaskExecutor)? { nil }

@@ -7,12 +7,14 @@ import RunLoopKit
 struct ExecutorHop: Scenario {
     let name = "executor-hop"
     let summary = "Two actors call each other from executor to executor: a loop's, a queue's, the default one."
+    var others: [PeerHome] = []
 
     func run(_ effort: Effort) throws -> Outcome {
-        let subjects: [any OperationSubject] = [
-            Hops("default executor", Shared(), Shared()), Hops(Outcome.kit, try KitHome(), try KitHome()),
-            Hops("Dispatch queue", QueueHome(), QueueHome()),
-        ]
+        let subjects: [any OperationSubject] =
+            [
+                Hops("default executor", Shared(), Shared()), Hops(Outcome.kit, try KitHome(), try KitHome()),
+                Hops("Dispatch queue", QueueHome(), QueueHome()),
+            ] + (try others.map { Hops($0.name, try $0.make(), try $0.make()) })
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) calls",
             rows: subjects.measured(name, effort), bare: "default executor",
@@ -28,12 +30,14 @@ struct ExecutorHop: Scenario {
 struct ExecutorBurst: Scenario {
     let name = "executor-burst"
     let summary = "A task on an executor makes child tasks there, many at once, and awaits them."
+    var others: [PeerHome] = []
 
     func run(_ effort: Effort) throws -> Outcome {
-        let subjects: [any OperationSubject] = [
-            Burst("default executor", Shared()), Burst(Outcome.kit, try KitHome()),
-            Burst("Dispatch queue", QueueHome()),
-        ]
+        let subjects: [any OperationSubject] =
+            [
+                Burst("default executor", Shared()), Burst(Outcome.kit, try KitHome()),
+                Burst("Dispatch queue", QueueHome()),
+            ] + (try others.map { Burst($0.name, try $0.make()) })
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) child tasks",
             rows: subjects.measured(name, effort), bare: "default executor")

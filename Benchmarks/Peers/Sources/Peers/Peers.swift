@@ -14,11 +14,19 @@ struct Peers {
             PostToIdleLoop(others: PeerSinks.all), PostsFromLoopsOfPeers(),
             TimersBesidePeers("timer-churn", 1_000), TimersBesidePeers("timer-churn-100k", 100_000),
             ManyTimers(others: ManyTimersOfPeers.all), MillionTimers(), RateLimitBesidePeers(),
-        ] + hosts
+        ] + hosts + executors
 
     private static var hosts: [any Scenario] {
         #if canImport(CGLib)
             [HostedPost(), HostedRoundTrip()]
+        #else
+            []
+        #endif
+    }
+
+    private static var executors: [any Scenario] {
+        #if canImport(PlatformExecutors)
+            [ExecutorHop(others: [PlatformHome.maker]), ExecutorBurst(others: [PlatformHome.maker])]
         #else
             []
         #endif
