@@ -35,7 +35,9 @@ let package = Package(
                 .product(name: "OpenCombineFoundation", package: "OpenCombine"), "CAllocator",
             ] + libraries.map { .target(name: $0.1) }
                 + (executors == nil
-                    ? [] : [.product(name: "PlatformExecutors", package: "swift-platform-executors")])),
+                    ? [] : [.product(name: "PlatformExecutors", package: "swift-platform-executors")]),
+            // canImport would find the module of an earlier build.
+            swiftSettings: executors == nil ? [] : [.define("PLATFORM_EXECUTORS")]),
         .systemLibrary(name: "CAllocator"),
     ] + libraries.map { .systemLibrary(name: $0.1, pkgConfig: $0.0, providers: [.apt([$0.2])]) },
     swiftLanguageModes: [.v6]

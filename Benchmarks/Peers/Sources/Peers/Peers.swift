@@ -25,7 +25,7 @@ struct Peers {
     }
 
     private static var executors: [any Scenario] {
-        #if canImport(PlatformExecutors)
+        #if PLATFORM_EXECUTORS
             [ExecutorHop(others: [PlatformHome.maker]), ExecutorBurst(others: [PlatformHome.maker])]
         #else
             []

@@ -1,4 +1,4 @@
-#if canImport(PlatformExecutors)
+#if PLATFORM_EXECUTORS
     import Foundation
     import PlatformExecutors
 
