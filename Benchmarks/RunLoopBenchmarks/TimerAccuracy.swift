@@ -8,15 +8,21 @@ struct TimerAccuracy: Scenario {
     let name = "timer-accuracy"
     let summary = "How late the calls of a 1 ms timer come, and whether it drifts."
 
+    /// Peers that are not in the toolchain.
+    let others: @Sendable () throws -> [any TimerSubject]
+
     private static let period: Int64 = 1_000_000
+
+    init(others: @escaping @Sendable () throws -> [any TimerSubject] = { [] }) { self.others = others }
 
     func run(_ effort: Effort) throws -> Outcome {
         let kit = KitTimer()
-        let subjects: [any TimerSubject] = [
-            BareTimer(), PeriodicTimer(), kit, CFTimer(), DispatchTimer(),
-            SleepTimer("Task.sleep, continuous", ContinuousClock()),
-            SleepTimer("Task.sleep, suspending", SuspendingClock()),
-        ]
+        let subjects: [any TimerSubject] =
+            [
+                BareTimer(), PeriodicTimer(), kit, CFTimer(), DispatchTimer(),
+                SleepTimer("Task.sleep, continuous", ContinuousClock()),
+                SleepTimer("Task.sleep, suspending", SuspendingClock()),
+            ] + (try others())
         var logs = subjects.map { _ in [TickLog]() }
         subjects.takingTurns(rounds: effort.timerRounds, name) { index, subject in
             // Enough time to prepare everything before the first tick is due.
@@ -51,13 +57,13 @@ struct TimerAccuracy: Scenario {
 }
 
 /// A way to be called at every instant of a grid.
-private protocol TimerSubject: Subject {
+protocol TimerSubject: Subject {
     /// Records a call for each tick, or for the first of several overdue ticks. Returns when the last tick is past.
     func tick(into log: TickLog)
 }
 
 /// The calls of one round: the tick of each and its lateness. One thread at a time uses it.
-private final class TickLog: @unchecked Sendable {
+final class TickLog: @unchecked Sendable {
     /// When tick 0 is due.
     let start: Int64
     let period: Int64

@@ -13,6 +13,7 @@ struct Peers {
             PostsFromThreads("posts-4-producers", producers: 4, others: PeerSinks.all),
             PostToIdleLoop(others: PeerSinks.all), PostsFromLoopsOfPeers(),
             TimersBesidePeers("timer-churn", 1_000), TimersBesidePeers("timer-churn-100k", 100_000),
+            TimersBesidePeers("timer-churn-1m", 1_000_000), TimerAccuracy(others: TickingPeers.all),
             ManyTimers(others: ManyTimersOfPeers.all), MillionTimers(), RateLimitBesidePeers(),
         ] + hosts + executors
 
