@@ -49,10 +49,10 @@ struct RateLimitBesidePeers: Scenario {
             rows: subjects.measured(name, effort), bare: "clock_gettime",
             notes: [
                 "Every figure is for \(repetitions) calls. \(Outcome.kit): a debounce, called on its loop's thread.",
-                "OpenCombine: a value sent to a PassthroughSubject. With Dispatch the interval is 10 ms, since cancelled "
-                    + "work waits in the queue until it is due.",
-                "AsyncAlgorithms: elements of a filled AsyncStream, from the first until the operator takes the last. Its "
-                    + "interval is 10 ms, which it waits for at the end.",
+                "OpenCombine: a value sent to a PassthroughSubject. With Dispatch the debounce has 10 ms, "
+                    + "since cancelled work waits in the queue until it is due.",
+                "AsyncAlgorithms: elements of a filled AsyncStream, from the first until the operator takes the last. "
+                    + "The interval is 10 ms, which it waits for at the end.",
             ])
     }
 }
