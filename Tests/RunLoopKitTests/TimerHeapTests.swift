@@ -6,65 +6,86 @@ import Testing
 @Suite(.timeBound) struct TimerHeapTests {
     /// The specification of the heap: a list that each operation searches and sorts.
     private struct Model {
-        var entries: [(deadline: Int64, latest: Int64, turn: Int, timer: Loop.Timer)] = []
-        var lastTurn = 0
+        var entries: [Member] = []
+        var lastTurn: UInt64 = 0
 
-        mutating func put(_ timer: Loop.Timer, _ deadline: Int64, _ latest: Int64) {
-            entries.removeAll { $0.timer === timer }
+        mutating func set(_ timer: Member, _ deadline: Int64, _ tolerance: Int64 = 0) {
             lastTurn += 1
-            entries.append((deadline, latest, lastTurn, timer))
+            timer.times = HeapTimes(deadline: deadline, latest: deadline + tolerance, turn: lastTurn)
         }
 
-        func due(_ now: Int64) -> [Loop.Timer] {
-            entries.filter { $0.deadline <= now }.sorted { ($0.deadline, $0.turn) < ($1.deadline, $1.turn) }.map(
-                \.timer)
+        func due(_ now: Int64) -> [Member] {
+            entries.filter { $0.times.deadline <= now }.sorted {
+                ($0.times.deadline, $0.times.turn) < ($1.times.deadline, $1.times.turn)
+            }
+        }
+
+        var earliestDeadline: Int64? {
+            entries.map(\.times.deadline).filter { $0 < TimerHeap.stopped }.min()
         }
 
         /// CF's rule, as the reference describes it.
         var wakeUpTime: Int64? {
-            var hard = Int64.max
-            for entry in entries.sorted(by: { $0.deadline < $1.deadline }) {
-                if entry.deadline > hard { break }
-                hard = min(hard, entry.latest)
+            var hard = TimerHeap.stopped
+            for times in entries.map(\.times).sorted(by: { $0.deadline < $1.deadline }) {
+                if times.deadline > hard { break }
+                hard = min(hard, times.latest)
             }
-            return hard == .max ? nil : hard
+            return hard == TimerHeap.stopped ? nil : hard
         }
+
+        var isIdle: Bool { entries.allSatisfy { $0.times.deadline == TimerHeap.idle } }
     }
 
     @Test("The heap behaves like a sorted list", arguments: 1...20 as ClosedRange<UInt64>)
     func sortedList(seed: UInt64) {
         var random = SplitMix(seed)
-        var heap = TimerHeap()
+        var heap = DeadlineHeap<Member>()
         let owner = Owner()
         heap.owner = ObjectIdentifier(owner)
         var model = Model()
-        let timers = (0..<30).map { _ in Loop.Timer(after: .zero) { _ in } }
+        let timers = (0..<30).map { _ in Member() }
         let hasTolerance = seed % 2 == 0
         for _ in 0..<600 {
             let timer = timers[Int(random.next() % 30)]
             let deadline = Int64(random.next() % 50)
-            let latest = deadline + (hasTolerance ? Int64(random.next() % 20) : 0)
-            let isIn = model.entries.contains { $0.timer === timer }
-            switch (random.next() % 4, isIn) {
+            let tolerance = hasTolerance ? Int64(random.next() % 20) : 0
+            let isIn = model.entries.contains { $0 === timer }
+            switch (random.next() % 5, isIn) {
             case (0, true):
                 heap.remove(timer)
-                model.entries.removeAll { $0.timer === timer }
+                model.entries.removeAll { $0 === timer }
             case (1, true):
-                heap.update(timer, deadline: TimerHeap.never, latest: TimerHeap.never)
-                model.put(timer, TimerHeap.never, TimerHeap.never)
+                model.set(timer, random.next() % 2 == 0 ? TimerHeap.stopped : TimerHeap.idle)
+                heap.update(timer, timer.times)
+            case (2, true) where timer.times.deadline < TimerHeap.stopped:
+                // Later: the heap does not need to know.
+                let tolerance = timer.times.latest - timer.times.deadline
+                model.set(timer, timer.times.deadline + Int64(random.next() % 10), tolerance)
+            case (3, true):
+                // Without a time, and later with one that is not earlier than the heap's.
+                let (before, tolerance) = (timer.times.deadline, timer.times.latest - timer.times.deadline)
+                model.set(timer, TimerHeap.idle)
+                if before < TimerHeap.stopped, random.next() % 2 == 0 { model.set(timer, before, tolerance) }
             case (_, true):
-                heap.update(timer, deadline: deadline, latest: latest)
-                model.put(timer, deadline, latest)
+                model.set(timer, deadline, tolerance)
+                heap.update(timer, timer.times)
             case (_, false):
-                heap.insert(timer, deadline: deadline, latest: latest)
-                model.put(timer, deadline, latest)
+                model.set(timer, deadline, tolerance)
+                model.entries.append(timer)
+                heap.insert(timer, timer.times)
             }
             let now = Int64(random.next() % 60)
-            var due: [Loop.Timer] = []
+            var due: [Member] = []
+            // Half of the time before the heap has corrected its first nodes.
+            if random.next() % 2 == 0, heap.wakeUpTime != model.wakeUpTime { Issue.record("wake-up time") }
             heap.collectDue(at: now, into: &due)
             // Recorded only on failure: an expectation costs much more than the step it checks.
             if !due.elementsEqual(model.due(now), by: ===) { Issue.record("due at \(now)") }
+            if let only = heap.onlyDue(at: now), !(due.count == 1 && due[0] === only) { Issue.record("the only one") }
             if heap.wakeUpTime != model.wakeUpTime { Issue.record("wake-up time") }
+            if heap.earliestDeadline != model.earliestDeadline { Issue.record("earliest deadline") }
+            if heap.isIdle != model.isIdle { Issue.record("idle") }
             if heap.all.count != model.entries.count { Issue.record("count") }
         }
         heap.removeAll()
@@ -75,18 +96,20 @@ import Testing
 
     @Test("The second order begins with the first tolerance and ends with the last timer")
     func firstTolerance() {
-        var heap = TimerHeap()
+        var heap = DeadlineHeap<Member>()
         let owner = Owner()
         heap.owner = ObjectIdentifier(owner)
-        let timers = (0..<5).map { _ in Loop.Timer(after: .zero) { _ in } }
-        func isInSecondOrder(_ timer: Loop.Timer) -> Bool { timer[.byLatest, in: heap.owner!] != nil }
-        for (index, timer) in timers.enumerated() { heap.insert(timer, deadline: Int64(index), latest: Int64(index)) }
+        let timers = (0..<5).map { Member(Int64($0)) }
+        func isInSecondOrder(_ timer: Member) -> Bool { timer[.byLatest, in: heap.owner!] != nil }
+        for timer in timers { heap.insert(timer, timer.times) }
         #expect(!timers.contains(where: isInSecondOrder))
-        heap.update(timers[0], deadline: 0, latest: 3)
+        timers[0].times.latest = 3
+        heap.update(timers[0], timers[0].times)
         #expect(timers.allSatisfy(isInSecondOrder))
         #expect(heap.wakeUpTime == 1)
         for timer in timers { heap.remove(timer) }
-        heap.insert(timers[0], deadline: 5, latest: 5)
+        timers[0].times = HeapTimes(deadline: 5, latest: 5, turn: 1)
+        heap.insert(timers[0], timers[0].times)
         #expect(!isInSecondOrder(timers[0]))
         #expect(heap.wakeUpTime == 5)
     }
@@ -115,7 +138,12 @@ import Testing
     private final class Owner {}
 
     private final class Member: HeapMember {
+        var times: HeapTimes
         var places = HeapPlaces()
         var otherPlaces: [ObjectIdentifier: HeapPlaces] = [:]
+
+        init(_ deadline: Int64 = 0) { times = HeapTimes(deadline: deadline, latest: deadline, turn: 0) }
+
+        func timesForHeap() -> HeapTimes { times }
     }
 }

@@ -50,6 +50,24 @@ extension Loop.Timer {
         isolated.item = self
     }
 
+    /// Makes a timer that fires `delay` after it is added to a loop, and again whenever it is restarted, with a handler
+    /// that is isolated to an actor on the loop. See
+    /// `init(restartableAfter:tolerance:timeBase:label:file:line:handler:)` and
+    /// `init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`.
+    public convenience init<A: Actor>(
+        restartableAfter delay: Duration, tolerance: Duration = .zero, timeBase: Loop.TimeBase = .suspending,
+        isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @Sendable (_ actor: isolated A, _ firing: Firing) -> Void
+    ) {
+        let isolated = IsolatedHandler(actor, handler)
+        self.init(
+            restartableAfter: delay, tolerance: tolerance, timeBase: timeBase, label: label, file: file, line: line
+        ) {
+            isolated.call($0)
+        }
+        isolated.item = self
+    }
+
     /// Makes a timer that fires at `time`, on the clock of the loop or that of another `timeBase`, and then every
     /// `interval`, with a handler that is isolated to an actor on the loop. See
     /// `init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`.

@@ -29,8 +29,10 @@ class LimiterBase: @unchecked Sendable {
     @exclusivity(unchecked) final var rules: RateLimitRules
     /// Becomes false when the limiter is invalidated or released, or the loop ends.
     @exclusivity(unchecked) private(set) final var isOpen = true
-    /// In the loop only while it runs, so that a limiter with nothing to do keeps no run going.
+    /// Made by the first burst, and set again by each: a timer without a fire time keeps no run going.
     @exclusivity(unchecked) private var timer: Loop.Timer?
+    /// When the timer fires; nil when it does not run.
+    @exclusivity(unchecked) private var timerTime: Int64?
     /// For each of these actions the loop has a block, or the thread that lined it up performs it next.
     @exclusivity(unchecked) private var linedUp = FirstInFirstOut<Action>()
     /// The actions that a stopping loop refused, of a limiter that must not lose any.
@@ -66,21 +68,18 @@ class LimiterBase: @unchecked Sendable {
     final var now: Int64 { clock.nanoseconds }
 
     /// Whether the timer runs, and its time has come. The lock is held.
-    final func isTimerDue(at now: Int64) -> Bool { timer?.nextFireTime.map { $0.nanoseconds <= now } ?? false }
+    final func isTimerDue(at now: Int64) -> Bool { timerTime.map { $0 <= now } ?? false }
 
     /// Starts, moves or stops the timer. The lock is held.
     final func setTimer(to time: Int64?) {
-        guard let time else {
-            timer?.invalidate()
-            timer = nil
-            return
-        }
-        let instant = Loop.Instant(nanoseconds: time)
-        if let timer {
-            if timer.nextFireTime != instant { timer.nextFireTime = instant }
-            return
-        }
-        let made = Loop.Timer(at: instant, kind, place) { [self] in fired($0.timer) }
+        guard time != timerTime else { return }
+        timerTime = time
+        if let timer { timer.set(to: time) } else { addTimer(at: time!) }
+    }
+
+    @inline(never)
+    private func addTimer(at time: Int64) {
+        let made = Loop.Timer(at: time, ofLimiter: kind, place) { [self] _ in fired() }
         timer = made
         // A loop that is about to end refuses the timer: then its end handler decides about what is pending.
         for mode in modes { loop.insert(made, in: mode) }
@@ -88,18 +87,17 @@ class LimiterBase: @unchecked Sendable {
 
     /// Why the limiter does not act now, in words.
     final var explanation: String {
-        guard let timer = lock.withLock({ timer }) else { return "No timer runs." }
+        guard let timer = lock.withLock({ timerTime.flatMap { _ in timer } }) else {
+            return "No timer runs."
+        }
         return loop.explain(timer).description
     }
 
-    private func fired(_ firing: Loop.Timer) {
-        let isCurrent = lock.withLock {
-            // Another thread may have stopped it meanwhile, or moved it: then the subclass starts another one.
-            guard firing === timer else { return false }
-            timer = nil
-            return true
-        }
-        if isCurrent { timerFired() }
+    /// Another thread may have stopped or moved the timer meanwhile: the rules do nothing before their time, and the
+    /// subclass then sets the timer again.
+    private func fired() {
+        lock.withLock { timerTime = nil }
+        timerFired()
     }
 
     // MARK: Acting
@@ -231,7 +229,9 @@ class LimiterBase: @unchecked Sendable {
     /// Refuses everything from now on. The lock is held. Returns what the caller must release without it.
     private func close() -> Any? {
         isOpen = false
-        setTimer(to: nil)
+        timer?.invalidate()
+        timer = nil
+        timerTime = nil
         if leftForTheEnd.isEmpty {
             endHandler?.cancel()
             endHandler = nil

@@ -80,7 +80,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
 
     private func reportTimersLeft() {
         guard !loop.isClosing, loop.process.isCurrent else { return }
-        let timers = loop.lock.withLock { loop.modeStates.flatMap { $0.timers.all } }
+        let timers = loop.lock.withLock { loop.modeStates.flatMap { $0.timers.allThatKeepRunsGoing } }
         guard !timers.isEmpty else { return }
         let names = Set(timers.map(\.name)).sorted()
         Mistakes.shared.report(.droppedThread(name: name, timers: names))

@@ -1,30 +1,40 @@
-/// Timers, earliest first. Equal deadlines are first come, first served: every change of a deadline takes a new turn.
+/// Timers, earliest first. Equal deadlines are first come, first served: by the timers' turns.
+///
+/// A timer that moves to a later time does not change the heap: its node then has a deadline that is too early. The
+/// heap corrects a node when it comes first, before it answers a question. So to push a timer out costs a compare, and
+/// each correction a sift. A node is never later than its timer: see `HeapMember`.
 struct DeadlineHeap<Timer: HeapMember> {
-    /// A timer with what it is sorted by, so that sifting writes to timers only to record their places.
+    /// A timer with what it is sorted by, so that sifting writes to timers only to record their places. Nodes of equal
+    /// deadline are in no order: those that are due are sorted by turn.
     private struct Node: PlacedNode {
-        /// When the timer may fire, in nanoseconds.
+        /// When the timer may fire, in nanoseconds, or earlier.
         var deadline: Int64
-        /// Orders equal deadlines.
-        var turn: UInt64
         let timer: Timer
 
-        func isBefore(_ other: Node) -> Bool {
-            deadline != other.deadline ? deadline < other.deadline : turn < other.turn
-        }
+        @inline(__always)
+        func isBefore(_ other: borrowing Node) -> Bool { deadline < other.deadline }
+        @inline(__always)
         func record(place: Int?, in owner: ObjectIdentifier?) { timer[.byDeadline, in: owner!] = place }
     }
 
     /// The same timer by the time at which it must fire: the deadline plus the tolerance.
     private struct LatestNode: PlacedNode {
+        /// Or earlier.
         var latest: Int64
         let timer: Timer
 
-        func isBefore(_ other: LatestNode) -> Bool { latest < other.latest }
+        func isBefore(_ other: borrowing LatestNode) -> Bool { latest < other.latest }
         func record(place: Int?, in owner: ObjectIdentifier?) { timer[.byLatest, in: owner!] = place }
     }
 
-    /// The deadline of a timer that does not fire: it has no fire time, or is firing already.
+    /// No deadline.
     static var never: Int64 { .max }
+
+    /// The deadline of a timer that does not fire now, but keeps a run going: it is firing already, or was stopped.
+    static var stopped: Int64 { .max - 1 }
+
+    /// The deadline of a timer that does not keep a run going: it waits to be restarted.
+    static var idle: Int64 { .max }
 
     /// Identifies this heap among those that a timer is in.
     var owner: ObjectIdentifier? {
@@ -41,33 +51,29 @@ struct DeadlineHeap<Timer: HeapMember> {
     var isEmpty: Bool { byDeadline.nodes.isEmpty }
     var all: [Timer] { byDeadline.nodes.map { $0.timer } }
 
-    /// The earliest deadline; nil if no timer fires.
-    var earliestDeadline: Int64? { byDeadline.nodes.first.flatMap { $0.deadline == Self.never ? nil : $0.deadline } }
-
     // MARK: Changing
 
-    /// Adds a timer, after those of equal deadline unless it has an earlier turn.
-    mutating func insert(_ timer: Timer, deadline: Int64, latest: Int64, turn: UInt64? = nil) {
-        if latest != deadline { sortByLatest() }
-        byDeadline.insert(Node(deadline: deadline, turn: turn ?? Turn.next(), timer: timer))
-        byLatest?.insert(LatestNode(latest: latest, timer: timer))
+    mutating func insert(_ timer: Timer, _ times: HeapTimes) {
+        if times.latest != times.deadline { sortByLatest() }
+        byDeadline.insert(Node(deadline: times.deadline, timer: timer))
+        byLatest?.insert(LatestNode(latest: times.latest, timer: timer))
     }
 
     mutating func remove(_ timer: Timer) {
         guard let place = timer[.byDeadline, in: owner!] else { return }
-        if let place = timer[.byLatest, in: owner!] { byLatest?.remove(at: place) }
+        if byLatest != nil, let place = timer[.byLatest, in: owner!] { byLatest!.remove(at: place) }
         byDeadline.remove(at: place)
         if isEmpty { byLatest = nil }
     }
 
-    mutating func update(_ timer: Timer, deadline: Int64, latest: Int64) {
+    /// Moves a timer. Necessary if its deadline or its latest time is earlier than at the last `insert` or `update`.
+    mutating func update(_ timer: Timer, _ times: HeapTimes) {
         guard let place = timer[.byDeadline, in: owner!] else { return }
-        if latest != deadline { sortByLatest() }
-        byDeadline.nodes[place].deadline = deadline
-        byDeadline.nodes[place].turn = Turn.next()
+        if times.latest != times.deadline { sortByLatest() }
+        byDeadline.nodes[place].deadline = times.deadline
         byDeadline.settle(place)
-        if let place = timer[.byLatest, in: owner!] {
-            byLatest!.nodes[place].latest = latest
+        if byLatest != nil, let place = timer[.byLatest, in: owner!] {
+            byLatest!.nodes[place].latest = times.latest
             byLatest!.settle(place)
         }
     }
@@ -87,7 +93,26 @@ struct DeadlineHeap<Timer: HeapMember> {
         byLatest = heap
     }
 
+    /// The deadline of the first node, after correcting those that came first and were too early.
+    private mutating func firstDeadline() -> Int64? {
+        while !byDeadline.nodes.isEmpty {
+            let deadline = byDeadline.nodes[0].timer.timesForHeap().deadline
+            if deadline == byDeadline.nodes[0].deadline { return deadline }
+            byDeadline.nodes[0].deadline = deadline
+            byDeadline.settle(0)
+        }
+        return nil
+    }
+
     // MARK: Asking
+
+    /// Whether no timer keeps a run going.
+    var isIdle: Bool { mutating get { isEmpty || firstDeadline()! == Self.idle } }
+
+    /// The earliest deadline; nil if no timer fires.
+    var earliestDeadline: Int64? {
+        mutating get { firstDeadline().flatMap { $0 >= Self.stopped ? nil : $0 } }
+    }
 
     /// The latest time at which the loop must wake for its timers; nil if there is none.
     ///
@@ -95,31 +120,40 @@ struct DeadlineHeap<Timer: HeapMember> {
     /// not later than the earliest hard deadline so far. A timer beyond that point has a later hard deadline still. So
     /// the rule gives the earliest hard deadline of all, and at that time its timer is soft-due, as all others are that
     /// CF would fire.
-    var wakeUpTime: Int64? {
-        guard let byLatest else { return earliestDeadline }
-        return byLatest.nodes.first.flatMap { $0.latest == Self.never ? nil : $0.latest }
+    var wakeUpTime: Int64? { mutating get { byLatest == nil ? earliestDeadline : earliestLatest() } }
+
+    private mutating func earliestLatest() -> Int64? {
+        while let first = byLatest!.nodes.first {
+            let latest = first.timer.timesForHeap().latest
+            if latest == first.latest { return latest >= Self.stopped ? nil : latest }
+            byLatest!.nodes[0].latest = latest
+            byLatest!.settle(0)
+        }
+        return nil
     }
 
-    /// The timer whose deadline is not later than `now`; nil if there is none, or more than one.
-    func onlyDue(at now: Int64) -> Timer? {
-        let nodes = byDeadline.nodes
-        guard let first = nodes.first, first.deadline <= now else { return nil }
+    /// The timer whose deadline is not later than `now`; nil if there is none, or there may be more than one.
+    mutating func onlyDue(at now: Int64) -> Timer? {
+        guard let deadline = firstDeadline(), deadline <= now else { return nil }
         // The second in order is one of the first one's children.
-        for child in 1..<min(5, nodes.count) where nodes[child].deadline <= now { return nil }
-        return first.timer
+        for child in 1..<min(5, byDeadline.nodes.count) where byDeadline.nodes[child].deadline <= now { return nil }
+        return byDeadline.nodes[0].timer
     }
 
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
     func collectDue(at now: Int64, into due: inout [Timer]) {
         guard let first = byDeadline.nodes.first, first.deadline <= now else { return }
-        var found: [Node] = []
+        var found: [(times: HeapTimes, timer: Timer)] = []
         byDeadline.visit { node in
             guard node.deadline <= now else { return false }
-            found.append(node)
+            let times = node.timer.timesForHeap()
+            if times.deadline <= now { found.append((times, node.timer)) }
             return true
         }
-        if found.count > 1 { found.sort { $0.isBefore($1) } }
+        if found.count > 1 {
+            found.sort { ($0.times.deadline, $0.times.turn) < ($1.times.deadline, $1.times.turn) }
+        }
         // A loop, since a key path of a generic type is made anew at each use, for 10,000 instructions.
-        for node in found { due.append(node.timer) }
+        for (_, timer) in found { due.append(timer) }
     }
 }

@@ -1,5 +1,17 @@
+/// When a timer fires, as a `DeadlineHeap` sorts it.
+struct HeapTimes {
+    /// When the timer may fire, and when it must.
+    var deadline, latest: Int64
+    /// Orders equal deadlines.
+    var turn: UInt64
+}
+
 /// What a `DeadlineHeap` orders.
 protocol HeapMember: AnyObject {
+    /// The timer's times now. Neither is earlier than those that the timer has in a heap: a timer that moves to earlier
+    /// ones updates its heaps. Called with what guards the heap held.
+    func timesForHeap() -> HeapTimes
+
     /// Only heaps change these two.
     var places: HeapPlaces { get set }
 

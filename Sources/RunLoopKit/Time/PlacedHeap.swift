@@ -80,7 +80,7 @@ struct PlacedHeap<Node: PlacedNode> {
 
 /// A value in a `PlacedHeap`.
 protocol PlacedNode {
-    func isBefore(_ other: Self) -> Bool
+    func isBefore(_ other: borrowing Self) -> Bool
 
     /// Records the place in the heap of `owner`; nil when the node leaves it.
     func record(place: Int?, in owner: ObjectIdentifier?)

@@ -173,15 +173,21 @@ final class StressItem: Sendable {
                 withExtendedLifetime(made) {}
             }
         case .timer, .continuousTimer:
-            item = Loop.Timer(
-                after: .microseconds(random.below(2000)),
-                repeating: isOneShot ? nil : .microseconds(200 + random.below(3000)),
-                tolerance: .microseconds(random.below(300)), timeBase: kind == .timer ? .suspending : .continuous
-            ) { firing in
+            let (delay, tolerance) = (random.below(2000), Duration.microseconds(random.below(300)))
+            let interval = 200 + random.below(3000)
+            let timeBase: Loop.TimeBase = kind == .timer ? .suspending : .continuous
+            let handler = { @Sendable (firing: Loop.Timer.Firing) in
                 expect(
                     firing.scheduledTime <= Loop.current.now(firing.timer.timeBase), "a timer fires early")
                 closure.account.call()
             }
+            item =
+                random.once(in: 3)
+                ? Loop.Timer(
+                    restartableAfter: .microseconds(delay), tolerance: tolerance, timeBase: timeBase, handler: handler)
+                : Loop.Timer(
+                    after: .microseconds(delay), repeating: isOneShot ? nil : .microseconds(interval),
+                    tolerance: tolerance, timeBase: timeBase, handler: handler)
         case .observer:
             let activities: [Loop.Activity] = [.all, .beforeWaiting, [.afterWaiting, .exit], .beforeSources]
             item = Loop.Observer(random.pick(activities), repeats: !isOneShot, order: random.below(3)) { _, _ in
@@ -231,8 +237,13 @@ final class StressItem: Sendable {
             default: source.interest = random.pick([.read, .read, [], [.read, .write]])
             }
         case let timer as Loop.Timer:
-            let now = Loop.current.now(timer.timeBase)
-            timer.nextFireTime = random.once(in: 5) ? nil : now.advanced(by: .microseconds(random.below(3000)))
+            let delay = Duration.microseconds(random.below(3000))
+            switch random.below(6) {
+            case 0: timer.nextFireTime = nil
+            case 1, 2: timer.nextFireTime = Loop.current.now(timer.timeBase).advanced(by: delay)
+            case 3: timer.restart()
+            default: timer.restart(after: delay)
+            }
             if random.once(in: 3) { timer.tolerance = .microseconds(random.below(500)) }
         default: trigger()
         }

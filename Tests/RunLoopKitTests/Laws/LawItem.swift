@@ -78,6 +78,8 @@ final class LawItem: @unchecked Sendable {
     // MARK: Variants
 
     var repeats: Bool { !(kind.isTimer || kind == .observer) || bit(0) }
+    /// For a timer: whether it waits to be restarted after a call, instead of repeating.
+    private var isRestartable: Bool { bit(0) && bit(1) }
     private var order: Int { plan.variant & 3 }
     private var isOneShot: Bool { bit(0) && bit(1) }
     private var trigger: Loop.FileDescriptorSource.Trigger { bit(2) ? .edge : .level }
@@ -124,10 +126,9 @@ final class LawItem: @unchecked Sendable {
             }
         case .timer, .continuousTimer:
             let closure = Closure(self)
-            return Loop.Timer(
-                after: plan.isDue ? .zero : farAway, repeating: repeats ? farAway : nil,
-                timeBase: kind == .timer ? .suspending : .continuous
-            ) { firing in
+            let timeBase: Loop.TimeBase = kind == .timer ? .suspending : .continuous
+            let delay = plan.isDue ? Duration.zero : farAway
+            let handler = { @Sendable (firing: Loop.Timer.Firing) in
                 let item = closure.item
                 let now = item.player.innermost?.loop?.now(firing.timer.timeBase)
                 item.player.expect(now.map { firing.scheduledTime <= $0 } ?? false, "\(item): fires early")
@@ -135,6 +136,11 @@ final class LawItem: @unchecked Sendable {
                 // The library invalidates a timer that fires once when its handler has returned.
                 if !item.repeats { item.becomeInvalid() }
             }
+            if isRestartable {
+                return Loop.Timer(restartableAfter: delay, timeBase: timeBase, handler: handler)
+            }
+            return Loop.Timer(
+                after: delay, repeating: repeats ? farAway : nil, timeBase: timeBase, handler: handler)
         case .observer:
             let closure = Closure(self)
             let activities: [Loop.Activity] = [

@@ -254,14 +254,28 @@ final class LawPlayer: @unchecked Sendable {
         case .takeWaiting: item.takeWaiting()
         case .retime:
             guard let timer = item.item as? Loop.Timer, let loop = loop.loop else { return false }
-            let now = loop.now(timer.timeBase)
-            timer.nextFireTime = stepsLeft % 3 == 0 ? nil : stepsLeft % 3 == 1 ? now : now.advanced(by: farAway)
+            retime(timer, of: item, at: loop.now(timer.timeBase))
         case .addCommonMode: addCommonMode(mode, to: loop)
         case .run: return run(loop, mode)
         case .stop: loop.loop?.stop()
         case .endLoop: return end(loop)
         }
         return true
+    }
+
+    private func retime(_ timer: Loop.Timer, of item: LawItem, at now: Loop.Instant) {
+        switch stepsLeft % 5 {
+        case 0: timer.nextFireTime = nil
+        case 1: timer.nextFireTime = now
+        case 2: timer.nextFireTime = now.advanced(by: farAway)
+        case let number:
+            let isRestarted = number == 3 ? timer.restart() : timer.restart(after: .zero)
+            if isSettled(item) {
+                // A timer that fires once is not restarted by its own handler.
+                expect(isRestarted ? item.isValid : !item.isValid || !item.repeats, "\(item): restarts: \(isRestarted)")
+                if isRestarted, !item.places.isEmpty { expect(timer.nextFireTime != nil, "\(item): has no time") }
+            }
+        }
     }
 
     func arm(_ item: LawItem, _ armed: Bool) {

@@ -163,6 +163,9 @@ extension Loop {
         /// As `currentModes`, for callers that hold the item's lock.
         final var modesWhileLocked: ModeList { memberships.modes }
 
+        /// The mode that the item has been in for the longest time, for callers that hold the item's lock.
+        final var firstModeWhileLocked: ModeState? { memberships.first }
+
         // MARK: For the kinds of items to override
 
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.

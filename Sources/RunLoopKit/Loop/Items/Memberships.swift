@@ -44,7 +44,7 @@ struct Memberships {
     }
 
     /// The mode that the item has been in for the longest time.
-    private var first: ModeState?
+    private(set) var first: ModeState?
 
     private var more: More?
 

@@ -1,8 +1,6 @@
 /// Timers, earliest first.
 typealias TimerHeap = DeadlineHeap<Loop.Timer>
 
-extension Loop.Timer: HeapMember {}
-
 /// The timers of one mode: a heap for each time base, since their times cannot be compared. In virtual time all are in
 /// the first.
 struct ModeTimers {
@@ -15,8 +13,12 @@ struct ModeTimers {
         set { (suspending.owner, continuous.owner) = (newValue, newValue) }
     }
 
-    var isEmpty: Bool { suspending.isEmpty && continuous.isEmpty }
+    /// Whether no timer keeps a run going.
+    var areIdle: Bool { mutating get { suspending.isIdle && continuous.isIdle } }
     var all: [Loop.Timer] { suspending.all + continuous.all }
+
+    /// Without those that wait to be restarted.
+    var allThatKeepRunsGoing: [Loop.Timer] { all.filter { $0.timesForHeap().deadline != TimerHeap.idle } }
 
     subscript(base: Loop.TimeBase) -> TimerHeap {
         get { base == .suspending ? suspending : continuous }

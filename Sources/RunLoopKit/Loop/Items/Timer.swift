@@ -33,29 +33,34 @@ extension Loop {
             /// The number of instants of the timer's grid that were skipped since the previous call, because the loop
             /// was busy, in another mode, or not running. Every instant is either a call or counted here.
             public let missed: Int
+            /// Whether an earlier call of the timer has not returned.
+            let isNested: Bool
         }
 
-        /// What the timer knows of its fire time.
-        private enum FireTime {
-            /// Not set yet: this long after the timer is first added to a loop.
-            case delay(Int64)
-            /// Requested before the timer was in a loop. A past time counts as the time of the request, `Rare.request`.
-            case asked(Int64)
-            /// On the clock of the loop that it is, or was, in.
-            case at(Int64)
-
-            enum Kind { case delay, asked, at }
+        /// What becomes of the timer when its handler returns.
+        enum AfterCall: UInt8 {
+            /// It is invalidated.
+            case ends
+            case repeats
+            /// It stays without a fire time, until it is restarted.
+            case waits
+            /// The same; and if the handler has restarted it, a nested run calls the handler again. For limiters.
+            case waitsAndNests
         }
 
         /// What few timers have, so that the others have room only for a reference to it.
-        private final class Rare {
+        final class Rare {
             @exclusivity(unchecked) var tolerance: Int64 = 0
 
-            /// When a fire time was asked for: on the machine's clock, and for a virtual one.
-            @exclusivity(unchecked) var request: (settled: Int64, turn: UInt64)?
+            /// When a fire time was requested before the timer was in a loop, on the machine's clock. The timer's turn
+            /// says when it was on a virtual one.
+            @exclusivity(unchecked) var requestTime: Int64?
 
             /// Grid instants skipped since the last call.
             @exclusivity(unchecked) var missed = 0
+
+            /// The delay of a repeating timer, if it is not the interval.
+            @exclusivity(unchecked) var delay: Int64?
 
             /// Guarded by the loop's lock.
             @exclusivity(unchecked) var otherPlaces: [ObjectIdentifier: HeapPlaces] = [:]
@@ -64,46 +69,52 @@ extension Loop {
             @exclusivity(unchecked) var kind: StaticString?
 
             var isNeeded: Bool {
-                kind != nil || tolerance != 0 || request != nil || missed != 0 || !otherPlaces.isEmpty
+                kind != nil || tolerance != 0 || requestTime != nil || missed != 0 || delay != nil
+                    || !otherPlaces.isEmpty
             }
         }
 
-        // The small properties come first, and fill a gap of `Item`: a timer has 120 bytes. Exclusivity is unchecked
-        // where a lock guards a property, since a checked access costs 90 instructions.
+        // The small properties come first, and fill a gap of `Item`. Exclusivity is unchecked where a lock guards a
+        // property, since a checked access costs 90 instructions.
 
-        /// Whether the handler runs. Written with the lock of the loop that it fires on held. Atomic, since the timer
-        /// can be moved to another loop meanwhile. Relaxed: it publishes nothing else.
-        private let firing = Atomic<Bool>(false)
+        /// Whether the handler runs. Written with the item's lock held. Atomic, since others read it without. Relaxed:
+        /// it publishes nothing else.
+        let firing = Atomic<Bool>(false)
 
         /// The clock that the timer counts on.
         public let timeBase: TimeBase
 
-        // These three are written with the loop's lock and the item's lock held while the timer is in a loop, and with
-        // the item's lock alone while it is not. So they may be read under either. The first two are `fireTime`.
-        @exclusivity(unchecked) private var kindOfTime: FireTime.Kind
-        @exclusivity(unchecked) private var time: Int64
-        @exclusivity(unchecked) private var rare: Rare?
+        let afterCall: AfterCall
+
+        // These three are guarded by the item's lock. The first two are `fireTime`.
+        @exclusivity(unchecked) var time: Int64 = 0
+        @exclusivity(unchecked) var turn: UInt64 = 0
+        @exclusivity(unchecked) var rare: Rare?
+
+        /// The timer's heaps have it by no later deadline than this one, which is not later than that of the timer. So
+        /// a deadline that is not earlier needs no change of the heaps. Guarded by the item's lock.
+        @exclusivity(unchecked) var queued: Int64 = 0
 
         /// Nil once the timer is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var handler: (@Sendable (Firing) -> Void)?
 
-        /// Nanoseconds; 0 for a timer that fires once.
-        private let intervalNanoseconds: Int64
+        /// In nanoseconds: the interval of a timer that repeats; the delay of another one, or -1 if it has none.
+        let period: Int64
 
         /// The timer's places in the heap of its mode. Guarded by the loop's lock.
         @exclusivity(unchecked) var places = HeapPlaces()
 
         private init(
-            _ fireTime: FireTime, _ interval: Duration?, _ tolerance: Duration, _ timeBase: TimeBase, _ place: Place,
-            _ label: String?, _ handler: @escaping @Sendable (Firing) -> Void
+            _ fireTime: FireTime, _ afterCall: AfterCall, period: Int64, _ tolerance: Duration, _ timeBase: TimeBase,
+            _ place: Place, _ label: String?, _ handler: @escaping @Sendable (Firing) -> Void
         ) {
             self.timeBase = timeBase
-            (kindOfTime, time) = (.delay, 0)
-            self.intervalNanoseconds = max(0, interval?.wholeNanoseconds ?? 0)
+            self.afterCall = afterCall
+            self.period = period
             self.handler = handler
             super.init(place, label)
             self.fireTime = fireTime
-            self.toleranceNanoseconds = allowed(tolerance)
+            if tolerance > .zero { toleranceNanoseconds = allowed(tolerance) }
         }
 
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.
@@ -123,9 +134,48 @@ extension Loop {
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
+            let (delay, interval) = (max(0, delay.wholeNanoseconds), interval?.wholeNanoseconds ?? 0)
             self.init(
-                .delay(max(0, delay.wholeNanoseconds)), interval, tolerance, timeBase, Place(file, line), label, handler
-            )
+                .delay(delay), interval > 0 ? .repeats : .ends, period: interval > 0 ? interval : delay, tolerance,
+                timeBase, Place(file, line), label, handler)
+            if repeats, delay != interval { changeRare { $0.delay = delay } }
+        }
+
+        /// Makes a timer that fires `delay` after it is added to a loop for the first time, and again whenever it is
+        /// restarted.
+        ///
+        /// It is for timeouts: of a connection that is idle, for instance. The timer fires once, and then stays in its
+        /// modes without a fire time, until ``restart()`` or ``restart(after:)`` is called, or ``nextFireTime`` is set.
+        /// To push it out is cheap, so it can be restarted for every packet.
+        ///
+        /// ```swift
+        /// let timeout = Loop.Timer(restartableAfter: .seconds(30)) { _ in connection.sendPing() }
+        /// loop.add(timeout)
+        /// connection.onPacket = { timeout.restart() }
+        /// connection.onClose = { timeout.invalidate() }
+        /// ```
+        ///
+        /// A run whose mode contains nothing but such timers without a fire time ends, as it does when a timer that
+        /// fires once has ended. Call ``Loop/Item/invalidate()`` when the timer is not needed any more: until then its
+        /// loop retains it. CF: a `CFRunLoopTimer` that repeats after a very long interval, whose fire date is set.
+        ///
+        /// - Parameters:
+        ///   - delay: How long to wait at least after the timer is added, or restarted by ``restart()``. If zero or
+        ///     less, the timer fires in the next pass.
+        ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
+        ///   - timeBase: The clock to count on: whether time in suspend counts.
+        ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
+        ///   - file: The source file that makes the timer, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - handler: Called on the loop's thread. Not called again while it runs, such as by a nested run.
+        public convenience init(
+            restartableAfter delay: Duration, tolerance: Duration = .zero, timeBase: TimeBase = .suspending,
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+            handler: @escaping @Sendable (_ firing: Firing) -> Void
+        ) {
+            let delay = max(0, delay.wholeNanoseconds)
+            self.init(
+                .delay(delay), .waits, period: delay, tolerance, timeBase, Place(file, line), label, handler)
         }
 
         /// Makes a timer that fires at `time`, and then every `interval`. The time is on the clock of the loop that it
@@ -136,7 +186,10 @@ extension Loop {
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(.asked(time.nanoseconds), interval, tolerance, timeBase, Place(file, line), label, handler)
+            let interval = interval?.wholeNanoseconds ?? 0
+            self.init(
+                .asked(time.nanoseconds), interval > 0 ? .repeats : .ends, period: interval > 0 ? interval : -1,
+                tolerance, timeBase, Place(file, line), label, handler)
         }
 
         /// Makes a timer that fires every `interval`, first one interval after it is added to a loop.
@@ -151,156 +204,26 @@ extension Loop {
                 handler: handler)
         }
 
-        /// Makes a timer that fires once, and that diagnostics call by what it belongs to.
+        /// Makes the timer of a limiter, which diagnostics call by what it belongs to.
         convenience init(
-            at time: Instant, _ kind: StaticString, _ place: Place,
+            at time: Int64, ofLimiter kind: StaticString, _ place: Place,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
-            self.init(.asked(time.nanoseconds), nil, .zero, .suspending, place, nil, handler)
+            self.init(
+                .asked(min(time, TimerHeap.stopped)), .waitsAndNests, period: -1, .zero, .suspending, place, nil,
+                handler)
             changeRare { $0.kind = kind }
         }
 
-        /// The heap that contains the timer in a mode that it is in. The lock of the mode's loop is held.
-        private func heap(in mode: ModeState) -> TimeBase { mode.isVirtual ? .suspending : timeBase }
-
         // MARK: Properties
 
-        /// The time between two calls; zero for a timer that fires once. CF: `CFRunLoopTimerGetInterval`.
-        public var interval: Duration { .nanoseconds(intervalNanoseconds) }
+        /// The time between two calls; zero for a timer that does not repeat. CF: `CFRunLoopTimerGetInterval`.
+        public var interval: Duration { repeats ? .nanoseconds(period) : .zero }
 
         /// Whether the timer fires repeatedly. CF: `CFRunLoopTimerDoesRepeat`.
-        public var repeats: Bool { intervalNanoseconds > 0 }
+        public var repeats: Bool { afterCall == .repeats }
 
-        /// When the timer fires next; nil if it is invalid, or was made with a delay and not yet added to a loop.
-        ///
-        /// Any thread may set it, any number of times, and it takes effect at once. A time in the past counts as now;
-        /// nil stops the timer until another time is set. The grid of a repeating timer moves with it. Inside the
-        /// timer's own handler only a time later than ``Loop/Timer/Firing/scheduledTime`` counts, and a timer that
-        /// fires once ends nevertheless. Has no effect on an invalid timer. CF: `CFRunLoopTimerSetNextFireDate`.
-        public var nextFireTime: Instant? {
-            get {
-                itemLock.withLock {
-                    guard isValid else { return nil }
-                    switch fireTime {
-                    case .delay: return nil
-                    case .asked(let time), .at(let time):
-                        return time == TimerHeap.never ? nil : Instant(nanoseconds: time)
-                    }
-                }
-            }
-            set {
-                let asked = newValue?.nanoseconds ?? TimerHeap.never
-                change { timer, loop in
-                    timer.fireTime =
-                        if let loop {
-                            .at(max(asked, loop.clock.nanoseconds(timer.timeBase)))
-                        } else {
-                            .asked(asked)
-                        }
-                }
-            }
-        }
-
-        /// How much later than due a call may come, so that one wake-up can serve several timers. The loop sleeps until
-        /// the first timer that cannot wait longer, and then fires all that are due. The grid of a repeating timer does
-        /// not move with it.
-        ///
-        /// Negative values count as zero; a repeating timer's tolerance is at most half its interval. Any thread may
-        /// set it. CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
-        public var tolerance: Duration {
-            get { .nanoseconds(itemLock.withLock { toleranceNanoseconds }) }
-            set { change { timer, _ in timer.toleranceNanoseconds = timer.allowed(newValue) } }
-        }
-
-        private func allowed(_ tolerance: Duration) -> Int64 {
-            let wanted = max(0, tolerance.wholeNanoseconds)
-            return repeats ? min(wanted, intervalNanoseconds / 2) : wanted
-        }
-
-        // MARK: What is stored in another form
-
-        private var fireTime: FireTime {
-            get {
-                switch kindOfTime {
-                case .delay: .delay(time)
-                case .asked: .asked(time)
-                case .at: .at(time)
-                }
-            }
-            set {
-                switch newValue {
-                case .delay(let time): (kindOfTime, self.time) = (.delay, time)
-                case .at(let time): (kindOfTime, self.time) = (.at, time)
-                case .asked(let time):
-                    (kindOfTime, self.time) = (.asked, time)
-                    changeRare { $0.request = (LoopTime.monotonic.nanoseconds(timeBase), Turn.next()) }
-                }
-            }
-        }
-
-        private var toleranceNanoseconds: Int64 {
-            get { rare?.tolerance ?? 0 }
-            set { if newValue != toleranceNanoseconds { changeRare { $0.tolerance = newValue } } }
-        }
-
-        /// Grid instants skipped since the last call.
-        private var missed: Int {
-            get { rare?.missed ?? 0 }
-            set { if newValue != missed { changeRare { $0.missed = newValue } } }
-        }
-
-        /// The places in the heaps of further modes. Guarded by the loop's lock; `insert(into:)` makes room for them.
-        var otherPlaces: [ObjectIdentifier: HeapPlaces] {
-            get { rare?.otherPlaces ?? [:] }
-            _modify { yield &rare!.otherPlaces }
-        }
-
-        @inline(never)
-        private func changeRare(_ body: (Rare) -> Void) {
-            let changed = rare ?? Rare()
-            body(changed)
-            rare = changed.isNeeded ? changed : nil
-        }
-
-        // MARK: Times, for the heaps
-
-        /// The times at which the timer may and must fire. The lock of the timer's loop or of the item is held.
-        private var times: (deadline: Int64, latest: Int64) {
-            guard !firing.load(ordering: .relaxed), case .at(let time) = fireTime else {
-                return (TimerHeap.never, TimerHeap.never)
-            }
-            return (time, time.addingSaturating(toleranceNanoseconds))
-        }
-
-        /// Changes the timer's times with the necessary locks held, and updates its heaps.
-        private func change(_ body: (Timer, Loop?) -> Void) {
-            while true {
-                let loop = itemLock.withLock { () -> Loop? in
-                    let loop = modesWhileLocked.first?.loop
-                    if loop == nil, isValid { body(self, nil) }
-                    return loop
-                }
-                // Again if the timer has moved to another loop meanwhile.
-                guard let loop, !loop.lock.withLock({ change(in: loop, body) }) else { return }
-            }
-        }
-
-        /// The same with the lock of `loop` held. Does nothing and returns false if the timer is not in that loop.
-        private func change(in loop: Loop, _ body: (Timer, Loop?) -> Void) -> Bool {
-            loop.lock.assertHeld()
-            let modes = itemLock.withLock { () -> ModeList? in
-                guard modesWhileLocked.first?.waker === loop.waker else { return nil }
-                if isValid { body(self, loop) }
-                return modesWhileLocked
-            }
-            guard let modes else { return false }
-            let (deadline, latest) = times
-            for mode in modes {
-                mode.timers[heap(in: mode)].update(self, deadline: deadline, latest: latest)
-                loop.timersChanged(in: mode)
-            }
-            return true
-        }
+        var waitsAfterCall: Bool { afterCall == .waits || afterCall == .waitsAndNests }
 
         // MARK: Firing, for the pass
 
@@ -308,18 +231,16 @@ extension Loop {
         /// held.
         func beginFiring(on loop: Loop, at now: Int64) -> Firing? {
             loop.lock.assertHeld()
-            let modes = currentModes
-            // First: the loop may read the rest only while the timer is in it.
-            guard modes.first?.waker === loop.waker, isInHeap, isValid else { return nil }
-            guard !firing.load(ordering: .relaxed), case .at(let scheduled) = fireTime, scheduled <= now else {
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            guard firstModeWhileLocked?.waker === loop.waker, isInHeap, isValid, heapTimes.deadline <= now else {
                 return nil
             }
-            firing.store(true, ordering: .relaxed)
-            // A firing timer stays at the end of the heaps, or a nested run would see it as due forever.
-            for mode in modes {
-                mode.timers[heap(in: mode)].update(self, deadline: TimerHeap.never, latest: TimerHeap.never)
-            }
-            return Firing(timer: self, scheduledTime: Instant(nanoseconds: scheduled), missed: missed)
+            // The heaps find a later deadline when they look at the timer next: so a nested run does not see it as due.
+            let isNested = firing.exchange(true, ordering: .relaxed)
+            let scheduled = Instant(nanoseconds: time)
+            if waitsAfterCall { time = TimerHeap.never }
+            return Firing(timer: self, scheduledTime: scheduled, missed: missed, isNested: isNested)
         }
 
         func fire(_ firing: Firing) { currentHandler?(firing) }
@@ -331,36 +252,37 @@ extension Loop {
             return handler
         }
 
-        /// Ends a call, made on `loop`: invalidates a timer that fires once; moves a repeating one along its grid.
+        /// Ends a call: invalidates a timer that fires once; moves a repeating one along its grid.
         func endFiring(_ call: Firing, on loop: Loop) {
-            guard repeats else {
+            switch afterCall {
+            case .ends:
                 invalidate()
                 firing.store(false, ordering: .relaxed)
-                return
+            case .repeats:
+                let now = loop.clock.nanoseconds(timeBase)
+                change { _ in
+                    firing.store(false, ordering: .relaxed)
+                    advance(from: call.scheduledTime.nanoseconds, now: now)
+                }
+            case .waits, .waitsAndNests:
+                if !call.isNested { change { _ in firing.store(false, ordering: .relaxed) } }
             }
-            let now = loop.clock.nanoseconds(timeBase)
-            let advance = { (timer: Timer, _: Loop?) in
-                timer.firing.store(false, ordering: .relaxed)
-                timer.advance(from: call.scheduledTime.nanoseconds, now: now)
-            }
-            // The handler may have moved the timer to another loop.
-            if !loop.lock.withLock({ change(in: loop, advance) }) { change(advance) }
         }
 
         /// Moves the fire time to the next instant of the grid, unless the handler has set one that is later than the
-        /// served one. The locks are held.
+        /// served one. The item's lock is held.
         private func advance(from scheduled: Int64, now: Int64) {
             guard case .at(let time) = fireTime, time <= scheduled else { return missed = 0 }
+            // Nearly always the call was in time: then without a division.
+            let next = scheduled.addingSaturating(period)
+            guard next <= now else {
+                missed = 0
+                return fireTime = .at(next)
+            }
             let late = now.subtractingReportingOverflow(scheduled)
-            let periods = (late.overflow ? Int64.max : max(0, late.partialValue)) / intervalNanoseconds
+            let periods = (late.overflow ? Int64.max : late.partialValue) / period
             missed = Int(periods)
-            fireTime = .at(
-                scheduled.addingSaturating(periods * intervalNanoseconds).addingSaturating(intervalNanoseconds))
-        }
-
-        /// The served instant while the handler runs, otherwise the next one.
-        var servedOrNextTime: Int64 {
-            if case .at(let time) = fireTime { time } else { TimerHeap.never }
+            fireTime = .at(scheduled.addingSaturating(periods * period).addingSaturating(period))
         }
 
         // MARK: Item
@@ -387,26 +309,13 @@ extension Loop {
         override func insert(into mode: ModeState) {
             guard let loop = mode.loop else { return }
             if timeBase == .continuous { loop.openContinuousTimer() }
-            var turn: UInt64?
-            itemLock.withLock {
-                // The clock is read here: a deadline is never counted from an older time.
-                switch fireTime {
-                case .delay(let delay):
-                    fireTime = .at(loop.clock.nanoseconds(timeBase).addingSaturating(delay))
-                case .asked(let time):
-                    let request = rare!.request!
-                    let now = loop.clock.nanoseconds(settled: request.settled, atTurn: request.turn)
-                    if time <= now { turn = request.turn }
-                    fireTime = .at(max(time, now))
-                    changeRare { $0.request = nil }
-                case .at:
-                    break
-                }
+            let times = itemLock.withLock {
+                settleTime(on: loop.clock)
                 // For the places in this mode.
                 if isInHeap, rare == nil { rare = Rare() }
+                return timesToQueue()
             }
-            let (deadline, latest) = times
-            mode.timers[heap(in: mode)].insert(self, deadline: deadline, latest: latest, turn: turn)
+            mode.timers[heap(in: mode)].insert(self, times)
             loop.timersChanged(in: mode)
         }
 

@@ -1,0 +1,164 @@
+// When a timer fires: what is stored of it, and what the heaps of its modes see. All properties here are read with the
+// item's lock held, except where stated.
+
+extension Loop.Timer {
+    /// What the timer knows of its fire time.
+    enum FireTime {
+        /// Not set yet: this long after the timer is added to a loop.
+        case delay(Int64)
+        /// Requested while the timer was in no loop. A past time counts as the time of the request.
+        case asked(Int64)
+        /// On the clock of the loop that it is, or was, in.
+        case at(Int64)
+    }
+
+    /// Stored in `time`, without the case: a delay has turn 0, and a time that was asked for has a `requestTime`. Every
+    /// change takes a new turn.
+    var fireTime: FireTime {
+        get {
+            if turn == 0 { return .delay(time) }
+            return rare?.requestTime == nil ? .at(time) : .asked(time)
+        }
+        set {
+            if rare?.requestTime != nil { changeRare { $0.requestTime = nil } }
+            switch newValue {
+            case .delay(let delay): (time, turn) = (delay, 0)
+            case .at(let instant): (time, turn) = (instant, Turn.next())
+            case .asked(let instant):
+                changeRare { $0.requestTime = LoopTime.monotonic.nanoseconds(timeBase) }
+                (time, turn) = (instant, Turn.next())
+            }
+        }
+    }
+
+    var toleranceNanoseconds: Int64 {
+        get { rare?.tolerance ?? 0 }
+        set { if newValue != toleranceNanoseconds { changeRare { $0.tolerance = newValue } } }
+    }
+
+    func allowed(_ tolerance: Duration) -> Int64 {
+        let wanted = max(0, tolerance.wholeNanoseconds)
+        return repeats ? min(wanted, period / 2) : wanted
+    }
+
+    /// Grid instants skipped since the last call.
+    var missed: Int {
+        get { rare?.missed ?? 0 }
+        set { if newValue != missed { changeRare { $0.missed = newValue } } }
+    }
+
+    /// How long after the timer is added, or restarted, it fires. Nil for a timer that was made for a time and fires
+    /// once.
+    var delay: Int64? { rare?.delay ?? (period < 0 ? nil : period) }
+
+    @inline(never)
+    func changeRare(_ body: (Rare) -> Void) {
+        let changed = rare ?? Rare()
+        body(changed)
+        rare = changed.isNeeded ? changed : nil
+    }
+
+    /// Fixes the time, now that the timer is added to a loop. The clock is read here: a deadline is never counted from
+    /// an older time.
+    func settleTime(on clock: LoopTime) {
+        switch fireTime {
+        case .delay(let delay):
+            fireTime = .at(clock.nanoseconds(timeBase).addingSaturating(delay))
+        case .asked(let time):
+            // A time in the past keeps the turn of its request.
+            let request = turn
+            let now = clock.nanoseconds(settled: rare!.requestTime!, atTurn: request)
+            fireTime = .at(max(time, now))
+            if time <= now { turn = request }
+        case .at:
+            // Behind the timers of a mode that have the same time, unless it has a place among them in another mode.
+            if !isInHeap { turn = Turn.next() }
+        }
+    }
+
+    /// The served instant while the handler runs, otherwise the next one; of a timer that waits to be restarted always
+    /// the next one. The lock of the timer's loop is held.
+    var servedOrNextTime: Int64 {
+        itemLock.withLock { if case .at(let time) = fireTime { time } else { TimerHeap.never } }
+    }
+}
+
+// MARK: The heaps
+
+extension Loop.Timer: HeapMember {
+    var heapTimes: HeapTimes {
+        let deadline = deadline
+        let latest = deadline >= TimerHeap.stopped ? deadline : deadline.addingSaturating(toleranceNanoseconds)
+        return HeapTimes(deadline: deadline, latest: latest, turn: turn)
+    }
+
+    private var deadline: Int64 {
+        let isFiring = firing.load(ordering: .relaxed)
+        if isFiring, afterCall != .waitsAndNests { return TimerHeap.stopped }
+        if time == TimerHeap.never, !isFiring, waitsAfterCall { return TimerHeap.idle }
+        return min(time, TimerHeap.stopped)
+    }
+
+    /// The times, for heaps in which the timer will not have later ones. The locks of the loop and of the item are
+    /// held.
+    func timesToQueue() -> HeapTimes {
+        let times = heapTimes
+        queued = times.deadline
+        return times
+    }
+
+    /// Called with the loop's lock held, without the item's.
+    func timesForHeap() -> HeapTimes { itemLock.withLock { timesToQueue() } }
+
+    /// The places in the heaps of further modes. Guarded by the loop's lock; `insert(into:)` makes room for them.
+    var otherPlaces: [ObjectIdentifier: HeapPlaces] {
+        get { rare?.otherPlaces ?? [:] }
+        _modify { yield &rare!.otherPlaces }
+    }
+
+    /// The heap that contains the timer in a mode that it is in. The lock of the mode's loop is held.
+    func heap(in mode: ModeState) -> Loop.TimeBase { mode.isVirtual ? .suspending : timeBase }
+}
+
+// MARK: Changing
+
+extension Loop.Timer {
+    /// Changes the timer's times, and updates its heaps if they become earlier. Does nothing if the timer is invalid.
+    /// Called without locks of loops and items.
+    ///
+    /// - Parameter body: Called with the item's lock held, and the clock of the loop that the timer is in; nil for
+    ///   none.
+    func change(always: Bool = false, _ body: (LoopTime?) -> Void) {
+        var isEarlier = always
+        let loop = itemLock.withLock { () -> Loop? in
+            guard isValid else { return nil }
+            guard let mode = firstModeWhileLocked else {
+                body(nil)
+                return nil
+            }
+            // Without the loop, which is a weak reference, as long as possible.
+            let loop = mode.isVirtual ? mode.loop : nil
+            body(mode.isVirtual ? loop?.clock : .monotonic)
+            isEarlier = isEarlier || deadline < queued
+            return isEarlier ? mode.loop : loop
+        }
+        if let loop { updateHeaps(in: loop, isEarlier) }
+    }
+
+    /// The timer may have been changed again or moved meanwhile, by another thread: this uses its times of now, which
+    /// is right in any case.
+    @inline(never)
+    private func updateHeaps(in loop: Loop, _ isEarlier: Bool) {
+        loop.lock.withLock {
+            // A virtual clock must not jump to a deadline that no longer exists. The machine's clock may end a sleep
+            // too early.
+            guard isEarlier || loop.sleep != nil else { return }
+            let (modes, times) = itemLock.withLock { (modesWhileLocked, timesToQueue()) }
+            guard modes.first?.waker === loop.waker else { return }
+            for mode in modes {
+                mode.timers[heap(in: mode)].update(self, times)
+                loop.timersChanged(in: mode)
+            }
+        }
+    }
+}
