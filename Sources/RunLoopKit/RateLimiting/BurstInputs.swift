@@ -48,8 +48,11 @@ struct BurstInputs<Input: Sendable> {
     }
 
     /// Takes the inputs of a burst.
-    func take(at slot: Int = 0) -> InputBatch<Input> {
-        InputBatch(earlier: earlier.map { exchange(&$0[slot], with: []) } ?? [], last: (lasts + slot).move())
+    func take(at slot: Int = 0) -> (earlier: [Input]?, last: Input) {
+        // Not by `map`, which is generic over the array.
+        var earlierOnes: [Input]?
+        if let earlier { earlierOnes = exchange(&earlier[slot], with: []) }
+        return (earlierOnes, (lasts + slot).move())
     }
 
     /// Moves the inputs of a burst to a free slot of another table.

@@ -29,7 +29,7 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        self.init(SingleLimiter(settings, keepsAll: combine != nil) { action($0.merged(combine)) })
+        self.init(SingleLimiter(settings, keepsAll: combine != nil) { action(merged($0, $1, combine)) })
     }
 
     /// Makes a debounce whose action gets all inputs since the last action, in the order of the calls.
@@ -46,6 +46,6 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        return Debounce(SingleLimiter(settings, keepsAll: true) { action($0.all) })
+        return Debounce(SingleLimiter(settings, keepsAll: true) { action(all($0, $1)) })
     }
 }

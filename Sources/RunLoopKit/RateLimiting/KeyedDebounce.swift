@@ -27,7 +27,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, $1.merged(combine)) })
+        self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }
 
     /// Makes a debounce whose action gets all inputs of a key since its last action, in the order of the calls.
@@ -44,6 +44,6 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        return KeyedDebounce(KeyedLimiter(settings, keepsAll: true) { action($0, $1.all) })
+        return KeyedDebounce(KeyedLimiter(settings, keepsAll: true) { action($0, all($1, $2)) })
     }
 }

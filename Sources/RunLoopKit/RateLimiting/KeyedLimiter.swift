@@ -104,10 +104,13 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
 @usableFromInline
 final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimiterCore, @unchecked Sendable {
     // Guarded by the lock.
-    @exclusivity(unchecked) private var action: (@Sendable (Key, InputBatch<Input>) -> Void)?
+    @exclusivity(unchecked) private var action: (@Sendable (Key, [Input]?, Input) -> Void)?
     @exclusivity(unchecked) @usableFromInline var contents: KeyContents<Key, Input>
 
-    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (Key, InputBatch<Input>) -> Void) {
+    init(
+        _ settings: LimiterSettings, keepsAll: Bool,
+        action: @escaping @Sendable (_ key: Key, _ earlier: [Input]?, _ last: Input) -> Void
+    ) {
         self.action = action
         contents = KeyContents(capacity: KeyedLimiterCore.firstCapacity, keepsAll: keepsAll)
         super.init(settings, keepsAll: keepsAll)
@@ -146,10 +149,10 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         let inputs = contents.inputs
         guard wasPending, !keepsAll else {
             if wasPending { inputs.append(input, at: slot) } else { inputs.begin(with: input, at: slot) }
-            return lineUpAndUnlock([makeAction(slot)])
+            return lineUpAndUnlock(makeAction(slot))
         }
         let replaced = inputs.replaceLast(with: input, at: slot)
-        let isAccepted = lineUpAndUnlock([makeAction(slot)])
+        let isAccepted = lineUpAndUnlock(makeAction(slot))
         _ = consume replaced
         return isAccepted
     }
@@ -164,7 +167,9 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         let now = now
         let acts = flush(slot, at: now)
         setTimerToFirst(at: now)
-        return lineUpAndUnlock(acts ? [makeAction(slot)] : []) && acts
+        if acts { return lineUpAndUnlock(makeAction(slot)) }
+        lock.unlock()
+        return false
     }
 
     func flushAll() -> Bool {
@@ -183,10 +188,10 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         setTimerToFirst(at: now)
         // Released without the lock, as the key is. Not as an optional, which would need type metadata.
         if table[slot].isPending {
-            let dropped = contents.inputs.take(at: slot)
+            let (earlier, last) = contents.inputs.take(at: slot)
             forget(slot)
             lock.unlock()
-            _ = consume dropped
+            withExtendedLifetime(earlier) { withExtendedLifetime(last) {} }
         } else {
             forget(slot)
             lock.unlock()
@@ -286,7 +291,8 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
     }
 
     private func makeAction(_ slot: Int) -> Action {
-        let (action, key, batch) = (action!, contents.keys[slot], contents.inputs.take(at: slot))
-        return { action(key, batch) }
+        let (action, key) = (action!, contents.keys[slot])
+        let (earlier, last) = contents.inputs.take(at: slot)
+        return { action(key, earlier, last) }
     }
 }

@@ -25,7 +25,7 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, $1.merged(combine)) })
+        self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }
 
     /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
@@ -41,6 +41,6 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
         action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
     ) -> KeyedThrottle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        return KeyedThrottle(KeyedLimiter(settings, keepsAll: true) { action($0, $1.all) })
+        return KeyedThrottle(KeyedLimiter(settings, keepsAll: true) { action($0, all($1, $2)) })
     }
 }

@@ -116,6 +116,13 @@ class LimiterBase: @unchecked Sendable {
         return acceptance.isAccepted
     }
 
+    /// The same for one action.
+    final func lineUpAndUnlock(_ action: @escaping Action) -> Bool {
+        guard loopIsHere else { return lineUpAndUnlock([action]) }
+        performAndUnlock(action)
+        return true
+    }
+
     /// The lock is held; once it is released, call `perform(_:)`.
     private func lineUp(_ actions: [Action]) -> Acceptance {
         guard !actions.isEmpty else { return (true, 0) }
@@ -145,7 +152,10 @@ class LimiterBase: @unchecked Sendable {
             lock.unlock()
             return action()
         }
-        _ = lineUpAndUnlock([action])
+        linedUp.append(action)
+        let count = linedUp.count
+        lock.unlock()
+        perform((true, count))
     }
 
     /// A block of the loop that performs one portion of the actions in line, and leaves the rest to another block.

@@ -60,9 +60,9 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
 final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendable {
     // Guarded by the lock.
     @usableFromInline let inputs: BurstInputs<Input>
-    @exclusivity(unchecked) private var action: (@Sendable (InputBatch<Input>) -> Void)?
+    @exclusivity(unchecked) private var action: BurstAction<Input>?
 
-    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping @Sendable (InputBatch<Input>) -> Void) {
+    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping BurstAction<Input>) {
         inputs = BurstInputs(capacity: 1, keepsAll: keepsAll)
         self.action = action
         super.init(settings, keepsAll: keepsAll)
@@ -101,10 +101,10 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
     func act(_ input: Input, _ wasPending: Bool) -> Bool {
         guard wasPending, inputs.earlier == nil else {
             if wasPending { inputs.append(input) } else { inputs.begin(with: input) }
-            return lineUpAndUnlock([makeAction()])
+            return lineUpAndUnlock(makeAction())
         }
         let replaced = inputs.replaceLast(with: input)
-        let isAccepted = lineUpAndUnlock([makeAction()])
+        let isAccepted = lineUpAndUnlock(makeAction())
         _ = consume replaced
         return isAccepted
     }
@@ -116,10 +116,13 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
 
     func cancel() {
         lock.lock()
-        let dropped = forgetBurst()
+        let isPending = burst.isPending
+        burst = BurstTimes()
         setTimer(to: nil)
+        guard isPending else { return lock.unlock() }
+        let (earlier, last) = inputs.take()
         lock.unlock()
-        withExtendedLifetime(dropped) {}
+        withExtendedLifetime(earlier) { withExtendedLifetime(last) {} }
     }
 
     var isPending: Bool { lock.withLock { burst.isPending } }
@@ -145,14 +148,12 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
 
     override func takePending() -> [Action] { rules.flush(&burst, at: now) ? [makeAction()] : [] }
 
-    override func forgetAll() -> Any? { (forgetBurst(), action.take()) }
+    override func forgetAll() -> Any? {
+        defer { burst = BurstTimes() }
+        return (action.take(), burst.isPending ? inputs.take() : nil)
+    }
 
     // MARK: With the lock held
-
-    private func forgetBurst() -> InputBatch<Input>? {
-        defer { burst = BurstTimes() }
-        return burst.isPending ? inputs.take() : nil
-    }
 
     /// Returns false if it does not act, or the loop refuses the action.
     private func actAndUnlock(if acts: Bool) -> Bool {
@@ -161,11 +162,12 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
             lock.unlock()
             return false
         }
-        return lineUpAndUnlock([makeAction()])
+        return lineUpAndUnlock(makeAction())
     }
 
     private func makeAction() -> Action {
-        let (action, batch) = (action!, inputs.take())
-        return { action(batch) }
+        let action = action!
+        let (earlier, last) = inputs.take()
+        return { action(earlier, last) }
     }
 }

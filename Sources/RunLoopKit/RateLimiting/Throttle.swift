@@ -40,7 +40,7 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
         action: @escaping @Sendable (_ input: Input) -> Void
     ) {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        self.init(SingleLimiter(settings, keepsAll: combine != nil) { action($0.merged(combine)) })
+        self.init(SingleLimiter(settings, keepsAll: combine != nil) { action(merged($0, $1, combine)) })
     }
 
     /// Makes a throttle whose action gets all inputs since the last action, in the order of the calls.
@@ -56,6 +56,6 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
         action: @escaping @Sendable (_ inputs: [Input]) -> Void
     ) -> Throttle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        return Throttle(SingleLimiter(settings, keepsAll: true) { action($0.all) })
+        return Throttle(SingleLimiter(settings, keepsAll: true) { action(all($0, $1)) })
     }
 }

@@ -1,0 +1,15 @@
+/// What an action gets: the last input of a burst and, where a burst delivers everything, those before it, otherwise
+/// nil.
+///
+/// Two parameters: a value of a generic type with both would need type metadata wherever it is touched, several times
+/// for each action, for 500 instructions each.
+typealias BurstAction<Input> = @Sendable (_ earlier: [Input]?, _ last: Input) -> Void
+
+/// All inputs, combined from the first to the last; the last one without a way to combine them.
+func merged<Input>(_ earlier: [Input]?, _ last: Input, _ combine: ((Input, Input) -> Input)?) -> Input {
+    guard let combine, let earlier, let first = earlier.first else { return last }
+    return combine(earlier.dropFirst().reduce(first, combine), last)
+}
+
+/// All inputs, in the order of the calls.
+func all<Input>(_ earlier: [Input]?, _ last: Input) -> [Input] { (earlier ?? []) + CollectionOfOne(last) }
