@@ -141,6 +141,7 @@ import Testing
         var times: HeapTimes
         var places = HeapPlaces()
         var otherPlaces: [ObjectIdentifier: HeapPlaces] = [:]
+        var hasOtherPlaces: Bool { !otherPlaces.isEmpty }
 
         init(_ deadline: Int64 = 0) { times = HeapTimes(deadline: deadline, latest: deadline, turn: 0) }
 

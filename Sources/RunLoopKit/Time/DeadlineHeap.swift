@@ -120,7 +120,13 @@ struct DeadlineHeap<Timer: HeapMember> {
     /// not later than the earliest hard deadline so far. A timer beyond that point has a later hard deadline still. So
     /// the rule gives the earliest hard deadline of all, and at that time its timer is soft-due, as all others are that
     /// CF would fire.
-    var wakeUpTime: Int64? { mutating get { byLatest == nil ? earliestDeadline : earliestLatest() } }
+    @inline(__always)
+    var wakeUpTime: Int64? {
+        // Inlined so far, since most passes have no timers.
+        mutating get { isEmpty ? nil : wakeUpTimeOfTimers() }
+    }
+
+    private mutating func wakeUpTimeOfTimers() -> Int64? { byLatest == nil ? earliestDeadline : earliestLatest() }
 
     private mutating func earliestLatest() -> Int64? {
         while let first = byLatest!.nodes.first {

@@ -17,6 +17,9 @@ protocol HeapMember: AnyObject {
 
     /// The places in the heaps of further modes: nearly always none.
     var otherPlaces: [ObjectIdentifier: HeapPlaces] { get set }
+
+    /// Whether there are any. An empty dictionary costs 40 instructions.
+    var hasOtherPlaces: Bool { get }
 }
 
 /// A timer's places in a `DeadlineHeap`. What is in it has a place by deadline.
@@ -48,7 +51,7 @@ struct HeapPlaces {
 
 extension HeapMember {
     /// Whether the timer is in any heap.
-    var isInHeap: Bool { places.owner != nil || !otherPlaces.isEmpty }
+    var isInHeap: Bool { places.owner != nil || hasOtherPlaces }
 
     /// The place in the heap of `owner`; nil if the timer is not there.
     subscript(order: HeapPlaces.Order, in owner: ObjectIdentifier) -> Int? {
@@ -64,7 +67,7 @@ extension HeapMember {
 
     @inline(never)
     private func otherPlace(_ order: HeapPlaces.Order, in owner: ObjectIdentifier) -> Int? {
-        otherPlaces.isEmpty ? nil : otherPlaces[owner]?[order]
+        hasOtherPlaces ? otherPlaces[owner]?[order] : nil
     }
 
     @inline(never)

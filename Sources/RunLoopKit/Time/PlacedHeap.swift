@@ -12,18 +12,15 @@ struct PlacedHeap<Node: PlacedNode> {
         settle(nodes.count - 1)
     }
 
-    @discardableResult
-    mutating func remove(at index: Int) -> Node {
+    mutating func remove(at index: Int) {
+        nodes[index].record(place: nil, in: owner)
         let last = nodes.removeLast()
-        let removed = index < nodes.count ? nodes[index] : last
-        removed.record(place: nil, in: owner)
         if index < nodes.count {
             nodes[index] = last
             settle(index)
         }
         // An array never shrinks by itself.
         if nodes.capacity > 64, nodes.count < nodes.capacity / 8 { nodes = nodes.map { $0 } }
-        return removed
     }
 
     mutating func removeAll() {

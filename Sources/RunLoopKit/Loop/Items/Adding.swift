@@ -51,7 +51,12 @@ extension Loop {
             let membership = stateOfCommon()
             if item.join(membership) { commonItems.insert(item) }
             guard item.isIn(membership) else { return ([], false) }
-            return (commonModes.all.map { state(for: $0) }.filter { join(item, $0) }, true)
+            var joined: [ModeState] = []
+            for mode in commonModes.all {
+                let state = state(for: mode)
+                if join(item, state), item.isNotifiedOfModes { joined.append(state) }
+            }
+            return (joined, true)
         }
         for mode in joined { item.notifyJoined(mode, of: self) }
         return isIn
@@ -101,6 +106,9 @@ extension Loop {
     /// Whether a mode is a common one, or the name `common` itself.
     public func isCommon(_ mode: Mode) -> Bool { mode == .common || lock.withLock { commonModes.contains(mode) } }
 
+    /// Removes an item from a mode of this loop. Returns whether it is notified of leaving.
+    func takeOut(_ item: Item, from mode: ModeState) -> Bool { lock.withLock { takeOutWhileLocked(item, from: mode) } }
+
     /// Removes an item from those of `modes` that are this loop's. Returns those whose leaving it is notified of.
     func takeOut(_ item: Item, from modes: ModeList) -> [ModeState] {
         lock.withLock { takeOutWhileLocked(item, from: modes) }
@@ -111,23 +119,26 @@ extension Loop {
     private func join(_ item: Item, _ state: ModeState) -> Bool {
         lock.assertHeld()
         guard item.join(state) else { return false }
-        item.insert(into: state)
+        item.insert(into: state, of: self)
         return true
     }
 
     private func takeOutWhileLocked(_ item: Item, from modes: some Sequence<ModeState>) -> [ModeState] {
         lock.assertHeld()
         var left: [ModeState] = []
-        for mode in modes where mode.waker === waker && item.isIn(mode) {
-            if mode === commonMembership {
-                commonItems.remove(item)
-            } else {
-                // In this order: once it has left, another loop may add it, under another lock.
-                item.remove(from: mode)
-            }
-            if item.leave(mode) { left.append(mode) }
-        }
+        for mode in modes where takeOutWhileLocked(item, from: mode) { left.append(mode) }
         return left
+    }
+
+    private func takeOutWhileLocked(_ item: Item, from mode: ModeState) -> Bool {
+        guard mode.waker === waker, item.isIn(mode) else { return false }
+        if mode === commonMembership {
+            commonItems.remove(item)
+        } else {
+            // In this order: once it has left, another loop may add it, under another lock.
+            item.remove(from: mode)
+        }
+        return item.leave(mode)
     }
 
     func existingState(for mode: Mode) -> ModeState? {

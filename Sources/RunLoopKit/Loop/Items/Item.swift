@@ -57,17 +57,19 @@ extension Loop {
         /// captured. May be called inside the item's own handler. A second call does nothing. CF:
         /// `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
-            let modes = itemLock.withLock { () -> ModeList? in
-                guard isValid else { return nil }
-                // Release: a thread that finds the item invalid sees what the caller did before.
-                life.store(.invalid, ordering: .releasing)
-                return memberships.modes
-            }
-            guard let modes else { return }
+            itemLock.lock()
+            guard isValid else { return itemLock.unlock() }
+            // Release: a thread that finds the item invalid sees what the caller did before.
+            life.store(.invalid, ordering: .releasing)
+            let modes = memberships.modes
+            itemLock.unlock()
             // All loops first: the item is in no mode when its cancel handlers are called. A loop that is nil is
             // ending, and removes the item itself.
-            if let mode = modes.first, modes.allSatisfy({ $0.waker === mode.waker }) {
-                if let loop = mode.loop { for mode in loop.takeOut(self, from: modes) { notifyLeft(mode, of: loop) } }
+            if modes.count == 1 {
+                let mode = modes[0]
+                if let loop = mode.loop, loop.takeOut(self, from: mode) { notifyLeft(mode, of: loop) }
+            } else if !canBeInManyLoops, let loop = modes.first?.loop {
+                for mode in loop.takeOut(self, from: modes) { notifyLeft(mode, of: loop) }
             } else {
                 leaveLoops(of: modes)
             }
@@ -180,7 +182,8 @@ extension Loop {
         /// Whether the handler is to be called. Called without any lock.
         var status: ItemStatus { .waits("") }
 
-        /// Inserts the item into a mode that it has joined. The loop's lock is held.
+        /// Inserts the item into a mode that it has joined. The loop's lock is held. An item overrides one of these.
+        func insert(into mode: ModeState, of loop: Loop) { insert(into: mode) }
         func insert(into mode: ModeState) {}
 
         /// Removes the item from a mode that it is about to leave. The loop's lock is held.

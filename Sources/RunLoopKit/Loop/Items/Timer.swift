@@ -306,15 +306,14 @@ extension Loop {
 
         override var canBeInManyLoops: Bool { false }
 
-        override func insert(into mode: ModeState) {
-            guard let loop = mode.loop else { return }
+        override func insert(into mode: ModeState, of loop: Loop) {
             if timeBase == .continuous { loop.openContinuousTimer() }
-            let times = itemLock.withLock {
-                settleTime(on: loop.clock)
-                // For the places in this mode.
-                if isInHeap, rare == nil { rare = Rare() }
-                return timesToQueue()
-            }
+            itemLock.lock()
+            settleTime(on: loop.clock)
+            // For the places in this mode.
+            if rare == nil, isInHeap { rare = Rare() }
+            let times = timesToQueue()
+            itemLock.unlock()
             mode.timers[heap(in: mode)].insert(self, times)
             loop.timersChanged(in: mode)
         }
@@ -325,6 +324,13 @@ extension Loop {
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }
 
-        override func releaseHandlers() { releaseUnlocked { handler.take() } }
+        /// Not by `releaseUnlocked`, which is generic and so allocates a closure around the handler.
+        override func releaseHandlers() {
+            itemLock.lock()
+            let released = handler
+            handler = nil
+            itemLock.unlock()
+            _ = consume released
+        }
     }
 }

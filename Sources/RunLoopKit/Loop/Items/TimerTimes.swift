@@ -110,7 +110,12 @@ extension Loop.Timer: HeapMember {
     /// Called with the loop's lock held, without the item's.
     func timesForHeap() -> HeapTimes { itemLock.withLock { timesToQueue() } }
 
-    /// The places in the heaps of further modes. Guarded by the loop's lock; `insert(into:)` makes room for them.
+    var hasOtherPlaces: Bool {
+        guard let rare else { return false }
+        return !rare.otherPlaces.isEmpty
+    }
+
+    /// The places in the heaps of further modes. Guarded by the loop's lock; `insert(into:of:)` makes room for them.
     var otherPlaces: [ObjectIdentifier: HeapPlaces] {
         get { rare?.otherPlaces ?? [:] }
         _modify { yield &rare!.otherPlaces }
