@@ -23,5 +23,38 @@ extension Operation {
                 loop.run(for: .anHour)
             }
         },
+        // A task on the loop iterates messages that wait.
+        Operation("message-sequence") { loop in
+            let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: loop)
+            return { count in
+                for number in 0..<count { port.send(number) }
+                Task(executorPreference: loop.taskExecutor) {
+                    var messages = messages.makeAsyncIterator()
+                    for _ in 0..<count { _ = await messages.next() }
+                    loop.stop()
+                }
+                loop.run(for: .anHour)
+            }
+        },
+        // Two tasks on the loop send each other one message at a time.
+        Operation("message-turns") { loop in
+            let (there, requests) = Loop.MessagePort<Int>.makeMessages(on: loop)
+            let (back, answers) = Loop.MessagePort<Int>.makeMessages(on: loop)
+            return { count in
+                Task(executorPreference: loop.taskExecutor) {
+                    var requests = requests.makeAsyncIterator()
+                    for _ in 0..<count { back.send(await requests.next()!) }
+                }
+                Task(executorPreference: loop.taskExecutor) {
+                    var answers = answers.makeAsyncIterator()
+                    for number in 0..<count {
+                        there.send(number)
+                        _ = await answers.next()
+                    }
+                    loop.stop()
+                }
+                loop.run(for: .anHour)
+            }
+        },
     ]
 }

@@ -11,9 +11,8 @@ struct RunLoopBenchmarks {
         EmptyPass(), WakeRoundTrip(), Source0Pass(), PortEvent(), PipeEvent(),
         PostsFromThreads("posts", producers: 1), PostsFromThreads("posts-4-producers", producers: 4), PostToIdleLoop(),
         PostsFromLoop(), TimerAccuracy(), ManyTimers(), TimerChurn("timer-churn", 1_000),
-        TimerChurn("timer-churn-100k", 100_000),
-        KeepaliveJob(), ThreadStart(), ExecutorHop(), ExecutorBurst(), ActorAndTask(), RateLimitCall(), KeyedCall(),
-        MethodCall(),
+        TimerChurn("timer-churn-100k", 100_000), KeepaliveJob(), ThreadStart(), ExecutorHop(), ExecutorBurst(),
+        ActorAndTask(), MessageSequence(), MessageTurns(), RateLimitCall(), KeyedCall(), MethodCall(),
         DiagnosticsOverhead(), Memory(),
     ]
 

@@ -19,7 +19,8 @@ struct TimerAccuracy: Scenario {
         let kit = KitTimer()
         let subjects: [any TimerSubject] =
             [
-                BareTimer(), PeriodicTimer(), kit, CFTimer(), DispatchTimer(),
+                BareTimer(), PeriodicTimer(), kit, try KitTicks(Outcome.kit + ", ticks", isOnLoop: true),
+                try KitTicks(Outcome.kit + ", ticks elsewhere", isOnLoop: false), CFTimer(), DispatchTimer(),
                 SleepTimer("Task.sleep, continuous", ContinuousClock()),
                 SleepTimer("Task.sleep, suspending", SuspendingClock()),
             ] + (try others())
@@ -40,6 +41,7 @@ struct TimerAccuracy: Scenario {
             notes: [
                 "Lateness; the last column of the histogram holds all that is later still.",
                 "Drift: how much later the end of a round came than its beginning, in the middle of the rounds.",
+                "RunLoopKit, ticks: a task on the loop takes them; elsewhere, a task on the default executor.",
                 "RunLoopKit: the scheduled times are off the grid by \(kit.gridError) ns at most.",
             ],
             distributions: results.map { ($0.0, $0.1) })
@@ -173,6 +175,33 @@ private final class KitTimer: TimerSubject, @unchecked Sendable {
             // Without its only timer the loop has nothing to wait for, and the run returns.
             loop.run()
         }.join()
+    }
+}
+
+/// A task that iterates the ticks of a loop.
+private final class KitTicks: TimerSubject {
+    let name: String
+    private let thread: LoopThread
+    private let executor: LoopTaskExecutor?
+
+    init(_ name: String, isOnLoop: Bool) throws {
+        self.name = name
+        thread = try LoopThread(name: "ticks")
+        executor = isOnLoop ? thread.loop.taskExecutor : nil
+    }
+
+    func tick(into log: TickLog) {
+        let ticks = thread.loop.ticks(every: .nanoseconds(log.period))
+        _ = measured(preferring: executor) {
+            var tick = -1
+            for await report in ticks {
+                let lateness = monotonicNow() - report.scheduledTime.nanoseconds
+                tick += 1 + report.missed
+                // Their grid is another one, since it begins with the iteration.
+                log.record(tick: tick, at: log.time(of: tick) + lateness)
+                if log.isComplete { break }
+            }
+        }
     }
 }
 
