@@ -75,6 +75,84 @@ import Testing
         #expect(await first.value == 1)
     }
 
+    @Test("A message reaches the task while the loop's thread is busy, and costs the loop no pass")
+    func busyLoop() async throws {
+        let thread = try LoopThread()
+        let (port, messages) = Port.makeMessages(on: thread.loop)
+        let (began, mayReturn) = (Gate(), Gate())
+        thread.perform {
+            began.open()
+            mayReturn.wait()
+        }
+        await eventually(began.isOpenNow)
+        let passes = thread.loop.counters.passes
+        let first = Task { await messages.first { _ in true } }
+        await eventually(port.isArmed)
+        port.send(1)
+        #expect(await first.value == 1)
+        port.send(2)
+        #expect(await messages.first { _ in true } == 2)
+        #expect(thread.loop.counters.passes == passes)
+        mayReturn.open()
+    }
+
+    @Test("A message that is sent in a run of another mode waits for that run's end")
+    func nestedRunInAnotherMode() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let (port, messages) = Port.makeMessages(on: thread.loop)
+        for isSentBeforeAsking in [false, true] {
+            let taken = Count()
+            let ask = {
+                Task {
+                    let message = await messages.first { _ in true }
+                    taken.up()
+                    return message
+                }
+            }
+            thread.perform {
+                Loop.current.add(try! Loop.PortSource { _ in }, in: "modal")
+                Loop.current.run(mode: "modal", for: .seconds(60))
+            }
+            await eventually(thread.loop.currentMode == "modal")
+            if isSentBeforeAsking { port.send(1) }
+            let first = ask()
+            await eventually(port.isArmed)
+            if !isSentBeforeAsking { port.send(1) }
+            // Returns when the loop is idle.
+            clock.advance(by: .seconds(1))
+            #expect(port.waitingCount == 1 && taken.value == 0)
+            clock.advance(by: .seconds(60))
+            #expect(await first.value == 1)
+        }
+    }
+
+    /// Sometimes a sender or the task hands a message over, sometimes a pass of the loop.
+    @Test("Messages stay in order while the loop changes its mode")
+    func changingModes() async throws {
+        let thread = try LoopThread()
+        let (port, messages) = Loop.MessagePort<(sender: Int, number: Int)>.makeMessages(on: thread.loop, capacity: 3)
+        let isOver = Gate()
+        thread.perform {
+            Loop.current.add(try! Loop.PortSource { _ in }, in: "modal")
+            while !isOver.isOpenNow {
+                Loop.current.run(mode: "modal", for: .zero)
+                Loop.current.run(mode: .default, for: .zero)
+            }
+        }
+        let senders = (0..<3).map { sender in
+            Task { for number in 0..<200 { try await port.send(whenRoom: (sender, number)) } }
+        }
+        var seen = [0, 0, 0]
+        for await (sender, number) in messages {
+            #expect(number == seen[sender])
+            seen[sender] = number + 1
+            if seen == [200, 200, 200] { break }
+        }
+        isOver.open()
+        for sender in senders { try await sender.value }
+    }
+
     // MARK: The end
 
     @Test("A message accepted before the loop's end still arrives")

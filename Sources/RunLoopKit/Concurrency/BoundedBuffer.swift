@@ -5,31 +5,38 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
     private let limit: Int
     private let lock = Lock(.leaf)
 
-    // Guarded by `lock`.
-    private var elements = FirstInFirstOut<Element>()
-    private var ending: Ending?
-    private var isClosed = false
-    /// The task, while it waits for room.
-    private var waiter: CheckedContinuation<Bool, Never>?
+    // Guarded by `lock`, and therefore without checks of exclusivity.
+    @exclusivity(unchecked) private var elements = MessageQueue<Element>()
+    @exclusivity(unchecked) private var ending: Ending?
+    @exclusivity(unchecked) private var isClosed = false
+    /// The task, while it waits for room. Unchecked: whatever takes it out resumes it.
+    @exclusivity(unchecked) private var waiter: UnsafeContinuation<Void, Never>?
 
     init(limit: Int) { self.limit = max(1, limit) }
 
     // MARK: For the task
 
-    func put(_ element: Element) { lock.withLock { elements.append(element) } }
+    func put(_ element: Element) {
+        lock.lock()
+        elements.append(element)
+        lock.unlock()
+    }
 
     /// Waits until there is room for another element. Returns false if the loop takes no more.
     func waitForRoom() async -> Bool {
-        await withCheckedContinuation { continuation in
-            let answer = lock.withLock { () -> Bool? in
-                if isClosed { return false }
-                if elements.count < limit { return true }
-                waiter = continuation
-                return nil
+        if lock.withLock({ mustWait }) {
+            await withUnsafeContinuation { continuation in
+                lock.lock()
+                let mustWait = mustWait
+                if mustWait { waiter = continuation }
+                lock.unlock()
+                if !mustWait { continuation.resume() }
             }
-            if let answer { continuation.resume(returning: answer) }
         }
+        return lock.withLock { !isClosed }
     }
+
+    private var mustWait: Bool { !isClosed && elements.count >= limit }
 
     func end(_ error: (any Error)?) { lock.withLock { ending = Ending(error: error) } }
 
@@ -38,8 +45,15 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
     var count: Int { lock.withLock { elements.count } }
 
     func takeFirst() -> Element? {
-        let (element, waiting) = lock.withLock { (elements.takeFirst(), waiter.take()) }
-        waiting?.resume(returning: true)
+        lock.lock()
+        guard !elements.isEmpty else {
+            lock.unlock()
+            return nil
+        }
+        let element = elements.removeFirst()
+        let waiting = waiter.take()
+        lock.unlock()
+        waiting?.resume()
         return element
     }
 
@@ -50,10 +64,10 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
 
     /// Ends the task's wait: the loop takes no more elements.
     func close() {
-        let waiting = lock.withLock {
-            isClosed = true
-            return waiter.take()
-        }
-        waiting?.resume(returning: false)
+        lock.lock()
+        isClosed = true
+        let waiting = waiter.take()
+        lock.unlock()
+        waiting?.resume()
     }
 }

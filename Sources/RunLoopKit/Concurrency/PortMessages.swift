@@ -18,7 +18,12 @@ extension Loop.MessagePort {
     /// *Buffering:* the port's own queue. The port is one-shot and rearmed when the task requests an element, so no
     /// message is taken out before a task waits for it. `waitingCount` shows senders how far the task is behind, and a
     /// `capacity` suspends them: with one of 10, no sender is more than 10 messages ahead of the task. Without one
-    /// there is no limit. Each message costs a pass of the loop; a handler is faster.
+    /// there is no limit.
+    ///
+    /// *The loop's part:* it decides when messages arrive, and does not carry them. While its innermost run is in a
+    /// mode of the port, the task takes waiting messages from the port, and a sender resumes a task that waits, even if
+    /// the loop's thread is busy. Messages sent at other times arrive once the loop runs in such a mode: the first by a
+    /// pass of the loop.
     ///
     /// A call of `send(whenRoom:)` that waits when the sequence ends throws `Loop.PortClosed`, and its message is no
     /// element.
@@ -33,13 +38,12 @@ extension Loop.MessagePort {
         // One at a time, except for the rest at the loop's end.
         let buffer = SequenceBuffer<Message>(capacity: .max) { _, _ in }
         let feed = Feed(buffer)
-        let port = Loop.MessagePort<Message>(capacity: capacity, isOneShot: true) { feed.put($0) }
-        port.disarm()
-        let subscription = Subscription(adding: port, to: loop, in: mode, feeds: buffer) { [weak port] in
-            port?.rearm()
-        } farewell: {
-            for message in port.takeWaiting() { buffer.put(message) }
-        }
+        let port = Loop.MessagePort<Message>(forTaskWithCapacity: capacity) { feed.put($0) }
+        let subscription = Subscription(
+            adding: port, to: loop, in: mode, feeds: buffer, takingFrom: port,
+            farewell: {
+                for message in port.takeWaiting() { buffer.put(message) }
+            })
         return (port, Messages(subscription: subscription))
     }
 

@@ -1,15 +1,20 @@
 /// A buffer between a loop that produces elements and a task that awaits them. It keeps the newest ones.
 ///
 /// When it is full it drops the oldest element and merges the loss into the next one, so that no loss is silent.
+///
+/// The library's generic code runs unspecialized in programs, where each use of `Element?` as a type costs a look-up.
+/// So a continuation carries no element: the task takes it from the buffer.
 final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
     private let lock = Lock(.leaf)
     private let capacity: Int
     private let absorb: @Sendable (_ next: inout Element, _ lost: Element) -> Void
 
-    // Guarded by `lock`.
-    private var elements = FirstInFirstOut<Element>()
-    private var waiter: CheckedContinuation<Element?, Never>?
-    private var isFinished = false
+    // Guarded by `lock`, and therefore without checks of exclusivity.
+
+    @exclusivity(unchecked) private var elements = MessageQueue<Element>()
+    /// The task, while it waits. Unchecked: whatever takes it out resumes it.
+    @exclusivity(unchecked) private var waiter: UnsafeContinuation<Void, Never>?
+    @exclusivity(unchecked) private var isFinished = false
 
     /// - Parameters:
     ///   - capacity: At least 1; `.max` for all of them.
@@ -19,64 +24,59 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
         self.absorb = absorb
     }
 
+    // MARK: For the loop
+
     func put(_ element: Element) {
-        let waiting = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
-            guard !isFinished else { return nil }
-            if let waiter = waiter.take() { return waiter }
-            // The loss is merged into the oldest element left, or into the new one if it is the only one.
-            var element = element
-            if elements.count == capacity, let lost = elements.takeFirst() {
-                if var next = elements.first {
-                    absorb(&next, lost)
-                    elements.replaceFirst(with: next)
-                } else {
-                    absorb(&element, lost)
-                }
-            }
-            elements.append(element)
-            return nil
+        lock.lock()
+        guard !isFinished else { return lock.unlock() }
+        elements.append(element)
+        // The loss is merged into the oldest element left, which may be the new one.
+        if elements.count > capacity {
+            let lost = elements.removeFirst()
+            elements.changeFirst { absorb(&$0, lost) }
         }
-        waiting?.resume(returning: element)
+        let waiting = waiter.take()
+        lock.unlock()
+        waiting?.resume()
     }
 
     /// Ends the sequence after the elements that are in the buffer.
     func finish() {
-        let waiting = lock.withLock {
-            isFinished = true
-            return waiter.take()
-        }
-        waiting?.resume(returning: nil)
+        lock.lock()
+        isFinished = true
+        let waiting = waiter.take()
+        lock.unlock()
+        waiting?.resume()
     }
 
-    /// Returns the next element; nil at the end, and for a cancelled task.
-    ///
-    /// It takes a present element, or calls `ask`, before the task suspends.
-    ///
-    /// - Parameter ask: Called if there is none and the task is about to wait.
-    nonisolated(nonsending) func next(asking ask: () -> Void) async -> Element? {
-        if let answer = lock.withLock({ takeAnswer() }) { return answer }
-        Lock.assertNoneHeld()  // The loop may put the element in at once.
-        ask()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Element?, Never>) in
-                let answer = lock.withLock { () -> Element?? in
-                    if let answer = takeAnswer() { return answer }
-                    waiter = continuation
-                    return nil
-                }
-                if let answer { continuation.resume(returning: answer) }
+    // MARK: For the task
+
+    /// Whether there is an element, or none comes any more.
+    var isReady: Bool { lock.withLock { isReadyWhileLocked } }
+
+    private var isReadyWhileLocked: Bool { !elements.isEmpty || isFinished }
+
+    /// The first element. Nil if there is none: at the end, if the caller has waited.
+    func takeFirst() -> Element? {
+        lock.lock()
+        defer { lock.unlock() }
+        guard !elements.isEmpty else { return nil }
+        return elements.removeFirst()
+    }
+
+    /// Waits until `isReady`. Cancelling the task ends the sequence.
+    nonisolated(nonsending) func wait() async {
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                lock.lock()
+                precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")
+                let isReady = isReadyWhileLocked
+                if !isReady { waiter = continuation }
+                lock.unlock()
+                if isReady { continuation.resume() }
             }
         } onCancel: {
             finish()
         }
-    }
-
-    /// The result, if no wait is needed.
-    private func takeAnswer() -> Element?? {
-        lock.assertHeld()
-        precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")
-        if Task.isCancelled { return .some(nil) }
-        if let element = elements.takeFirst() { return element }
-        return isFinished ? .some(nil) : nil
     }
 }

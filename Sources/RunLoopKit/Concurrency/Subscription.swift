@@ -3,6 +3,9 @@ final class Subscription<Element: Sendable>: Sendable {
     private let buffer: SequenceBuffer<Element>
     private let ask: @Sendable () -> Void
 
+    /// Of a sequence of messages, the port from which the task takes them.
+    private let port: Loop.MessagePort<Element>?
+
     // Weak: when the loop releases the item, as at its end, the item's handler is released, and the feed with it.
     private weak let item: Loop.Item?
     private let endHandler: Loop.EndHandler?
@@ -12,6 +15,7 @@ final class Subscription<Element: Sendable>: Sendable {
         self.buffer = buffer
         self.item = item
         ask = {}
+        port = nil
         endHandler = nil
     }
 
@@ -19,14 +23,17 @@ final class Subscription<Element: Sendable>: Sendable {
     /// outlive the loop: so an end handler notifies the subscription of the loop's end.
     ///
     /// - Parameters:
-    ///   - ask: Called when a task begins to wait for an element.
+    ///   - port: The item, if it is a port that puts messages into the buffer only while a task waits.
+    ///   - ask: Called when a task begins to wait for an element of an item that is no such port.
     ///   - farewell: Called on the loop's thread when the loop ends. It may put last elements into the buffer.
     init(
         adding item: Loop.Item, to loop: Loop, in mode: Loop.Mode, feeds buffer: SequenceBuffer<Element>,
-        asking ask: @escaping @Sendable () -> Void = {}, farewell: @escaping @Sendable () -> Void = {}
+        takingFrom port: Loop.MessagePort<Element>? = nil, asking ask: @escaping @Sendable () -> Void = {},
+        farewell: @escaping @Sendable () -> Void = {}
     ) {
         self.buffer = buffer
         self.item = item
+        self.port = port
         self.ask = ask
         // Released after its call, if it is refused, and if the loop is deallocated without a call. That finishes the
         // buffer.
@@ -38,14 +45,24 @@ final class Subscription<Element: Sendable>: Sendable {
     deinit { leave() }
 
     nonisolated(nonsending) func next() async -> Element? {
-        let element = await buffer.next(asking: ask)
-        if element == nil { leave() }
-        return element
+        guard !Task.isCancelled else { return leave() }
+        if !buffer.isReady {
+            Lock.assertNoneHeld()  // A handler may put the element in at once.
+            if let port {
+                if let message = port.takeFirstOrArm() { return message }
+            } else {
+                ask()
+            }
+            await buffer.wait()
+        }
+        return buffer.takeFirst() ?? leave()
     }
 
-    private func leave() {
+    @discardableResult
+    private func leave() -> Element? {
         item?.invalidate()
         endHandler?.cancel()
+        return nil
     }
 }
 

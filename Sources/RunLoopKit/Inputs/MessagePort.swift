@@ -52,6 +52,9 @@ extension Loop {
         /// ``Loop/MessagePort/rearm()``.
         public let isOneShot: Bool
 
+        /// Whether a task takes the messages, and senders may call the handler.
+        private let isForTask: Bool
+
         // Guarded by the item's lock, and therefore without checks of exclusivity.
 
         @exclusivity(unchecked) private var queue = MessageQueue<Message>()
@@ -89,7 +92,20 @@ extension Loop {
             self.capacity = capacity.map { max(1, $0) }
             self.isOneShot = isOneShot
             self.handler = handler
+            isForTask = false
             super.init(Place(file, line), label)
+        }
+
+        /// Makes a port whose messages a task takes. It is disarmed until the task waits.
+        ///
+        /// - Parameter handler: Called with a message for which the task waits, on the loop's thread or a sender's.
+        init(forTaskWithCapacity capacity: Int?, handler: @escaping @Sendable (_ message: Message) -> Void) {
+            self.capacity = capacity.map { max(1, $0) }
+            isOneShot = true
+            armed = false
+            self.handler = handler
+            isForTask = true
+            super.init(Place(#fileID, #line))
         }
 
         // MARK: Sending. The public calls are in MessagePortSending.swift.
@@ -114,6 +130,13 @@ extension Loop {
                 return waiting ? standInLine(message) : .full
             }
             let becomesReady = queue.isEmpty && armed
+            if becomesReady, isForTask, isServedWhileLocked {
+                armed = false
+                let handler = handler!
+                itemLock.unlock()
+                handler(message)
+                return .accepted
+            }
             queue.append(message)
             let modes = becomesReady ? becomeReady() : ModeList()
             itemLock.unlock()
@@ -126,6 +149,30 @@ extension Loop {
             let sender = WaitingSender(message)
             senders.append(sender)
             return .waits(sender)
+        }
+
+        /// Whether a loop's innermost run is in a mode of the port.
+        private var isServedWhileLocked: Bool {
+            // Relaxed: a run that begins or ends at the same moment may as well do so a moment later.
+            modesWhileLocked.contains { $0.isRunning.load(ordering: .relaxed) }
+        }
+
+        /// Removes and returns the first message for a task that is about to wait. If there is none, or no loop runs in
+        /// a mode of the port, arms the port instead, which passes the next message to the handler.
+        func takeFirstOrArm() -> Message? {
+            itemLock.lock()
+            guard !queue.isEmpty, isServedWhileLocked else {
+                armed = true
+                let modes = isReadyWhileLocked ? becomeReady() : ModeList()
+                itemLock.unlock()
+                for mode in modes { mode.waker.nudge() }
+                return nil
+            }
+            let message = queue.removeFirst()
+            let admitted = senders.isEmpty ? [] : admitSenders()
+            itemLock.unlock()
+            for answer in admitted { answer.fulfil(.success(())) }
+            return message
         }
 
         /// Withdraws a message that still waits for room: the sender's task has been cancelled.

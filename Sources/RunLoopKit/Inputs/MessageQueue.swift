@@ -44,6 +44,12 @@ struct MessageQueue<Message>: ~Copyable {
         return message
     }
 
+    /// - Precondition: The queue is not empty.
+    mutating func changeFirst(_ body: (inout Message) -> Void) {
+        precondition(count > 0)
+        body(&slots![head])
+    }
+
     @inline(never)
     private mutating func grow() {
         let larger = UnsafeMutablePointer<Message>.allocate(capacity: max(8, capacity * 2))

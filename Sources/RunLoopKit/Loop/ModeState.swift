@@ -30,6 +30,9 @@ final class ModeState {
     /// there is something to wait for. Written with the lock held. Relaxed, as `observed`.
     let hasSources = Atomic<Bool>(false)
 
+    /// Whether the loop's innermost run is in this mode. Written by the loop's thread, read by tasks and senders.
+    let isRunning = Atomic<Bool>(false)
+
     /// Version-0 sources that have been signalled, and message ports that have got messages. Guarded by locks of their
     /// own.
     let signals = Arrivals<Loop.Source0>()

@@ -58,6 +58,13 @@ extension Loop {
         if run.mode.isOpen { run.mode.endedRun = run }
     }
 
+    /// Records in the modes which of them the innermost run is in. Relaxed: it decides which thread carries a message to a
+    /// task, and publishes nothing.
+    func innermostRunChanged(from old: Run?) {
+        old?.mode.isRunning.store(false, ordering: .relaxed)
+        innermostRun?.mode.isRunning.store(true, ordering: .relaxed)
+    }
+
     /// Makes up for wake-ups that runs above have consumed, or that were ignored. A run must not sleep if it was
     /// stopped, or if work has arrived since it last looked.
     ///
