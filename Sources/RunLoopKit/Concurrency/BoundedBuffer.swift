@@ -6,7 +6,7 @@ final class BoundedBuffer<Element: Sendable>: @unchecked Sendable {
     private let lock = Lock(.leaf)
 
     // Guarded by `lock`, and therefore without checks of exclusivity.
-    @exclusivity(unchecked) private var elements = MessageQueue<Element>()
+    @exclusivity(unchecked) private var elements = RingQueue<Element>()
     @exclusivity(unchecked) private var ending: Ending?
     @exclusivity(unchecked) private var isClosed = false
     /// The task, while it waits for room. Unchecked: whatever takes it out resumes it.

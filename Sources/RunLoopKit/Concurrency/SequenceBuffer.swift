@@ -11,7 +11,7 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
 
     // Guarded by `lock`, and therefore without checks of exclusivity.
 
-    @exclusivity(unchecked) private var elements = MessageQueue<Element>()
+    @exclusivity(unchecked) private var elements = RingQueue<Element>()
     /// The task, while it waits. Unchecked: whatever takes it out resumes it.
     @exclusivity(unchecked) private var waiter: UnsafeContinuation<Void, Never>?
     @exclusivity(unchecked) private var isFinished = false

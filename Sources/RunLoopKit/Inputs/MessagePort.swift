@@ -57,7 +57,7 @@ extension Loop {
 
         // Guarded by the item's lock, and therefore without checks of exclusivity.
 
-        @exclusivity(unchecked) private var queue = MessageQueue<Message>()
+        @exclusivity(unchecked) private var queue = RingQueue<Message>()
 
         /// The senders that wait for room. None unless the queue is full, so no other sender can overtake them.
         @exclusivity(unchecked) private var senders = WaitingSenders<Message>()
@@ -249,8 +249,8 @@ extension Loop {
         public func disarm() { itemLock.withLock { armed = false } }
 
         /// Empties the queue. The caller releases what it returns without the lock.
-        private func takeQueue() -> MessageQueue<Message> {
-            itemLock.withLock { exchange(&queue, with: MessageQueue()) }
+        private func takeQueue() -> RingQueue<Message> {
+            itemLock.withLock { exchange(&queue, with: RingQueue()) }
         }
 
         private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && isValid }

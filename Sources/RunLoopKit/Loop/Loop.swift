@@ -133,6 +133,8 @@ public final class Loop: @unchecked Sendable {
         self.isOfTaskThread = isOfTaskThread
         jobs = JobQueue(of: waker)
         threadName = owner == .initial ? "main" : System.threadName
+        // Only the loop runs its blocks, so it is alive then.
+        jobs.drainBlock = { [unowned(unsafe) self] in drainJobs() }
         LoopRegistry.shared.insert(self)
         _ = lock.withLock { state(for: .default) }
         if case .virtual(let clock) = clock { clock.attach(self) }

@@ -17,7 +17,7 @@ extension Loop {
     }
 
     @discardableResult
-    func postDrain() -> Bool { perform(in: .common, jobs.drainBlock(of: self)) }
+    func postDrain() -> Bool { perform(in: .common, jobs.drainBlock) }
 
     /// Runs the present jobs up to the limit, and posts another drain for the rest.
     func drainJobs() {

@@ -21,17 +21,23 @@ final class JobQueue: @unchecked Sendable {
     private let waker: Waker
     private let lock = Lock(.leaf)
 
-    // Guarded by `lock`.
-    private var levels: [FirstInFirstOut<Job>] = Array(repeating: FirstInFirstOut(), count: 5)
-    private var lastTurn: UInt64 = 0
-    private var actorsJobs = 0
+    /// The block that is posted as a drain. Set once, by the loop that owns the queue.
+    @exclusivity(unchecked) var drainBlock: @Sendable () -> Void = {}
+
+    // Guarded by `lock`, and therefore without checks of exclusivity.
+
+    /// The jobs of each priority, the highest first.
+    @exclusivity(unchecked) private var levels = InlineArray<5, RingQueue<Job>> { _ in RingQueue() }
+    /// A bit for each level that is not empty, the lowest for the highest priority.
+    @exclusivity(unchecked) private var presentLevels: UInt8 = 0
+    @exclusivity(unchecked) private var lastTurn: UInt64 = 0
+    @exclusivity(unchecked) private var actorsJobs = 0
     /// The number of jobs taken since the queue was last empty.
-    private var takenInARow = 0
-    private var drainBlock: (@Sendable () -> Void)?
+    @exclusivity(unchecked) private var takenInARow = 0
     /// Whether a drain is posted or runs; for an ended loop, whether the queue waits for the last resort.
-    private var isScheduled = false
-    private var hasComplained = false
-    private var isOrphaned = false
+    @exclusivity(unchecked) private var isScheduled = false
+    @exclusivity(unchecked) private var hasComplained = false
+    @exclusivity(unchecked) private var isOrphaned = false
 
     /// Whether the loop has ended, so that its thread no longer runs its jobs.
     var hasLostItsThread: Bool { lock.withLock { isOrphaned } }
@@ -45,45 +51,37 @@ final class JobQueue: @unchecked Sendable {
         let number = Monitors.areAttached && !waker.monitors.isEmpty ? Turn.next() : 0
         // Before the job can run.
         if number != 0 { waker.monitors.report { $0.handedOver(Handover(ofJob: number)) } }
-        return lock.withLock {
-            lastTurn += 1
-            if taskExecutor == nil { actorsJobs += 1 }
-            levels[level].append(Job(job: job, taskExecutor: taskExecutor, turn: lastTurn, number: number))
-            guard !isScheduled else { return .nothing }
-            isScheduled = true
-            return isOrphaned ? .callTheLastResort : .postADrain
-        }
+        lock.lock()
+        defer { lock.unlock() }
+        lastTurn += 1
+        if taskExecutor == nil { actorsJobs += 1 }
+        levels[level].append(Job(job: job, taskExecutor: taskExecutor, turn: lastTurn, number: number))
+        presentLevels |= 1 << level
+        guard !isScheduled else { return .nothing }
+        isScheduled = true
+        return isOrphaned ? .callTheLastResort : .postADrain
     }
 
     /// The next job; nil when there is none, which ends the drain.
     func take() -> Job? {
-        lock.withLock {
-            takenInARow += 1
-            // Every so often the oldest job runs, whatever its priority.
-            let isForTheOldest = takenInARow % Loop.jobsPerDrain == 0
-            guard let level = isForTheOldest ? levelOfOldest : levels.firstIndex(where: { !$0.isEmpty }) else {
-                isScheduled = false
-                takenInARow = 0
-                return nil
-            }
-            let job = levels[level].takeFirst()
-            if let job, job.taskExecutor == nil { actorsJobs -= 1 }
-            return job
+        lock.lock()
+        defer { lock.unlock() }
+        guard presentLevels != 0 else {
+            isScheduled = false
+            takenInARow = 0
+            return nil
         }
+        takenInARow += 1
+        // Every so often the oldest job runs, whatever its priority.
+        let isForTheOldest = takenInARow % Loop.jobsPerDrain == 0
+        let level = isForTheOldest ? levelOfOldest : presentLevels.trailingZeroBitCount
+        let job = levels[level].removeFirst()
+        if levels[level].isEmpty { presentLevels &= ~(1 << level) }
+        if job.taskExecutor == nil { actorsJobs -= 1 }
+        return job
     }
 
     var count: Int { lock.withLock { countWhileLocked } }
-
-    /// The block that is posted as a drain; made once.
-    func drainBlock(of loop: Loop) -> @Sendable () -> Void {
-        lock.withLock {
-            if let drainBlock { return drainBlock }
-            // Only the loop runs its blocks, so it is alive then.
-            let made: @Sendable () -> Void = { [unowned(unsafe) loop] in loop.drainJobs() }
-            drainBlock = made
-            return made
-        }
-    }
 
     // MARK: The end
 
@@ -113,12 +111,19 @@ final class JobQueue: @unchecked Sendable {
 
     private var countWhileLocked: Int {
         lock.assertHeld()
-        return levels.reduce(0) { $0 + $1.count }
+        var count = 0
+        for level in levels.indices { count += levels[level].count }
+        return count
     }
 
-    private var levelOfOldest: Int? {
+    /// The level of the job that arrived first. The queue is not empty.
+    private var levelOfOldest: Int {
         lock.assertHeld()
-        return levels.indices.filter { !levels[$0].isEmpty }.min { levels[$0].first!.turn < levels[$1].first!.turn }
+        var (oldest, firstTurn) = (0, UInt64.max)
+        for level in levels.indices where !levels[level].isEmpty && levels[level].first.turn < firstTurn {
+            (oldest, firstTurn) = (level, levels[level].first.turn)
+        }
+        return oldest
     }
 
     /// The named priorities, highest first. A value between two counts as the lower one.

@@ -16,7 +16,7 @@ final class LastResort: @unchecked Sendable {
     private let changed = Condition()
 
     // Guarded by `lock`.
-    private var waiting = FirstInFirstOut<Orphans>()
+    @exclusivity(unchecked) private var waiting = RingQueue<Orphans>()
     /// Whether a thread waits for work. One is enough: others end.
     private var isIdle = false
 
@@ -57,7 +57,7 @@ final class LastResort: @unchecked Sendable {
     private func next() -> Orphans? {
         lock.withLock {
             while true {
-                if let orphans = waiting.takeFirst() { return orphans }
+                if !waiting.isEmpty { return waiting.removeFirst() }
                 guard !isIdle else { return nil }
                 isIdle = true
                 while isIdle { changed.wait(with: lock) }

@@ -1,16 +1,24 @@
-/// The messages of a port, first in, first out: a ring of plain memory.
+/// A queue, first in, first out: a ring of plain memory.
 ///
 /// Not an array of optionals, since the library's generic code runs unspecialized in programs: each use of
-/// `Array<Message?>` looks up the metadata of that type, for 500 instructions. A pointer needs that of `Message` alone,
-/// which the port has.
-struct MessageQueue<Message>: ~Copyable {
-    private var slots: UnsafeMutablePointer<Message>?
+/// `Array<Element?>` looks up the metadata of that type, for 500 instructions. A pointer needs that of `Element` alone,
+/// which the queue's owner has.
+struct RingQueue<Element>: ~Copyable {
+    private var slots: UnsafeMutablePointer<Element>?
     /// A power of two, or zero.
     private var capacity = 0
     private var head = 0
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
+
+    /// The first element.
+    ///
+    /// - Precondition: The queue is not empty.
+    var first: Element {
+        precondition(count > 0)
+        return slots![head]
+    }
 
     init() {}
 
@@ -21,17 +29,17 @@ struct MessageQueue<Message>: ~Copyable {
     }
 
     @inline(__always)
-    mutating func append(_ message: Message) {
+    mutating func append(_ element: Element) {
         if count == capacity { grow() }
-        (slots! + ((head + count) & (capacity - 1))).initialize(to: message)
+        (slots! + ((head + count) & (capacity - 1))).initialize(to: element)
         count += 1
     }
 
     /// - Precondition: The queue is not empty.
     @inline(__always)
-    mutating func removeFirst() -> Message {
+    mutating func removeFirst() -> Element {
         precondition(count > 0)
-        let message = (slots! + head).move()
+        let element = (slots! + head).move()
         head = (head + 1) & (capacity - 1)
         count -= 1
         // A queue that was large gives its memory back.
@@ -41,18 +49,18 @@ struct MessageQueue<Message>: ~Copyable {
             capacity = 0
             head = 0
         }
-        return message
+        return element
     }
 
     /// - Precondition: The queue is not empty.
-    mutating func changeFirst(_ body: (inout Message) -> Void) {
+    mutating func changeFirst(_ body: (inout Element) -> Void) {
         precondition(count > 0)
         body(&slots![head])
     }
 
     @inline(never)
     private mutating func grow() {
-        let larger = UnsafeMutablePointer<Message>.allocate(capacity: max(8, capacity * 2))
+        let larger = UnsafeMutablePointer<Element>.allocate(capacity: max(8, capacity * 2))
         if let slots {
             // The messages from the head to the end of the memory, and those that continue at its beginning.
             larger.moveInitialize(from: slots + head, count: capacity - head)
