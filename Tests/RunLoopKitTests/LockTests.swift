@@ -65,8 +65,7 @@
         @Test("Work that runs with a lock held traps")
         func callout() async {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                let errors = Reply<Void>.Errors(dropped: CancellationError(), exited: CancellationError())
-                let work = Reply<Void>({}, errors) { _ in }.makeBlock()
+                let work = Reply({}, .ofThread("worker")) { _ in }.makeBlock()
                 Lock(.limiter).withLock { work() }
             }
             expect(result, says: ["called with locks of rank 'limiter' held"])

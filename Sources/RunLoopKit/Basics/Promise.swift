@@ -7,19 +7,18 @@
 final class Promise<Value: Sendable>: @unchecked Sendable {
     private let lock = Lock(.leaf)
 
-    // Guarded by `lock`.
-    private var result: Result<Value, any Error>?
-    private var waiter: CheckedContinuation<Value, any Error>?
+    // Guarded by `lock`, and therefore without checks of exclusivity.
+    @exclusivity(unchecked) private var result: Result<Value, any Error>?
+    /// Unchecked: `fulfil` takes it out and resumes it.
+    @exclusivity(unchecked) private var waiter: UnsafeContinuation<Void, Never>?
 
     /// Provides the result. Later results are ignored.
     func fulfil(_ result: Result<Value, any Error>) {
-        let waiting = lock.withLock { () -> CheckedContinuation<Value, any Error>? in
-            guard self.result == nil else { return nil }
-            self.result = result
-            defer { waiter = nil }
-            return waiter
-        }
-        waiting?.resume(with: result)
+        lock.lock()
+        if self.result == nil { self.result = result }
+        let waiting = waiter.take()
+        lock.unlock()
+        waiting?.resume()
     }
 
     /// Suspends until there is a result. Returns a result that is already there without suspending, even to a cancelled
@@ -28,17 +27,21 @@ final class Promise<Value: Sendable>: @unchecked Sendable {
     /// - Parameter takeBack: Called when the task is cancelled. It may provide a result; without one the task keeps
     ///   waiting.
     nonisolated(nonsending) func value(orTakingBack takeBack: @escaping @Sendable () -> Void) async throws -> Value {
-        if let result = lock.withLock({ result }) { return try result.get() }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = lock.withLock { () -> Result<Value, any Error>? in
-                    if self.result == nil { waiter = continuation }
-                    return self.result
+        if !hasResult {
+            await withTaskCancellationHandler {
+                await withUnsafeContinuation { continuation in
+                    lock.lock()
+                    let hasResult = result != nil
+                    if !hasResult { waiter = continuation }
+                    lock.unlock()
+                    if hasResult { continuation.resume() }
                 }
-                if let result { continuation.resume(with: result) }
+            } onCancel: {
+                takeBack()
             }
-        } onCancel: {
-            takeBack()
         }
+        return try lock.withLock { result! }.get()
     }
+
+    private var hasResult: Bool { lock.withLock { result != nil } }
 }

@@ -60,29 +60,25 @@ public struct LoopClock: Clock {
     /// - Throws: `CancellationError`; `Loop.Ended` when the loop has ended, or ends before the time has come.
     public nonisolated(nonsending) func sleep(until deadline: Loop.Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
-        let (promise, takeBack) = startTimer(until: deadline, tolerance ?? .zero)
-        try await promise.value(orTakingBack: takeBack)
+        let (reply, takeBack) = startTimer(until: deadline, tolerance ?? .zero)
+        try await reply.promise.value(orTakingBack: takeBack)
     }
 
     private func startTimer(
         until deadline: Loop.Instant, _ tolerance: Duration
-    ) -> (promise: Promise<Void>, takeBack: @Sendable () -> Void) {
-        let promise = Promise<Void>()
-        let reply = Reply({}, .init(dropped: Loop.Ended(), exited: Loop.Ended()), promise.fulfil)
-        let wake = reply.makeBlock()
-        // Only the timer retains the reply, and only the loop retains the timer: a loop that drops it ends the sleep.
+    ) -> (reply: AwaitedReply, takeBack: @Sendable () -> Void) {
+        let ended: @Sendable (String) -> any Error = { _ in Loop.Ended() }
+        let reply = AwaitedReply({}, Reply.Errors(name: "", dropped: ended, exited: ended))
+        let wake = reply.reply.makeBlock()
+        // Only the timer retains the block, and only the loop retains the timer: a loop that drops it ends the sleep.
         let timer = Loop.Timer(at: deadline, tolerance: tolerance, timeBase: timeBase) { _ in wake() }
-        let takeBack: @Sendable () -> Void = { [weak reply, weak timer] in
-            guard let reply else { return }
-            timer?.invalidate()
-            reply.cancel()
-        }
+        let takeBack: @Sendable () -> Void = { [weak timer] in reply.reply.cancel { timer?.invalidate() } }
         // The deadline has passed already: the task need not wait for a loop that is busy or does not run.
         if loop.insert(timer, in: mode), deadline <= now {
             timer.invalidate()
             wake()
         }
-        return (promise, takeBack)
+        return (reply, takeBack)
     }
 }
 

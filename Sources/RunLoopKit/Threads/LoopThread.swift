@@ -167,16 +167,23 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isCurrent { return try block() }
+        nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        defer { result.deallocate() }
+        try performAndWait(in: mode, Place(label, file, line)) { result.initialize(to: try block()) }
+        return result.move()
+    }
+
+    private func performAndWait(
+        in mode: Loop.Mode, _ place: Place, _ work: @escaping @Sendable () throws -> Void
+    ) throws {
         let handOver = { [loop, name] in
-            let waiter = Waiter<Value>()
-            loop.perform(
-                in: mode, label: label, file: file, line: line,
-                Reply(block, .ofThread(name), waiter.fulfil).makeBlock())
-            return try waiter.wait()
+            let waiter = Waiter()
+            _ = loop.perform(in: mode, place, Reply(work, .ofThread(name)) { waiter.fulfil($0) }.makeBlock())
+            try waiter.wait()
         }
         // In a forked child the loop refuses the block.
-        return try loop.process.isCurrent
-            ? WaitRings.shared.waiting(for: { [self.waitTarget] }, handOver) : handOver()
+        guard loop.process.isCurrent else { return try handOver() }
+        try WaitRings.shared.waiting(for: .thread(waitTarget), handOver)
     }
 
     /// Runs a block on the thread and suspends until it is done.
@@ -195,10 +202,12 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        let (promise, takeBack) = Reply.enter(block, orThrowing: .ofThread(name)) {
-            loop.perform(in: mode, label: label, file: file, line: line, $0)
-        }
-        return try await promise.value(orTakingBack: takeBack)
+        nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        defer { result.deallocate() }
+        let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name))
+        _ = loop.perform(in: mode, Place(label, file, line), reply.reply.makeBlock())
+        try await reply.value()
+        return result.move()
     }
 
     // MARK: The end
@@ -235,14 +244,15 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         }
         // A forked child does not have its parent's threads.
         guard loop.process.isCurrent else { return }
-        WaitRings.shared.waitingOrTrapping("LoopThread.join()", for: { [self.waitTarget] }) { worker.join() }
+        WaitRings.shared.waitingOrTrapping("LoopThread.join()", for: .thread(waitTarget)) { worker.join() }
     }
 }
 
 extension Reply.Errors {
     /// The errors of callers of a `LoopThread`, or of a pool.
     static func ofThread(_ name: String) -> Self {
-        Self(dropped: LoopThread.Stopped(thread: name), exited: LoopThread.Exited(thread: name))
+        Self(
+            name: name, dropped: { LoopThread.Stopped(thread: $0) }, exited: { LoopThread.Exited(thread: $0) })
     }
 }
 

@@ -163,17 +163,21 @@ public final class LoopThreadPool: Sendable {
 
     private func perform(_ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
         // Every block gets a reply, a refused one too: so every piece is finished.
-        let reply = Reply(block, .ofThread(name)) { [workload] (_: Result<Void, any Error>) in workload.finish(piece) }
+        let reply = Reply(block, .ofThread(name)) { [workload] _ in workload.finish(piece) }
         return threads[piece.worker].loop.perform(in: .common, place, reply.makeBlock())
     }
 
     private nonisolated(nonsending) func run<Value: Sendable>(
         _ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        let (promise, takeBack) = Reply.enter(
-            block, orThrowing: .ofThread(name), whenAnswered: { [workload] in workload.finish(piece) },
-            post: { _ = threads[piece.worker].loop.perform(in: .common, place, $0) })
-        return try await promise.value(orTakingBack: takeBack)
+        nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        defer { result.deallocate() }
+        let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name)) { [workload] in
+            workload.finish(piece)
+        }
+        _ = threads[piece.worker].loop.perform(in: .common, place, reply.reply.makeBlock())
+        try await reply.value()
+        return result.move()
     }
 
     /// The number of unfinished pieces of each worker, in the order of the threads' numbers. Shows which worker is
@@ -201,12 +205,14 @@ public final class LoopThreadPool: Sendable {
     ///   both would wait forever. Traps there with a message.
     public func drainAndWait() {
         requireForeignThread("drainAndWait()")
-        let waiter = Waiter<Void>()
-        let drain = workload.whenFinished { waiter.fulfil(.success(())) }
+        let waiter = Waiter()
+        let drain = workload.whenFinished { waiter.fulfil(nil) }
         // Only threads with work that the drain waits for: they may block on the caller later.
         let targets = { [workload, threads] in workload.workers(awaitedBy: drain).map { threads[$0].waitTarget } }
         // Never fails: no other thread can give up this drain.
-        WaitRings.shared.waitingOrTrapping("LoopThreadPool.drainAndWait()", for: targets) { try? waiter.wait() }
+        WaitRings.shared.waitingOrTrapping("LoopThreadPool.drainAndWait()", for: .threads(targets)) {
+            try? waiter.wait()
+        }
     }
 
     // MARK: The end

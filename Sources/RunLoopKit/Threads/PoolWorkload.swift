@@ -23,14 +23,14 @@ final class Workload: @unchecked Sendable {
     private let policy: LoopThreadPool.Policy
     private let lock = Lock(.leaf)
 
-    // Guarded by `lock`.
+    // Guarded by `lock`, and therefore without checks of exclusivity.
     /// The unfinished pieces of each worker.
-    private var loads: [Int]
+    @exclusivity(unchecked) private var loads: [Int]
     /// The worker whose turn it is.
-    private var next = 0
-    private var accepted: UInt64 = 0
-    private var drains: [Drain] = []
-    private var lastDrain: UInt64 = 0
+    @exclusivity(unchecked) private var next = 0
+    @exclusivity(unchecked) private var accepted: UInt64 = 0
+    @exclusivity(unchecked) private var drains: [Drain] = []
+    @exclusivity(unchecked) private var lastDrain: UInt64 = 0
 
     init(workers: Int, policy: LoopThreadPool.Policy) {
         loads = Array(repeating: 0, count: workers)
@@ -49,9 +49,14 @@ final class Workload: @unchecked Sendable {
 
     private func pick() -> Int {
         lock.assertHeld()
-        // Begins with the worker whose turn it is, so that equals take turns.
-        let order = (next..<next + loads.count).lazy.map { [count = loads.count] in $0 % count }
-        let chosen = policy == .leastLoaded ? order.min { loads[$0] < loads[$1] }! : next
+        var chosen = next
+        if policy == .leastLoaded {
+            // Begins with the worker whose turn it is, so that equals take turns.
+            for offset in 1..<max(loads.count, 2) {
+                let worker = (next + offset) % loads.count
+                if loads[worker] < loads[chosen] { chosen = worker }
+            }
+        }
         next = (chosen + 1) % loads.count
         return chosen
     }

@@ -1,104 +1,142 @@
 import Synchronization
 
-/// Work whose caller waits for an answer and always gets one. That is the work's result, or an error if the work is
-/// cancelled before it begins, if its holder drops it (at the latest when this object is deallocated), or if the thread
+/// Work whose caller waits for an answer and always gets one. That is the end of the work, or an error if the work is
+/// cancelled before it begins, if its holder drops it (at the latest when the block is deallocated), or if the thread
 /// that runs it exits in it.
-final class Reply<Value>: AnsweredWork, @unchecked Sendable {
+///
+/// Not generic, since the library's generic code runs unspecialized in programs, where a generic `Result` costs
+/// thousands of instructions. The work stores its result where its caller finds it.
+final class Reply: AnsweredWork, @unchecked Sendable {
     private let isAnswered = Atomic<Bool>(false)
     /// Nil once it has run or never will. Released before the answer, since what it captures may belong to the waiting
-    /// caller.
-    private var work: (() throws -> Value)?
+    /// caller. Accessed only by the thread that has claimed the reply.
+    @exclusivity(unchecked) private var work: (() throws -> Void)?
     private let errors: Errors
-    private let answer: (Result<Value, any Error>) -> Void
+    private let answer: (_ error: (any Error)?) -> Void
 
-    /// The answers if there is no result.
+    /// The answers if the work does not return.
     struct Errors {
+        /// Of the thread or the pool.
+        let name: String
         /// It was refused, or dropped before it began.
-        let dropped: any Error
+        let dropped: @Sendable (_ name: String) -> any Error
         /// Its thread exited before it returned.
-        let exited: any Error
+        let exited: @Sendable (_ name: String) -> any Error
     }
 
+    /// - Parameter answer: Called once, with the error if there is one.
     init(
-        _ work: @escaping () throws -> Value, _ errors: Errors,
-        _ answer: @escaping (Result<Value, any Error>) -> Void
+        _ work: @escaping () throws -> Void, _ errors: Errors, _ answer: @escaping (_ error: (any Error)?) -> Void
     ) {
         self.work = work
         self.errors = errors
         self.answer = answer
     }
 
-    deinit { end(errors.dropped) }
-
-    /// The block to post. It alone keeps this object alive.
-    func makeBlock() -> @Sendable () -> Void { { self.run() } }
-
-    /// Hands work over with `post`. Returns the promise of its result, and a closure that withdraws work that has not
-    /// begun.
-    ///
-    /// - Parameter whenAnswered: Called once, before the promise is fulfilled.
-    static func enter(
-        _ work: @escaping @Sendable () throws -> Value, orThrowing errors: Errors,
-        whenAnswered: @escaping @Sendable () -> Void = {}, post: (@escaping @Sendable () -> Void) -> Void
-    ) -> (promise: Promise<Value>, takeBack: @Sendable () -> Void) where Value: Sendable {
-        let promise = Promise<Value>()
-        let reply = Reply(work, errors) { (result: Result<Value, any Error>) in
-            whenAnswered()
-            promise.fulfil(result)
-        }
-        // Only the block retains the reply, so that dropping the block answers.
-        let takeBack: @Sendable () -> Void = { [weak reply] in reply?.cancel() }
-        post(reply.makeBlock())
-        return (promise, takeBack)
+    /// Answers when the block is deallocated and has not run.
+    private final class Dropping: Sendable {
+        let reply: Reply
+        init(_ reply: Reply) { self.reply = reply }
+        deinit { if !reply.isAnswered.load(ordering: .relaxed) { reply.end(reply.errors.dropped(reply.errors.name)) } }
     }
 
-    func cancel() { end(CancellationError()) }
+    /// The block to post, once.
+    func makeBlock() -> @Sendable () -> Void {
+        let dropping = Dropping(self)
+        return { dropping.reply.run() }
+    }
 
-    private func end(_ error: any Error) {
+    /// Withdraws work that has not begun.
+    ///
+    /// - Parameter body: Called before the answer, if the work is withdrawn.
+    func cancel(_ body: () -> Void = {}) { end(CancellationError(), body) }
+
+    private func end(_ error: any Error, _ body: () -> Void = {}) {
         guard claim() else { return }
+        body()
         work = nil
-        answer(.failure(error))
+        answer(error)
     }
 
     private func run() {
         guard claim() else { return }
-        let result = ThreadLoops.current.run(self) { doWork() }
-        answer(result)
+        let error = ThreadLoops.current.run(self) { doWork() }
+        answer(error)
     }
 
     func threadHasExited() {
         work = nil
-        answer(.failure(errors.exited))
+        answer(errors.exited(errors.name))
     }
 
     @inline(never)
-    private func doWork() -> Result<Value, any Error> {
+    private func doWork() -> (any Error)? {
         Lock.assertNoneHeld()
         defer { work = nil }
-        return Result(catching: work!)
+        do {
+            try work!()
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// Returns true to exactly one caller, which must answer. Relaxed: what carries the answer publishes it.
     private func claim() -> Bool { !isAnswered.exchange(true, ordering: .relaxed) }
 }
 
-/// Where a thread waits for a result.
-final class Waiter<Value>: @unchecked Sendable {
-    private let lock = Lock(.leaf)
-    private let changed = Condition()
-    private var result: Result<Value, any Error>?
+/// A reply that a task awaits.
+struct AwaitedReply {
+    let reply: Reply
+    let promise: Promise<Void>
 
-    func fulfil(_ result: Result<Value, any Error>) {
-        lock.withLock { self.result = result }
-        // Not under the lock, for which the woken thread would wait.
-        changed.broadcast()
+    /// - Parameter whenAnswered: Called once, before the promise is fulfilled.
+    init(
+        _ work: @escaping @Sendable () throws -> Void, _ errors: Reply.Errors,
+        whenAnswered: (@Sendable () -> Void)? = nil
+    ) {
+        let promise = Promise<Void>()
+        self.promise = promise
+        reply = Reply(work, errors) { error in
+            whenAnswered?()
+            promise.fulfil(error.map { .failure($0) } ?? .success(()))
+        }
     }
 
-    func wait() throws -> Value {
-        let result = lock.withLock {
-            while self.result == nil { changed.wait(with: lock) }
-            return self.result!
+    /// Suspends until the answer. Cancelling the task withdraws work that has not begun.
+    nonisolated(nonsending) func value() async throws {
+        try await promise.value { [reply] in reply.cancel() }
+    }
+}
+
+/// Where a thread waits for an answer.
+///
+/// | the word | means |
+/// |---|---|
+/// | 0 | no answer |
+/// | 1 | no answer, and the thread may sleep |
+/// | 2 | answered |
+final class Waiter: @unchecked Sendable {
+    private let word = Atomic<UInt32>(0)
+    /// Written before the word becomes 2, read after.
+    @exclusivity(unchecked) private var error: (any Error)?
+
+    /// Called once.
+    func fulfil(_ error: (any Error)?) {
+        self.error = error
+        // Release: the waiting thread sees what the answering one did.
+        if word.exchange(2, ordering: .releasing) == 1 { System.wakeOne(at: word) }
+    }
+
+    func wait() throws {
+        // Acquire, both: the thread sees what the answering one did. Sleeping publishes nothing.
+        var found = word.compareExchange(
+            expected: 0, desired: 1, successOrdering: .relaxed, failureOrdering: .acquiring
+        ).original
+        while found != 2 {
+            System.wait(at: word, while: 1)
+            found = word.load(ordering: .acquiring)
         }
-        return try result.get()
+        if let error { throw error }
     }
 }

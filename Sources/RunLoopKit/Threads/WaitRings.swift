@@ -12,44 +12,57 @@ final class WaitRings: @unchecked Sendable {
         let name: String
     }
 
-    private let lock = Lock(.threadWaits)
-    /// What each blocked thread waits for, asked anew for each search: the work of a pool finishes piece by piece.
-    private var targets: [ThreadID: () -> [Target]] = [:]
+    /// What a thread waits for.
+    enum Awaited {
+        case thread(Target)
+        /// Asked anew for each search: the work of a pool finishes piece by piece.
+        case threads(() -> [Target])
+    }
 
-    /// Records that the calling thread waits for all threads that `awaited` returns during `body`.
+    private let lock = Lock(.threadWaits)
+    /// What each blocked thread waits for. Guarded by the lock, and therefore without checks of exclusivity.
+    @exclusivity(unchecked) private var awaited: [ThreadID: Awaited] = [:]
+
+    /// Records that the calling thread waits for the threads of `awaited` during `body`.
     ///
     /// - Throws: ``LoopThread/WaitRing`` if one of them waits, directly or not, for the calling thread. `body` is not
     ///   called then.
-    func waiting<Value>(for awaited: @escaping () -> [Target], _ body: () throws -> Value) throws -> Value {
+    func waiting(for awaited: Awaited, _ body: () throws -> Void) throws {
         let caller = ThreadLoops.currentID
-        let ring = lock.withLock { () -> [String]? in
-            if let ring = path(from: awaited(), to: caller) { return ring }
-            targets[caller] = awaited
-            return nil
+        lock.lock()
+        if let ring = path(from: awaited, to: caller) {
+            lock.unlock()
+            throw LoopThread.WaitRing(threads: ring)
         }
-        if let ring { throw LoopThread.WaitRing(threads: ring) }
+        self.awaited[caller] = awaited
+        lock.unlock()
         // A thread that is blocked waits for nothing else meanwhile.
-        defer { lock.withLock { _ = targets.removeValue(forKey: caller) } }
-        return try body()
+        defer { lock.withLock { _ = self.awaited.removeValue(forKey: caller) } }
+        try body()
     }
 
     /// Whether a thread waits.
-    func isWaiting(_ thread: ThreadID) -> Bool { lock.withLock { targets[thread] != nil } }
+    func isWaiting(_ thread: ThreadID) -> Bool { lock.withLock { awaited[thread] != nil } }
 
     /// The same for calls that throw no error: traps if there is a ring.
-    func waitingOrTrapping(_ call: String, for awaited: @escaping () -> [Target], _ body: () -> Void) {
+    func waitingOrTrapping(_ call: String, for awaited: Awaited, _ body: () -> Void) {
         do { try waiting(for: awaited, body) } catch { fatalError("RunLoopKit: \(call): \(error)") }
     }
 
     /// The names of the threads from one of `awaited` to the thread that waits for `caller`, and the caller's own name;
     /// nil if no thread of them waits for it. A search in depth.
-    private func path(from awaited: [Target], to caller: ThreadID) -> [String]? {
+    private func path(from awaited: Awaited, to caller: ThreadID) -> [String]? {
         lock.assertHeld()
-        for target in awaited {
-            if target.thread == caller { return [target.name] }
-            if let rest = path(from: targets[target.thread]?() ?? [], to: caller) { return [target.name] + rest }
+        switch awaited {
+        case .thread(let target): return path(from: target, to: caller)
+        case .threads(let targets): return targets().lazy.compactMap { self.path(from: $0, to: caller) }.first
         }
-        return nil
+    }
+
+    private func path(from target: Target, to caller: ThreadID) -> [String]? {
+        if target.thread == caller { return [target.name] }
+        guard let next = awaited[target.thread], let rest = path(from: next, to: caller) else { return nil }
+        return [target.name] + rest
     }
 }
 
