@@ -12,10 +12,12 @@ struct ThreadID: Hashable, Sendable {
     static let ended = ThreadID(number: .max)
 
     /// Makes the calling thread's.
-    static func make() -> ThreadID {
-        if System.isInitialThread { return initial }
+    static func make() -> ThreadID { System.isInitialThread ? initial : makeForNewThread() }
+
+    /// Makes one for a thread that has not started.
+    static func makeForNewThread() -> ThreadID {
         // Relaxed: the only requirement is that numbers differ.
-        return ThreadID(number: lastNumber.add(1, ordering: .relaxed).newValue)
+        ThreadID(number: lastNumber.add(1, ordering: .relaxed).newValue)
     }
 
     private static let lastNumber = Atomic<UInt64>(0)

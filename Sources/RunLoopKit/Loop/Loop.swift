@@ -126,13 +126,17 @@ public final class Loop: @unchecked Sendable {
         self.init(clock: .virtual(clock), owner: ThreadLoops.currentID)
     }
 
-    init(clock: LoopTime, owner: ThreadID, informsClockBetweenRuns: Bool = false, isOfTaskThread: Bool = false) {
+    /// - Parameter threadName: The thread's name; nil if it is the calling thread.
+    init(
+        clock: LoopTime, owner: ThreadID, threadName: String? = nil, informsClockBetweenRuns: Bool = false,
+        isOfTaskThread: Bool = false
+    ) {
         self.clock = clock
         self.owner = owner
         self.informsClockBetweenRuns = informsClockBetweenRuns
         self.isOfTaskThread = isOfTaskThread
         jobs = JobQueue(of: waker)
-        threadName = owner == .initial ? "main" : System.threadName
+        self.threadName = threadName ?? (owner == .initial ? "main" : System.threadName)
         // Only the loop runs its blocks, so it is alive then.
         jobs.drainBlock = { [unowned(unsafe) self] in drainJobs() }
         LoopRegistry.shared.insert(self)

@@ -64,18 +64,21 @@ extension Loop {
         guard !hasEnded else { return nil }
         advance(to: .ended)
         endTime = now
-        var estate = Estate(
-            blocks: takeAllBlocks(), endHandlers: endHandlers.values.sorted { $0.turn < $1.turn })
+        var estate = Estate()
+        if blockCount.load(ordering: .relaxed) > 0 { estate.blocks = takeAllBlocks() }
+        if !endHandlers.isEmpty { estate.endHandlers = endHandlers.values.sorted { $0.turn < $1.turn } }
         endHandlers = [:]
         for item in commonItems.all { _ = item.leave(commonMembership!) }
         commonItems = ItemTable()
-        // An item is listed in the first mode that has it, and is notified of its modes in their order.
+        // An item is listed in the first mode that has it, and is notified of its modes in their order. Most loops have
+        // one mode, so that no item is in two.
+        let hasManyModes = modeStates.count > 1
         var indices: [ObjectIdentifier: Int] = [:]
         for mode in modeStates {
             for item in mode.removeAll() {
-                let index = indices[ObjectIdentifier(item)] ?? estate.items.count
+                let index = hasManyModes ? indices[ObjectIdentifier(item)] ?? estate.items.count : estate.items.count
                 if index == estate.items.count {
-                    indices[ObjectIdentifier(item)] = index
+                    if hasManyModes { indices[ObjectIdentifier(item)] = index }
                     estate.items.append((item, []))
                 }
                 if item.leave(mode) { estate.items[index].left.append(mode) }

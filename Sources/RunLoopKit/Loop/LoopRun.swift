@@ -71,6 +71,11 @@ extension Loop {
         }
     }
 
+    /// As `prepare(.default)`, for a loop whose thread has not started.
+    func prepareForNewThread() throws(LoopError) {
+        try lock.withLock { () throws(LoopError) in try open(state(for: .default)) }
+    }
+
     /// Runs the loop until `isOver`, which is asked before each pass, returns true. Returns earlier for the reasons of
     /// any other run.
     func run(_ mode: Mode, unless isOver: () -> Bool) -> RunResult {
@@ -154,6 +159,6 @@ extension Loop {
         try state.open(
             wakeUp: waker.descriptor, timer: timerFDs.suspending?.descriptor,
             continuousTimer: timerFDs.continuous?.descriptor,
-            mainQueue: own.mainQueue?.wakeUpDescriptor)
+            mainQueue: isMain ? own.mainQueue?.wakeUpDescriptor : nil)
     }
 }

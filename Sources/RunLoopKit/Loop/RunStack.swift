@@ -58,8 +58,8 @@ extension Loop {
         if run.mode.isOpen { run.mode.endedRun = run }
     }
 
-    /// Records in the modes which of them the innermost run is in. Relaxed: it decides which thread carries a message to a
-    /// task, and publishes nothing.
+    /// Records in the modes which of them the innermost run is in. Relaxed: it decides which thread carries a message to
+    /// a task, and publishes nothing.
     func innermostRunChanged(from old: Run?) {
         old?.mode.isRunning.store(false, ordering: .relaxed)
         innermostRun?.mode.isRunning.store(true, ordering: .relaxed)

@@ -86,6 +86,13 @@ final class ThreadLoops {
         return loop
     }
 
+    /// Gives the calling thread, which has just started, its loop and the identity that the loop was made for.
+    static func begin(with loop: Loop) {
+        let made = ThreadLoops(loop.owner)
+        made.ownLoop = loop
+        System.set(Unmanaged.passRetained(made).toOpaque(), for: key)
+    }
+
     /// Gives the thread a loop made for it.
     func adopt(_ loop: Loop) { ownLoop = loop }
 

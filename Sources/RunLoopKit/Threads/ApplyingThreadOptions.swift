@@ -20,6 +20,9 @@ extension LoopThread.Options {
         }
     }
 
+    /// Whether there are options that the kernel can refuse to the thread once it runs.
+    var mayBeRefused: Bool { cpus != nil || scheduling != nil || nice != nil || timerSlack != nil }
+
     /// Sets the options for the calling thread, and returns those that the kernel refused.
     func apply() -> [LoopError] {
         // The kernel accepts every name, and the stack exists already.

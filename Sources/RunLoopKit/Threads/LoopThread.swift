@@ -63,7 +63,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
 
     private let worker: Worker
 
-    /// Starts a thread with options, and returns when its loop is ready to run.
+    /// Starts a thread with options. Its loop accepts work when this returns, and the thread has applied the options.
     ///
     /// - Parameters:
     ///   - options: The thread's name, stack, scheduling and so on.
@@ -86,7 +86,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         Mistakes.shared.report(.droppedThread(name: name, timers: names))
     }
 
-    /// Starts a thread, and returns when its loop is ready to run. For more options, see ``init(options:clock:)``.
+    /// Starts a thread. Its loop accepts work when this returns, even if the thread has not begun to run. For more
+    /// options, see ``init(options:clock:)``.
     ///
     /// - Parameters:
     ///   - name: For debuggers and `/proc`.
@@ -259,7 +260,6 @@ extension Reply.Errors {
 /// The state that a thread shares with its `LoopThread`. The thread retains this and not the `LoopThread`, so that
 /// dropping the owner stops the thread.
 private final class Worker: @unchecked Sendable {
-    typealias Started = (loop: Loop, refusedOptions: [LoopError])
     private enum Handle { case none, running(CThread), joining, gone }
 
     private let clock: LoopTime
@@ -268,51 +268,69 @@ private final class Worker: @unchecked Sendable {
     private let changed = Condition()
 
     // Guarded by `lock`.
-    private var startResult: Result<Started, LoopError>?
+    /// The options that the kernel refused, once the thread has applied all of them.
+    private var refusedOptions: [LoopError]?
     private var handle = Handle.none
 
     init(clock: LoopTime) { self.clock = clock }
 
-    func start(_ options: LoopThread.Options) throws(LoopError) -> Started {
-        let thread = try System.startThread(stackSize: options.stackSize) { self.main(options) }
-        let result = lock.withLock {
-            handle = .running(thread)
-            while startResult == nil { changed.wait(with: lock) }
-            return startResult!
+    /// Makes the loop, and starts the thread that runs it.
+    func start(_ options: LoopThread.Options) throws(LoopError) -> (loop: Loop, refusedOptions: [LoopError]) {
+        let loop = Loop(
+            clock: clock, owner: .makeForNewThread(), threadName: options.name, informsClockBetweenRuns: true)
+        do throws(LoopError) {
+            try loop.prepareForNewThread()
+            // A port keeps the loop's runs from finishing.
+            loop.add(try Loop.PortSource { _ in }, in: .common)
+            let thread = try System.startThread(stackSize: options.stackSize) { self.main(loop, options) }
+            lock.withLock { handle = .running(thread) }
+        } catch {
+            loop.end(tellingSources: true)
+            throw error
         }
-        if case .failure = result { join() }
-        return try result.get()
+        let refusedOptions = mustWait(for: options) ? waitForOptions() : []
+        if let refusal = refusedOptions.first, options.onRefusal == .fail {
+            join()
+            throw refusal
+        }
+        return (loop, refusedOptions)
+    }
+
+    /// Whether a thread must have begun before its owner has it: the kernel may refuse an option, or a virtual clock
+    /// must know that the thread is busy. Otherwise the owner need not wait for the thread's first turn on a processor.
+    private func mustWait(for options: LoopThread.Options) -> Bool {
+        options.mayBeRefused || clock.isVirtual
+    }
+
+    private func waitForOptions() -> [LoopError] {
+        lock.withLock {
+            while refusedOptions == nil { changed.wait(with: lock) }
+            return refusedOptions!
+        }
     }
 
     // MARK: On the thread
 
-    private func main(_ options: LoopThread.Options) {
+    private func main(_ loop: Loop, _ options: LoopThread.Options) {
+        ThreadLoops.begin(with: loop)
         let refusedOptions = options.apply()
-        if let refusal = refusedOptions.first, options.onRefusal == .fail { return report(.failure(refusal)) }
+        if !refusedOptions.isEmpty, options.onRefusal == .fail {
+            loop.end(tellingSources: true)
+            return report(refusedOptions)
+        }
         // The thread is busy until its loop sleeps, also before the first run and between two runs: the time must not
         // jump then.
-        let loop = Loop(clock: clock, owner: ThreadLoops.currentID, informsClockBetweenRuns: true)
-        ThreadLoops.current.adopt(loop)
         if case .virtual(let clock) = clock { clock.beginRun(of: loop) }
         defer { if case .virtual(let clock) = clock { clock.endRun(of: loop) } }
-        do throws(LoopError) {
-            try loop.prepare(.default)
-            // A port keeps the loop's runs from finishing.
-            let keepAlive = try Loop.PortSource { _ in }
-            loop.add(keepAlive, in: .common)
-        } catch {
-            loop.end(tellingSources: true)
-            return report(.failure(error))
-        }
-        report(.success((loop, refusedOptions)))
+        if mustWait(for: options) { report(refusedOptions) }
         // A handler that stops the loop ends a run, not the thread.
         while !loop.isClosing { loop.run() }
         loop.runAcceptedWork()
         loop.end(tellingSources: true)
     }
 
-    private func report(_ result: Result<Started, LoopError>) {
-        lock.withLock { startResult = result }
+    private func report(_ refusedOptions: [LoopError]) {
+        lock.withLock { self.refusedOptions = refusedOptions }
         // Not under the lock, for which the woken thread would wait.
         changed.broadcast()
     }

@@ -52,7 +52,7 @@ public final class LoopThreadPool: Sendable {
     private let threads: [LoopThread]
     private let workload: Workload
 
-    /// Starts the threads, and returns when all their loops are ready to run.
+    /// Starts the threads. Their loops accept work when this returns.
     ///
     /// - Parameters:
     ///   - count: How many threads. Zero or less is thrown as EINVAL.
