@@ -101,6 +101,7 @@ extension Loop {
             thread = ThreadLoops.currentID
             loopOfThread = ThreadLoops.current.loopOfItsOwn
             try SignalHub.shared.block(signal)
+            if checkingThreads { StartingThreads.shared.wait() }
             if checkingThreads, let other = ThreadStatus.all.first(where: { !$0.blocks(signal) }) {
                 SignalHub.shared.unblock(signal)
                 throw SignalSource.taken(signal, by: other)
