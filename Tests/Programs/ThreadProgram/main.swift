@@ -106,8 +106,11 @@ case "options":
     thread.join()
 case "pool":
     _ = Loop.current  // Creates what the library creates only once.
-    report("pool") { _ = try LoopThreadPool(count: 2, options: .init(name: threadName)) }
-    waitUntilThreadsAreGone()
+    report("pool") {
+        let pool = try LoopThreadPool(count: 2, options: .init(name: threadName))
+        pool.stop()
+        pool.join()
+    }
     let before = entries(of: "/proc/self/fd").count
     // Enough for some threads, not for all.
     limitDescriptors(toFree: 10)
