@@ -22,6 +22,14 @@ extension GrowingOperation {
         return { count in for number in 0..<count { timer.nextFireTime = times[number % times.count] } }
     }
 
+    static let restarting = GrowingOperation(
+        "timers-restart", "So many connections restart their idle timeouts in turn, as packets come."
+    ) { loop, size in
+        let timers = (0..<size).map { _ in Loop.Timer(restartableAfter: .anHour) { _ in } }
+        for timer in timers { loop.add(timer) }
+        return { count in for number in 0..<count { timers[number % size].restart() } }
+    }
+
     static let tolerantTimers = GrowingOperation(
         "timers-tolerant", "The earliest of so many timers with a tolerance is added and invalidated; a run after each."
     ) { loop, size in

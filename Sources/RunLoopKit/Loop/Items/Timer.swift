@@ -86,7 +86,8 @@ extension Loop {
 
         let afterCall: AfterCall
 
-        // These three are guarded by the item's lock. The first two are `fireTime`.
+        // These three are guarded by the item's lock. The first two are `fireTime`. The third is written with the lock
+        // of the loop held as well while the timer is in one, and so may be read under either.
         @exclusivity(unchecked) var time: Int64 = 0
         @exclusivity(unchecked) var turn: UInt64 = 0
         @exclusivity(unchecked) var rare: Rare?
@@ -259,11 +260,14 @@ extension Loop {
                 invalidate()
                 firing.store(false, ordering: .relaxed)
             case .repeats:
-                let now = loop.clock.nanoseconds(timeBase)
-                change { _ in
+                let (scheduled, now) = (call.scheduledTime.nanoseconds, loop.clock.nanoseconds(timeBase))
+                func end() {
                     firing.store(false, ordering: .relaxed)
-                    advance(from: call.scheduledTime.nanoseconds, now: now)
+                    advance(from: scheduled, now: now)
                 }
+                // Otherwise `missed` may change.
+                let isInTime = call.missed == 0 && scheduled.addingSaturating(period) > now
+                if isInTime { change { _ in end() } } else { changeRarely(end) }
             case .waits, .waitsAndNests:
                 if !call.isNested { change { _ in firing.store(false, ordering: .relaxed) } }
             }

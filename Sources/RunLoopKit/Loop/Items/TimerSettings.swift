@@ -33,8 +33,7 @@ extension Loop.Timer {
     /// it. CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
     public var tolerance: Duration {
         get { .nanoseconds(itemLock.withLock { toleranceNanoseconds }) }
-        // The heaps sort by deadline plus tolerance, too.
-        set { change(always: true) { _ in toleranceNanoseconds = allowed(newValue) } }
+        set { changeRarely { toleranceNanoseconds = allowed(newValue) } }
     }
 
     /// Makes the timer begin anew: it fires its delay from now, and if it repeats, then every interval.

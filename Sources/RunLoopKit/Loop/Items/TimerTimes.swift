@@ -132,9 +132,9 @@ extension Loop.Timer {
     /// Called without locks of loops and items.
     ///
     /// - Parameter body: Called with the item's lock held, and the clock of the loop that the timer is in; nil for
-    ///   none.
-    func change(always: Bool = false, _ body: (LoopTime?) -> Void) {
-        var isEarlier = always
+    ///   none. In a loop it leaves `rare` alone.
+    func change(_ body: (LoopTime?) -> Void) {
+        var isEarlier = false
         let loop = itemLock.withLock { () -> Loop? in
             guard isValid else { return nil }
             guard let mode = firstModeWhileLocked else {
@@ -144,7 +144,7 @@ extension Loop.Timer {
             // Without the loop, which is a weak reference, as long as possible.
             let loop = mode.isVirtual ? mode.loop : nil
             body(mode.isVirtual ? loop?.clock : .monotonic)
-            isEarlier = isEarlier || deadline < queued
+            isEarlier = deadline < queued
             return isEarlier ? mode.loop : loop
         }
         if let loop { updateHeaps(in: loop, isEarlier) }
@@ -157,13 +157,38 @@ extension Loop.Timer {
         loop.lock.withLock {
             // A virtual clock must not jump to a deadline that no longer exists. The machine's clock may end a sleep
             // too early.
-            guard isEarlier || loop.sleep != nil else { return }
-            let (modes, times) = itemLock.withLock { (modesWhileLocked, timesToQueue()) }
-            guard modes.first?.waker === loop.waker else { return }
-            for mode in modes {
-                mode.timers[heap(in: mode)].update(self, times)
-                loop.timersChanged(in: mode)
-            }
+            if isEarlier || loop.sleep != nil { _ = updateHeapsWhileLocked(in: loop) {} }
         }
+    }
+
+    /// The same for changes of `rare`: the lock of the loop that the timer is in is held as well, since the heaps read
+    /// it. Always updates the heaps.
+    func changeRarely(_ body: () -> Void) {
+        while true {
+            let loop = itemLock.withLock { () -> Loop? in
+                let loop = firstModeWhileLocked?.loop
+                if loop == nil, isValid { body() }
+                return loop
+            }
+            // Again if the timer has moved to another loop meanwhile.
+            guard let loop, !loop.lock.withLock({ updateHeapsWhileLocked(in: loop, body) }) else { return }
+        }
+    }
+
+    /// Returns false, and does nothing, if the timer is not in that loop. The lock of the loop is held.
+    private func updateHeapsWhileLocked(in loop: Loop, _ body: () -> Void) -> Bool {
+        itemLock.lock()
+        guard firstModeWhileLocked?.waker === loop.waker else {
+            itemLock.unlock()
+            return false
+        }
+        if isValid { body() }
+        let (modes, times) = (modesWhileLocked, timesToQueue())
+        itemLock.unlock()
+        for mode in modes {
+            mode.timers[heap(in: mode)].update(self, times)
+            loop.timersChanged(in: mode)
+        }
+        return true
     }
 }
