@@ -265,9 +265,9 @@ extension Loop {
                     firing.store(false, ordering: .relaxed)
                     advance(from: scheduled, now: now)
                 }
-                // Otherwise `missed` may change.
-                let isInTime = call.missed == 0 && scheduled.addingSaturating(period) > now
-                if isInTime { change { _ in end() } } else { changeRarely(end) }
+                // The first late call needs room for `missed`.
+                let needsRoom = call.missed == 0 && scheduled.addingSaturating(period) <= now
+                if needsRoom { changeRarely(end) } else { change { _ in end() } }
             case .waits, .waitsAndNests:
                 if !call.isNested { change { _ in firing.store(false, ordering: .relaxed) } }
             }

@@ -44,7 +44,9 @@ extension Loop.Timer {
     /// Grid instants skipped since the last call.
     var missed: Int {
         get { rare?.missed ?? 0 }
-        set { if newValue != missed { changeRare { $0.missed = newValue } } }
+        set {
+            if let rare { rare.missed = newValue } else if newValue != 0 { changeRare { $0.missed = newValue } }
+        }
     }
 
     /// How long after the timer is added, or restarted, it fires. Nil for a timer that was made for a time and fires
