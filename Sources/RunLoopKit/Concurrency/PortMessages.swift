@@ -38,7 +38,9 @@ extension Loop.MessagePort {
         // One at a time, except for the rest at the loop's end.
         let buffer = SequenceBuffer<Message>(capacity: .max) { _, _ in }
         let feed = Feed(buffer)
-        let port = Loop.MessagePort<Message>(forTaskWithCapacity: capacity) { feed.put($0) }
+        let port = Loop.MessagePort<Message>(forTaskWithCapacity: capacity, wakeTask: { buffer.wake() }) {
+            feed.put($0)
+        }
         let subscription = Subscription(
             adding: port, to: loop, in: mode, feeds: buffer, takingFrom: port,
             farewell: {

@@ -15,6 +15,8 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
     /// The task, while it waits. Unchecked: whatever takes it out resumes it.
     @exclusivity(unchecked) private var waiter: UnsafeContinuation<Void, Never>?
     @exclusivity(unchecked) private var isFinished = false
+    /// Whether the task was woken since it last waited.
+    @exclusivity(unchecked) private var isWoken = false
 
     /// - Parameters:
     ///   - capacity: At least 1; `.max` for all of them.
@@ -35,6 +37,15 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
             let lost = elements.removeFirst()
             elements.changeFirst { absorb(&$0, lost) }
         }
+        let waiting = waiter.take()
+        lock.unlock()
+        waiting?.resume()
+    }
+
+    /// Ends the task's present wait, or the next one if it does not wait: it may find an element elsewhere.
+    func wake() {
+        lock.lock()
+        isWoken = true
         let waiting = waiter.take()
         lock.unlock()
         waiting?.resume()
@@ -64,19 +75,20 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
         return elements.removeFirst()
     }
 
-    /// Waits until `isReady`. Cancelling the task ends the sequence.
+    /// Waits until `isReady`, or until the task is woken. Cancelling the task ends the sequence.
     nonisolated(nonsending) func wait() async {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 lock.lock()
                 precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")
-                let isReady = isReadyWhileLocked
-                if !isReady { waiter = continuation }
+                let mustWait = !isReadyWhileLocked && !isWoken
+                if mustWait { waiter = continuation }
                 lock.unlock()
-                if isReady { continuation.resume() }
+                if !mustWait { continuation.resume() }
             }
         } onCancel: {
             finish()
         }
+        lock.withLock { isWoken = false }
     }
 }

@@ -23,7 +23,7 @@ final class Subscription<Element: Sendable>: Sendable {
     /// outlive the loop: so an end handler notifies the subscription of the loop's end.
     ///
     /// - Parameters:
-    ///   - port: The item, if it is a port that puts messages into the buffer only while a task waits.
+    ///   - port: The item, if it is a port from which the task takes messages.
     ///   - ask: Called when a task begins to wait for an element of an item that is no such port.
     ///   - farewell: Called on the loop's thread when the loop ends. It may put last elements into the buffer.
     init(
@@ -46,7 +46,7 @@ final class Subscription<Element: Sendable>: Sendable {
 
     nonisolated(nonsending) func next() async -> Element? {
         guard !Task.isCancelled else { return leave() }
-        if !buffer.isReady {
+        while !buffer.isReady {
             Lock.assertNoneHeld()  // A handler may put the element in at once.
             if let port {
                 if let message = port.takeFirstOrArm() { return message }

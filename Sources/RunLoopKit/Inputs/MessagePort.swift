@@ -52,8 +52,8 @@ extension Loop {
         /// ``Loop/MessagePort/rearm()``.
         public let isOneShot: Bool
 
-        /// Whether a task takes the messages, and senders may call the handler.
-        private let isForTask: Bool
+        /// Wakes the task that takes the messages; nil if there is none.
+        private let wakeTask: (@Sendable () -> Void)?
 
         // Guarded by the item's lock, and therefore without checks of exclusivity.
 
@@ -92,19 +92,24 @@ extension Loop {
             self.capacity = capacity.map { max(1, $0) }
             self.isOneShot = isOneShot
             self.handler = handler
-            isForTask = false
+            wakeTask = nil
             super.init(Place(file, line), label)
         }
 
         /// Makes a port whose messages a task takes. It is disarmed until the task waits.
         ///
-        /// - Parameter handler: Called with a message for which the task waits, on the loop's thread or a sender's.
-        init(forTaskWithCapacity capacity: Int?, handler: @escaping @Sendable (_ message: Message) -> Void) {
+        /// - Parameters:
+        ///   - wakeTask: Called on a sender's thread when the task may take a message for which it waits.
+        ///   - handler: Called on the loop's thread with a message for which the task waits.
+        init(
+            forTaskWithCapacity capacity: Int?, wakeTask: @escaping @Sendable () -> Void,
+            handler: @escaping @Sendable (_ message: Message) -> Void
+        ) {
             self.capacity = capacity.map { max(1, $0) }
             isOneShot = true
             armed = false
             self.handler = handler
-            isForTask = true
+            self.wakeTask = wakeTask
             super.init(Place(#fileID, #line))
         }
 
@@ -130,14 +135,14 @@ extension Loop {
                 return waiting ? standInLine(message) : .full
             }
             let becomesReady = queue.isEmpty && armed
-            if becomesReady, isForTask, isServedWhileLocked {
+            queue.append(message)
+            // The message stays in the queue until the task takes it: a loop that ends meanwhile finds it there.
+            if becomesReady, let wakeTask, isServedWhileLocked {
                 armed = false
-                let handler = handler!
                 itemLock.unlock()
-                handler(message)
+                wakeTask()
                 return .accepted
             }
-            queue.append(message)
             let modes = becomesReady ? becomeReady() : ModeList()
             itemLock.unlock()
             for mode in modes { mode.waker.nudge() }
@@ -158,7 +163,8 @@ extension Loop {
         }
 
         /// Removes and returns the first message for a task that is about to wait. If there is none, or no loop runs in
-        /// a mode of the port, arms the port instead, which passes the next message to the handler.
+        /// a mode of the port, arms the port instead, which wakes the task for the next message or passes it to the
+        /// handler.
         func takeFirstOrArm() -> Message? {
             itemLock.lock()
             guard !queue.isEmpty, isServedWhileLocked else {
