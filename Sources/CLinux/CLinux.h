@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -74,6 +75,14 @@ static inline int clinux_epoll_poll(int epoll, struct epoll_event *events, int c
 // Waits while a word has a value, and wakes the threads that wait. The word is private to the process.
 static inline long clinux_futex_wait(const void *word, unsigned int value) {
     return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, 0, 0, 0);
+}
+
+// Until a time on CLOCK_MONOTONIC. The system call takes two longs, also where the C library's timespec is larger.
+static inline long clinux_futex_wait_until(const void *word, unsigned int value, long long nanoseconds) {
+    long long seconds = nanoseconds / 1000000000;
+    struct { long seconds, nanoseconds; } time = {
+        seconds > LONG_MAX ? LONG_MAX : (long)seconds, (long)(nanoseconds % 1000000000)};
+    return syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &time, 0, FUTEX_BITSET_MATCH_ANY);
 }
 
 static inline long clinux_futex_wake(const void *word, int count) {

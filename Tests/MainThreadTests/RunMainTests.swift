@@ -53,6 +53,12 @@ import Testing
             ])
     }
 
+    @Test("A thread can wait for work on the main loop")
+    func waits() throws {
+        let program = try run("waits")
+        #expect(program.status == 0 && program.lines == ["answered, [\"asked\"]"])
+    }
+
     @Test(
         "Where it cannot work it traps and says what to do",
         arguments: [

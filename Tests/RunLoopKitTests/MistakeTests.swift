@@ -41,7 +41,6 @@ import Testing
             let timer = Loop.Timer(every: .seconds(1), isolation: .shared, label: "tick") { _ in }
             precondition(!loop.add(timer, in: .default) && !loop.add(timer, in: .common) && timer.isValid)
             precondition(!loop.perform(isolation: .shared) {})
-            precondition(Loop.main.add(timer, in: .default) && Loop.main.perform(isolation: .shared) {})
             let reasons = mistakes.entries.map { mistake -> Loop.Mistake.Refusal? in
                 if case .refusedItem(_, let reason) = mistake { reason } else { nil }
             }

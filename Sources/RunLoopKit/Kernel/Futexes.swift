@@ -10,6 +10,13 @@ extension System {
         withUnsafePointer(to: word) { _ = clinux_futex_wait($0, value) }
     }
 
+    /// The same, but only until a time on the monotonic clock. Returns false if the time is up.
+    static func wait(at word: borrowing Atomic<UInt32>, while value: UInt32, until deadline: Int64) -> Bool {
+        guard monotonicNanoseconds() < deadline else { return false }
+        withUnsafePointer(to: word) { _ = clinux_futex_wait_until($0, value, deadline) }
+        return true
+    }
+
     /// Wakes one of the threads that wait.
     ///
     /// The word may be gone by now, since a thread that got the lock without a wait may have released its owner. The

@@ -128,15 +128,23 @@ final class Waiter: @unchecked Sendable {
         if word.exchange(2, ordering: .releasing) == 1 { System.wakeOne(at: word) }
     }
 
-    func wait() throws {
+    func wait() throws { _ = try wait(until: nil) }
+
+    /// Waits until a time on the monotonic clock, or without limit. Returns false if the time is up.
+    func wait(until deadline: Int64?) throws -> Bool {
         // Acquire, both: the thread sees what the answering one did. Sleeping publishes nothing.
         var found = word.compareExchange(
             expected: 0, desired: 1, successOrdering: .relaxed, failureOrdering: .acquiring
         ).original
         while found != 2 {
-            System.wait(at: word, while: 1)
+            if let deadline {
+                guard System.wait(at: word, while: 1, until: deadline) else { return false }
+            } else {
+                System.wait(at: word, while: 1)
+            }
             found = word.load(ordering: .acquiring)
         }
         if let error { throw error }
+        return true
     }
 }

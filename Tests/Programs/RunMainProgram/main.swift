@@ -154,6 +154,17 @@ case "handlers":
     }
     for name in heard.all { print(name) }
 
+case "waits":
+    let heard = Heard()
+    try Loop.runMain {
+        let thread = try LoopThread(name: "worker")
+        let answer = try await thread.run {
+            try Loop.main.performAndWait(for: .seconds(3600)) { MainActor.assumeIsolated { heard.add("asked") } }
+            return "answered"
+        }
+        say("\(answer), \(heard.all)")
+    }
+
 case "inside":
     Loop.main.perform { Loop.runMain {} }
     Loop.main.run()

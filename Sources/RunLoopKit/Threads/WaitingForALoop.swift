@@ -1,0 +1,119 @@
+extension Loop {
+    /// The error of a caller that waits for work on a loop and gets no result of it.
+    public enum NoAnswer: Error, Equatable, Sendable, CustomStringConvertible {
+        /// The loop has ended, or its thread was stopped: the work was not run.
+        case loopHasEnded(thread: String)
+        /// The loop's thread exited inside the work (`pthread_exit`, `pthread_cancel`), which never returned.
+        case threadExited(thread: String)
+        /// The time was up. Work that had not begun never will. Work that had begun continues, and its result is
+        /// dropped.
+        case timeIsUp(thread: String, hasBegun: Bool)
+
+        /// The thread, and the consequence for the work.
+        public var description: String {
+            switch self {
+            case .loopHasEnded(let thread): "the loop of thread \"\(thread)\" has ended: the work was not run"
+            case .threadExited(let thread):
+                "the thread \"\(thread)\" exited inside the work, which has begun and never returned"
+            case .timeIsUp(let thread, hasBegun: false):
+                "the loop of thread \"\(thread)\" did not begin the work in time, and will not: it does not run in the "
+                    + "work's mode, or is busy (loop.description shows what it does)"
+            case .timeIsUp(let thread, hasBegun: true):
+                "the work on the loop of thread \"\(thread)\" did not end in time: it continues, and its result is "
+                    + "dropped"
+            }
+        }
+    }
+
+    /// Runs a block on the loop's thread and waits for its result. On that thread itself the block runs at once.
+    ///
+    /// ```swift
+    /// let title = try Loop.main.performAndWait(for: .seconds(5)) { MainActor.assumeIsolated { window.title } }
+    /// ```
+    ///
+    /// The calling thread blocks. It does not run a loop meanwhile, so a thread that the loop's thread itself waits for
+    /// must not call this: see ``LoopThread/WaitRing``. In a task, use `run(in:label:file:line:_:)`, which suspends.
+    ///
+    /// - Parameters:
+    ///   - mode: The mode in which the block may run. If the loop does not run in it, the caller waits until it does.
+    ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
+    ///   - label, file, line: As in ``Loop/perform(in:wake:label:file:line:_:)``.
+    ///   - block: Called on the loop's thread, and released after the call.
+    /// - Throws: What the block throws; ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, if its
+    ///   thread exits in the block, or if the time is up; ``LoopThread/WaitRing`` if the loop's thread waits for the
+    ///   caller's, directly or not: the block is not handed over then.
+    ///
+    /// Cocoa: `performSelectorOnMainThread:withObject:waitUntilDone:YES`, `performSelector:onThread:…`.
+    @discardableResult
+    public func performAndWait<Value: Sendable>(
+        in mode: Mode = .common, for limit: Duration? = nil, label: StaticString? = nil, file: StaticString = #fileID,
+        line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
+    ) throws -> Value {
+        if isOnOwnThread { return try block() }
+        // Not on the caller's stack: a caller whose time is up leaves before the block has ended.
+        let result = WorkResult<Value>()
+        try performAndWait(in: mode, limit, Place(label, file, line)) { result.value = try block() }
+        return result.value!
+    }
+
+    private func performAndWait(
+        in mode: Mode, _ limit: Duration?, _ place: Place, _ work: @escaping @Sendable () throws -> Void
+    ) throws {
+        let name = threadName
+        let handOver = {
+            let waiter = Waiter()
+            let reply = Reply(work, .ofLoop(name)) { waiter.fulfil($0) }
+            _ = self.perform(in: mode, place, reply.makeBlock())
+            guard let limit else { return try waiter.wait() }
+            let deadline = System.monotonicNanoseconds().addingSaturating(max(0, limit.wholeNanoseconds))
+            if try waiter.wait(until: deadline) { return }
+            // Withdraws it, unless it has begun.
+            var hasBegun = true
+            reply.cancel { hasBegun = false }
+            // It may have ended at this moment.
+            if hasBegun, try waiter.wait(until: deadline) { return }
+            throw NoAnswer.timeIsUp(thread: name, hasBegun: hasBegun)
+        }
+        // In a forked child the loop refuses the block.
+        guard process.isCurrent else { return try handOver() }
+        try WaitRings.shared.waiting(for: .thread(WaitRings.Target(thread: owner, name: name)), handOver)
+    }
+
+    /// Runs a block on the loop's thread and suspends until it is done.
+    ///
+    /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in
+    /// order with the blocks that it posts. Cancelling the task withdraws a block that has not begun. A cancelled task
+    /// hands no block over.
+    ///
+    /// - Parameters:
+    ///   - mode: The mode in which the block may run.
+    ///   - label, file, line, block: As in ``Loop/performAndWait(in:for:label:file:line:_:)``.
+    /// - Throws: What the block throws; ``Loop/NoAnswer``, as that function does; `CancellationError`.
+    @discardableResult
+    public nonisolated(nonsending) func run<Value: Sendable>(
+        in mode: Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try Task.checkCancellation()
+        let result = WorkResult<Value>()
+        let reply = AwaitedReply({ result.value = try block() }, .ofLoop(threadName))
+        _ = perform(in: mode, Place(label, file, line), reply.reply.makeBlock())
+        try await reply.value()
+        return result.value!
+    }
+}
+
+/// Where work stores its result. Written by the thread that runs the work, before the answer; read by the caller, after
+/// it.
+private final class WorkResult<Value>: @unchecked Sendable {
+    @exclusivity(unchecked) var value: Value?
+}
+
+extension Reply.Errors {
+    /// The errors of callers of a loop.
+    fileprivate static func ofLoop(_ thread: String) -> Self {
+        Self(
+            name: thread, dropped: { Loop.NoAnswer.loopHasEnded(thread: $0) },
+            exited: { Loop.NoAnswer.threadExited(thread: $0) })
+    }
+}
