@@ -103,7 +103,7 @@ public final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) var sleep: Sleep?
     @exclusivity(unchecked) var timerFDs = TimerFDs()
     /// Written only by the loop's thread, which may read it without the lock.
-    @exclusivity(unchecked) var innermostRun: Run? { didSet { innermostRunChanged(from: oldValue) } }
+    @exclusivity(unchecked) var innermostRun: Run?
 
     // MARK: For the loop's own thread
 

@@ -37,7 +37,7 @@ extension Loop {
             budgetEnd: budgetEnd, outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
-        lock.withLock { innermostRun = run }
+        setInnermostRun(run, insteadOf: below)
         if below?.phase ?? .hasWaited == .hasWaited { forgetWakeUps(for: nil) }
         if below == nil { own.forgetListedWakeUps() }
         return run
@@ -47,7 +47,7 @@ extension Loop {
     func end(_ run: Run) {
         let below = run.below
         if run.phase == .hasWaited, let below, below.phase != .hasWaited { forgetWakeUps(for: run) }
-        lock.withLock { innermostRun = below }
+        setInnermostRun(below, insteadOf: run)
         restoreStopFlag(after: run)
         if let below {
             below.mayHaveMissedWakeUp(of: run)
@@ -58,11 +58,12 @@ extension Loop {
         if run.mode.isOpen { run.mode.endedRun = run }
     }
 
-    /// Records in the modes which of them the innermost run is in. Relaxed: it decides which thread carries a message to
-    /// a task, and publishes nothing.
-    func innermostRunChanged(from old: Run?) {
-        old?.mode.isRunning.store(false, ordering: .relaxed)
-        innermostRun?.mode.isRunning.store(true, ordering: .relaxed)
+    /// Makes `run` the innermost one, and records in the modes which of them that is in. Relaxed: the record decides
+    /// which thread carries a message to a task, and publishes nothing.
+    private func setInnermostRun(_ run: Run?, insteadOf other: Run?) {
+        lock.withLock { innermostRun = run }
+        other?.mode.isRunning.store(false, ordering: .relaxed)
+        run?.mode.isRunning.store(true, ordering: .relaxed)
     }
 
     /// Makes up for wake-ups that runs above have consumed, or that were ignored. A run must not sleep if it was
