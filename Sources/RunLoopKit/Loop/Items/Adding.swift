@@ -5,8 +5,8 @@ extension Loop {
     ///
     /// - Returns: Whether the item is in the mode now. False if it was refused: it is invalid, it is in another loop
     ///   and of a kind that cannot be in two (all except ``Loop/Source0`` and ``Loop/PortSource``), its handler belongs
-    ///   to the main actor and this is not ``Loop/main``, or this loop has ended. Adding an item that is already in the mode changes nothing, and returns true.
-    ///   A refusal is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    ///   to the main actor and this is not ``Loop/main``, or this loop has ended. Adding an item that is already in the
+    ///   mode changes nothing, and returns true. A refusal is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or
     ///   `fs.epoll.max_user_watches` is exhausted, or the descriptor is an epoll set that watches this loop or is its
     ///   own (``Loop/beginHosting(_:)``). Otherwise this call, or the first run in the mode, traps.

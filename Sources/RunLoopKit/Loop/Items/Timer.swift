@@ -15,8 +15,8 @@ extension Loop {
     /// Loop.current.add(timer, in: .default)
     /// ```
     ///
-    /// The handler is `@Sendable`. For one that belongs to the main actor or to an actor on the loop, and may access its
-    /// state, use an initializer with `isolation:`.
+    /// The handler is `@Sendable`. For one that belongs to the main actor or to an actor on the loop, and may access
+    /// its state, use an initializer with `isolation:`.
     ///
     /// A timer counts on the loop's clock, which stops while the machine is suspended, or on that of another
     /// ``Loop/TimeBase``.
