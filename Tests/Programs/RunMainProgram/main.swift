@@ -1,7 +1,14 @@
 // Loop.runMain, in the cases that its argument names. Everything is printed on the initial thread, or says so.
 import Dispatch
-import Glibc
 import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
 
 /// State of the main actor, which the handlers of "handlers" touch.
 @MainActor final class Heard {
