@@ -53,6 +53,12 @@ import Testing
             ])
     }
 
+    @Test("A child with the mask reset can be ended by a signal that the program takes")
+    func child() throws {
+        let program = try run("child")
+        #expect(program.status == 0 && program.lines == ["exited with 3", "ended by signal 15"])
+    }
+
     @Test("A thread can wait for work on the main loop")
     func waits() throws {
         let program = try run("waits")

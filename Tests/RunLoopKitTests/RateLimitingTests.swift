@@ -38,6 +38,21 @@ import Testing
         #expect(scene.log.entries == [Entry(249, 149), Entry(400, 300)])
     }
 
+    @Test("The longest wait can be changed, and takes effect with the next call")
+    func changedMaxWait() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(interval: .milliseconds(100), on: scene.loop, action: scene.write)
+        #expect(limiter.maxWait == nil)
+        for time: Int64 in stride(from: 0, through: 400, by: 50) { scene.at(time) { limiter(Int(time)) } }
+        scene.at(120) { limiter.maxWait = .milliseconds(200) }
+        scene.at(320) { limiter.maxWait = nil }
+        scene.run()
+        // Until 120 nothing limits the wait. The call at 200 finds that 200 ms have passed; from 320 on again nothing.
+        #expect(scene.log.entries == [Entry(200, 200), Entry(500, 400)])
+        limiter.maxWait = .milliseconds(1)
+        #expect(limiter.maxWait == .milliseconds(1) && limiter.interval == .milliseconds(100))
+    }
+
     @Test("A debounce with a leading edge acts on the first call")
     func leadingDebounce() {
         let scene = Scene()

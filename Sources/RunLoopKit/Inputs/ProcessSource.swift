@@ -17,6 +17,23 @@ extension Loop {
     /// false, or the two race for the exit status. A source that is invalidated before it has reported the exit reaps
     /// nothing. While another process traces the child (a debugger), the exit is reported once the tracer has detached.
     ///
+    /// **The child's signals.** A child inherits which signals the thread that starts it blocks, and keeps them blocked
+    /// after exec. A signal that a ``Loop/SignalSource`` takes is blocked in this process: a child that is started
+    /// without resetting the mask cannot be ended by it.
+    ///
+    /// ```swift
+    /// var attributes = posix_spawnattr_t()
+    /// var none = sigset_t()
+    /// posix_spawnattr_init(&attributes)
+    /// defer { posix_spawnattr_destroy(&attributes) }
+    /// sigemptyset(&none)
+    /// posix_spawnattr_setsigmask(&attributes, &none)
+    /// posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    /// var child: pid_t = 0
+    /// guard posix_spawn(&child, "/bin/sh", nil, &attributes, arguments, environ) == 0 else { return }
+    /// let source = try Loop.ProcessSource(child) { _, exit in print("the child \(exit)") }
+    /// ```
+    ///
     /// The source becomes invalid right before the handler is called. A pidfd refers to the process itself, not to its
     /// number: a source never reports another process that was given the same number later.
     ///

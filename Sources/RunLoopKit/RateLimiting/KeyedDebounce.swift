@@ -30,6 +30,13 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }
 
+    /// The longest time for which calls for a key that keep coming can delay its action; nil for no limit. As in
+    /// ``Debounce``.
+    public final var maxWait: Duration? {
+        get { core.maxWait }
+        set { core.maxWait = newValue }
+    }
+
     /// Makes a debounce whose action gets all inputs of a key since its last action, in the order of the calls.
     ///
     /// - Parameters:

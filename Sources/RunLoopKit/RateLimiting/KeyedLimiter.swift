@@ -219,6 +219,12 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         set { lock.withLock { rules.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
+    /// Of a debounce.
+    var maxWait: Duration? {
+        get { lock.withLock { rules.maxWait }.map { .nanoseconds($0) } }
+        set { lock.withLock { rules.changeMaxWait(to: newValue?.wholeNanoseconds) } }
+    }
+
     // MARK: LimiterBase
 
     /// Serves one portion of the keys that are in the queue now: the timer fires again for the rest, in the loop's next

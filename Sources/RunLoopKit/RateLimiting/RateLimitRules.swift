@@ -2,7 +2,7 @@
 ///
 /// See `RateLimitState`, which documents them and puts them together with the times of one burst.
 struct RateLimitRules: Hashable, Sendable {
-    let kind: RateLimitState.Kind
+    private(set) var kind: RateLimitState.Kind
     let edges: RateLimitEdges
 
     /// Never negative.
@@ -24,6 +24,15 @@ struct RateLimitRules: Hashable, Sendable {
             case .throttle: self.interval
             case .debounce(let maxWait): maxWait.map { max($0, self.interval) }
             }
+    }
+
+    /// The `maxWait` of a debounce, as it was given.
+    var maxWait: Int64? { if case .debounce(let maxWait) = kind { maxWait } else { nil } }
+
+    /// - Precondition: The rules are those of a debounce.
+    mutating func changeMaxWait(to maxWait: Int64?) {
+        kind = .debounce(maxWait: maxWait)
+        changeInterval(to: interval)
     }
 
     // MARK: Events

@@ -139,6 +139,12 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
         set { lock.withLock { rules.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
+    /// Of a debounce.
+    var maxWait: Duration? {
+        get { lock.withLock { rules.maxWait }.map { .nanoseconds($0) } }
+        set { lock.withLock { rules.changeMaxWait(to: newValue?.wholeNanoseconds) } }
+    }
+
     // MARK: LimiterBase
 
     override func timerFired() {

@@ -30,6 +30,15 @@ import RunLoopKit
     var all: [String] { names.sorted() }
 }
 
+/// Starts a child.
+func spawn(_ command: [String], _ attributes: UnsafePointer<posix_spawnattr_t>?) -> pid_t {
+    let arguments = command.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var child: pid_t = 0
+    precondition(posix_spawn(&child, command[0], nil, attributes, arguments, nil) == 0)
+    return child
+}
+
 /// A step of the program, and whether it runs on the initial thread.
 @Sendable func say(_ text: String) { print(Loop.main.isOnOwnThread ? text : "\(text), on another thread") }
 
@@ -122,8 +131,7 @@ case "handlers":
             heard.add("descriptor")
             source.invalidate()
         }
-        var child: pid_t = 0
-        precondition(posix_spawn(&child, "/bin/true", nil, nil, [strdup("true"), nil], nil) == 0)
+        let child = spawn(["/bin/true"], nil)
         let items: [Loop.Item] = [
             signal, source0, port, messages, pipe, duplicate,
             try Loop.ProcessSource(child, isolation: .shared) { _, exit in heard.add("process, \(exit)") },
@@ -170,6 +178,29 @@ case "waits":
             return "answered"
         }
         say("\(answer), \(heard.all)")
+    }
+
+case "child":
+    let signal = try Loop.SignalSource(SIGTERM, isolation: .shared) { _, _ in say("signal") }
+    try Loop.runMain {
+        Loop.main.add(signal, in: .common)
+        for resetsMask in [false, true] {
+            var attributes = posix_spawnattr_t()
+            var none = sigset_t()
+            posix_spawnattr_init(&attributes)
+            defer { posix_spawnattr_destroy(&attributes) }
+            sigemptyset(&none)
+            posix_spawnattr_setsigmask(&attributes, &none)
+            if resetsMask { posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK)) }
+            let child = spawn(["/bin/sh", "-c", "kill -TERM $$; exit 3"], &attributes)
+            let exit = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<_, any Error>) in
+                do {
+                    let source = try Loop.ProcessSource(child) { _, exit in continuation.resume(returning: exit) }
+                    Loop.main.add(source, in: .common)
+                } catch { continuation.resume(throwing: error) }
+            }
+            say("\(exit)")
+        }
     }
 
 case "inside":
