@@ -12,7 +12,7 @@ import Testing
     func result() throws {
         let program = try run("result")
         #expect(program.status == 3)
-        #expect(program.lines == ["begins", "timer", "has slept", "main queue", "elsewhere: true", "ends"])
+        #expect(program.lines == ["begins", "timer", "has waited", "main queue", "elsewhere: true", "ends"])
     }
 
     @Test("An error of the body is thrown to the caller")

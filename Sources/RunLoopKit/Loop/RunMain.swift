@@ -21,9 +21,9 @@ extension Loop {
     /// In a type marked `@main`, call it in a `static func main() throws` without `async`. A program whose exit status
     /// says more than an error does returns it: `exit(Loop.runMain { 3 })`.
     ///
-    /// `body` begins in the first pass of the loop. ``Loop/stop()`` cancels its task, and the loop runs until `body`
-    /// returns: a program that is told to end can clean up. When `body` returns, a run that is nested in a handler is
-    /// stopped, and this function returns as soon as that handler does.
+    /// `body` begins in the first pass of the loop. ``Loop/stop()`` cancels its task. The loop runs until `body`
+    /// returns, so `body` can clean up. If a handler runs the loop nested when `body` returns, that run is stopped, and
+    /// this function returns as soon as the handler does.
     ///
     /// - Parameter body: Runs on the main actor.
     /// - Returns: What `body` returns.

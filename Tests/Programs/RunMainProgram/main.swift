@@ -46,12 +46,16 @@ struct Refusal: Error {}
 
 switch CommandLine.arguments.dropFirst().first {
 case "result":
+    let heard = Heard()
     let status: Int32 = Loop.runMain {
         say("begins")
-        let timer = Loop.Timer(after: .milliseconds(1)) { _ in say("timer") }
+        let timer = Loop.Timer(after: .milliseconds(1), isolation: .shared) { _ in
+            say("timer")
+            heard.add("timer")
+        }
         Loop.main.add(timer, in: .common)
-        try? await Task.sleep(for: .milliseconds(20))
-        say("has slept")
+        await heard.wait(for: 1)
+        say("has waited")
         await withCheckedContinuation { continuation in
             DispatchQueue.main.async {
                 say("main queue")
@@ -89,7 +93,7 @@ case "stop":
             say("cancelled")
         }
         // The loop still serves what the body needs to clean up.
-        await Task.detached { try? await Task.sleep(for: .milliseconds(1)) }.value
+        await Task.detached {}.value
         say("cleaned up")
     }
     say("returned")
@@ -103,8 +107,8 @@ case "nested":
             say("nested run: \(Loop.main.run(mode: .default, for: .seconds(3600)))")
         }
         Loop.main.add(timer, in: .common)
+        // The main actor is inside the handler: this continues in the nested run.
         await heard.wait(for: 1)
-        try? await Task.sleep(for: .milliseconds(20))
         say("body ends")
     }
     say("returned")
