@@ -170,21 +170,10 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         if isCurrent { return try block() }
         nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         defer { result.deallocate() }
-        try performAndWait(in: mode, Place(label, file, line)) { result.initialize(to: try block()) }
-        return result.move()
-    }
-
-    private func performAndWait(
-        in mode: Loop.Mode, _ place: Place, _ work: @escaping @Sendable () throws -> Void
-    ) throws {
-        let handOver = { [loop, name] in
-            let waiter = Waiter()
-            _ = loop.perform(in: mode, place, Reply(work, .ofThread(name)) { waiter.fulfil($0) }.makeBlock())
-            try waiter.wait()
+        try loop.performAndWait(in: mode, Place(label, file, line), .ofThread(name)) {
+            result.initialize(to: try block())
         }
-        // In a forked child the loop refuses the block.
-        guard loop.process.isCurrent else { return try handOver() }
-        try WaitRings.shared.waiting(for: .thread(waitTarget), handOver)
+        return result.move()
     }
 
     /// Runs a block on the thread and suspends until it is done.

@@ -52,17 +52,20 @@ extension Loop {
         if isOnOwnThread { return try block() }
         // Not on the caller's stack: a caller whose time is up leaves before the block has ended.
         let result = WorkResult<Value>()
-        try performAndWait(in: mode, limit, Place(label, file, line)) { result.value = try block() }
+        try performAndWait(in: mode, for: limit, Place(label, file, line), .ofLoop(threadName)) {
+            result.value = try block()
+        }
         return result.value!
     }
 
-    private func performAndWait(
-        in mode: Mode, _ limit: Duration?, _ place: Place, _ work: @escaping @Sendable () throws -> Void
+    /// Hands work over and waits for its end. The callers of a loop and those of a `LoopThread` get different errors.
+    func performAndWait(
+        in mode: Mode, for limit: Duration? = nil, _ place: Place, _ errors: Reply.Errors,
+        _ work: @escaping @Sendable () throws -> Void
     ) throws {
-        let name = threadName
         let handOver = {
             let waiter = Waiter()
-            let reply = Reply(work, .ofLoop(name)) { waiter.fulfil($0) }
+            let reply = Reply(work, errors) { waiter.fulfil($0) }
             _ = self.perform(in: mode, place, reply.makeBlock())
             guard let limit else { return try waiter.wait() }
             let deadline = System.monotonicNanoseconds().addingSaturating(max(0, limit.wholeNanoseconds))
@@ -72,11 +75,11 @@ extension Loop {
             reply.cancel { hasBegun = false }
             // It may have ended at this moment.
             if hasBegun, try waiter.wait(until: deadline) { return }
-            throw NoAnswer.timeIsUp(thread: name, hasBegun: hasBegun)
+            throw NoAnswer.timeIsUp(thread: errors.name, hasBegun: hasBegun)
         }
         // In a forked child the loop refuses the block.
         guard process.isCurrent else { return try handOver() }
-        try WaitRings.shared.waiting(for: .thread(WaitRings.Target(thread: owner, name: name)), handOver)
+        try WaitRings.shared.waiting(for: .thread(WaitRings.Target(thread: owner, name: errors.name)), handOver)
     }
 
     /// Runs a block on the loop's thread and suspends until it is done.
