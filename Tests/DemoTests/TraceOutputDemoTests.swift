@@ -35,7 +35,8 @@ import Testing
         let text = try write("txt").text
         for part in [
             "Probable mistakes:", "left it ready", "posted itself", "Handlers, by total time", "of archive",
-            "ended by a wake-up by signaller", "enqueues job #", "signals source 0 \"", "sends to port source \"",
+            // On a busy machine a loop may be awake when a certain thread wakes it.
+            "ended by a wake-up by ", "enqueues job #", "signals source 0 \"", "sends to port source \"",
         ] {
             #expect(text.contains(part), "\(part)")
         }

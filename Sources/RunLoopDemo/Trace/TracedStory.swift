@@ -61,8 +61,6 @@ private actor Archive {
 private final class Mistakes: Sendable {
     let thread: LoopThread
     private let unread: Loop.FileDescriptorSource
-    private let late: Loop.Timer
-    private let slow: Loop.Timer
 
     init() throws {
         thread = try LoopThread(name: "worker")
@@ -70,23 +68,25 @@ private final class Mistakes: Sendable {
         guard pipe(&ends) == 0 else { throw NoPipe() }
         let writingEnd = ends[1]
         let passes = LoopBound(0, on: thread.loop)
+        let slow = Loop.Timer(every: .milliseconds(25)) { _ in spend(.milliseconds(12)) }
+        // Due while the slow one works.
+        let late = Loop.Timer(after: .milliseconds(54), repeating: .milliseconds(50)) { _ in }
         unread = try Loop.FileDescriptorSource(owning: ends[0]) { source, _ in
-            // It does not read. After many passes the story invalidates the source.
+            // It does not read. After many passes the story invalidates the source. Not before do the timers begin,
+            // which would come between these passes.
             passes.value += 1
-            if passes.value == 150 { source.invalidate() }
+            guard passes.value == 150 else { return }
+            source.invalidate()
+            Loop.current.add(slow, in: .default)
+            Loop.current.add(late, in: .default)
         }
         _ = write(writingEnd, "unread", 6)
         close(writingEnd)
-        // Due while the slow one works.
-        slow = Loop.Timer(every: .milliseconds(25)) { _ in spend(.milliseconds(12)) }
-        late = Loop.Timer(after: .milliseconds(54), repeating: .milliseconds(50)) { _ in }
         (unread.label, slow.label, late.label) = ("unread pipe", "slow", "late")
     }
 
     func begin() {
-        thread.loop.add(slow, in: .default)
-        thread.loop.add(late, in: .default)
-        let adding = thread.perform(after: .milliseconds(150)) { [self] in thread.loop.add(unread, in: .default) }
+        let adding = thread.perform(after: .milliseconds(10)) { [self] in thread.loop.add(unread, in: .default) }
         adding?.label = "add the pipe"
         thread.perform(after: .milliseconds(280)) { [self] in post(100) }?.label = "post the block"
     }
