@@ -17,7 +17,12 @@ struct Shared: Home {
 
 struct KitHome: Home {
     let thread: LoopThread
-    init() throws { thread = try LoopThread(name: "home") }
+
+    init(spins: Bool = false) throws {
+        thread = try LoopThread(name: "home")
+        if spins { thread.loop.spinDuration = .microseconds(50) }
+    }
+
     var executor: UnownedSerialExecutor? { thread.loop.asUnownedSerialExecutor() }
     var taskExecutor: (any TaskExecutor)? { thread.loop.taskExecutor }
 }

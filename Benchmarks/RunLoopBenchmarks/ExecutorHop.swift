@@ -13,6 +13,7 @@ struct ExecutorHop: Scenario {
         let subjects: [any OperationSubject] =
             [
                 Hops("default executor", Shared(), Shared()), Hops(Outcome.kit, try KitHome(), try KitHome()),
+                Hops("RunLoopKit, spinning", try KitHome(spins: true), try KitHome(spins: true)),
                 Hops("Dispatch queue", QueueHome(), QueueHome()),
             ] + (try others.map { Hops($0.name, try $0.make(), try $0.make()) })
         return Outcome(

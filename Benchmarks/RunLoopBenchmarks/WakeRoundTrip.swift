@@ -16,7 +16,8 @@ struct WakeRoundTrip: Scenario {
         let subjects: [any OperationSubject] = [
             SignalRoundTrip<EdgeSignal>("eventfd, edge"), SignalRoundTrip<LevelSignal>("eventfd, level + read"),
             SignalRoundTrip<ConditionSignal>("condition variable"), SignalRoundTrip<WordSignal>("futex word"),
-            try KitBlockRally(), try KitPortRally(), try KitMessageRally(), try KitSourceRally(),
+            try KitBlockRally(), try KitBlockRally(spins: true), try KitPortRally(), try KitMessageRally(),
+            try KitSourceRally(),
             CFBlockRally(), CFPortRally(), dispatch,
         ]
         let rows = subjects.measured(name, effort)
@@ -102,16 +103,18 @@ private final class Score: @unchecked Sendable {
 
 /// Two loop threads that post blocks to each other.
 private final class KitBlockRally: Rally, @unchecked Sendable {
-    let name = Outcome.kit
+    let name: String
     let score = Score()
     private let near: LoopThread
     private let far: LoopThread
     private var ping: @Sendable () -> Void = {}
     private var pong: @Sendable () -> Void = {}
 
-    init() throws {
+    init(spins: Bool = false) throws {
+        name = spins ? "RunLoopKit, spinning" : Outcome.kit
         near = try LoopThread(name: "near")
         far = try LoopThread(name: "far")
+        if spins { for loop in [near.loop, far.loop] { loop.spinDuration = .microseconds(50) } }
         // The threads end before this does.
         ping = { [unowned(unsafe) self] in pinged() }
         pong = { [unowned(unsafe) self] in ponged() }

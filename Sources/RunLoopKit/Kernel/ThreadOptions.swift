@@ -28,11 +28,30 @@ extension System {
     /// The CPUs that the calling thread may run on, as bits in `words` words.
     static func affinity(words: Int) -> [UInt] {
         var mask = [UInt](repeating: 0, count: words)
-        guard clinux_get_affinity(&mask, UInt(words * MemoryLayout<UInt>.size)) >= 0 else {
+        guard clinux_get_affinity(0, &mask, UInt(words * MemoryLayout<UInt>.size)) >= 0 else {
             fatalError("RunLoopKit: \(LoopError(call: "sched_getaffinity"))")
         }
         return mask
     }
+
+    /// Whether the calling thread and others may run on different CPUs, as far as the CPUs of the initial thread, which
+    /// others inherit, can tell.
+    static var hasSeveralCPUs: Bool {
+        // A bit for each CPU: a kernel is configured for 8192 at most.
+        withUnsafeTemporaryAllocation(of: UInt.self, capacity: 2 * 8192 / UInt.bitWidth) { masks in
+            masks.initialize(repeating: 0)
+            let words = masks.count / 2
+            let bytes = UInt(words * MemoryLayout<UInt>.size)
+            guard clinux_get_affinity(0, masks.baseAddress, bytes) >= 0,
+                clinux_get_affinity(getpid(), masks.baseAddress! + words, bytes) >= 0
+            else { return false }
+            return (0..<words).reduce(0) { $0 + (masks[$1] | masks[words + $1]).nonzeroBitCount } > 1
+        }
+    }
+
+    /// Tells the CPU that the calling thread repeatedly reads a word that another thread is to write.
+    @inline(__always)
+    static func relax() { clinux_relax() }
 
     /// Sets by how many nanoseconds the kernel may delay the calling thread's waits. Zero is the process's default.
     static func setTimerSlack(_ nanoseconds: Int64) -> Bool { clinux_set_timer_slack(UInt(clamping: nanoseconds)) == 0 }

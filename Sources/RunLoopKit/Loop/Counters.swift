@@ -9,6 +9,8 @@ extension Loop {
         public var waits = 0
         /// Looks at what is ready without waiting (`epoll_wait` with limit 0).
         public var polls = 0
+        /// Spins before a wait: see ``Loop/spinDuration``.
+        public var spins = 0
         /// Writes to the wake-up eventfd by threads that found the loop asleep.
         public var wakeWrites = 0
         /// Times the loop, or a thread that changed its timers, armed a timerfd (`timerfd_settime`).
@@ -19,8 +21,8 @@ extension Loop {
     public var counters: Counters {
         Counters(
             passes: tally.passes.load(ordering: .relaxed), waits: tally.waits.load(ordering: .relaxed),
-            polls: tally.polls.load(ordering: .relaxed), wakeWrites: waker.writes.load(ordering: .relaxed),
-            timerArms: tally.timerArms.load(ordering: .relaxed))
+            polls: tally.polls.load(ordering: .relaxed), spins: tally.spins.load(ordering: .relaxed),
+            wakeWrites: waker.writes.load(ordering: .relaxed), timerArms: tally.timerArms.load(ordering: .relaxed))
     }
 
     /// The stored counters. Relaxed everywhere: they are statistics and order nothing.
@@ -28,6 +30,7 @@ extension Loop {
         let passes = Atomic<Int>(0)
         let waits = Atomic<Int>(0)
         let polls = Atomic<Int>(0)
+        let spins = Atomic<Int>(0)
         let timerArms = Atomic<Int>(0)
 
         /// Increments a counter that one thread at a time changes: a plain load and store, no locked instruction.

@@ -65,6 +65,9 @@ public final class Loop: @unchecked Sendable {
     /// Whether any diagnostic watches the loop. Relaxed: attaching one does not wait for the loop to notice.
     let isMonitored = Atomic<Bool>(false)
 
+    /// The value of `spinDuration`.
+    let spinNanoseconds = Atomic<Int64>(0)
+
     /// Written with the lock held.
     let lifecycle = Atomic<Lifecycle>(.open)
 

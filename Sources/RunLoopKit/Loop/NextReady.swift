@@ -128,6 +128,7 @@ extension Loop {
         assertOnOwnThread()
         let mode = run.mode
         let isMainQueueReady = mainQueueWaits(in: mode)
+        if spinNanoseconds.load(ordering: .relaxed) > 0, !polls, !isMainQueueReady { spin(in: run) }
         // Nil: poll without waiting.
         let deadline: Int64? = lock.withLock {
             guard !listDueTimers(in: mode), !polls, !isMainQueueReady else { return nil }
@@ -231,13 +232,9 @@ extension Loop {
     /// does the sleeping.
     private func beginSleep(in run: Run) -> Int64? {
         lock.assertHeld()
-        let mode = run.mode
-        var sleep = Sleep(in: mode)
-        if case .until(let end) = run.limit {
-            if end <= clock.nanoseconds { return nil }
-            sleep.deadline = min(sleep.deadline, end)
-        }
-        guard !mode.hasMessages, waker.beginWait() else { return nil }
+        if case .until(let end) = run.limit, end <= clock.nanoseconds { return nil }
+        guard !run.mode.hasMessages, waker.beginWait() else { return nil }
+        let sleep = Sleep(in: run)
         arm(for: sleep)
         return sleep.deadline
     }

@@ -36,6 +36,8 @@ final class OwnThreadState {
     /// nested in it: that would interrupt an actor in the middle of a function.
     @exclusivity(unchecked) var isInsideJob = false
 
+    @exclusivity(unchecked) var spinHistory = SpinHistory()
+
     /// Whether a drain of the job queue was skipped, since a job was running.
     @exclusivity(unchecked) var hasSkippedDrain = false
 }

@@ -9,6 +9,12 @@ extension Loop {
         /// On the continuous clock.
         var continuousDeadline: Int64
 
+        /// Until the run's end, or the mode's first timer.
+        init(in run: Run) {
+            self.init(in: run.mode)
+            if case .until(let end) = run.limit { deadline = min(deadline, end) }
+        }
+
         /// Until the mode's first timer.
         init(in mode: ModeState) {
             mode.assertLocked()

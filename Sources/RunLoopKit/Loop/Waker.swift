@@ -114,6 +114,10 @@ final class Waker: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
+    /// Whether a sender has left a note since the loop last read the word. Relaxed: the loop reads the word again, with
+    /// acquiring order, before it looks at any work.
+    var hasNote: Bool { hasKeptWakeUp || word.load(ordering: .relaxed) & Waker.notes != 0 }
+
     /// Makes the next note write, whatever notes there are: the host begins a pass, and may have consumed the edge of
     /// the first note's write. Keeps a wake-up among the notes for `endWait()`. A nudge is dropped, since the caller
     /// looks again.

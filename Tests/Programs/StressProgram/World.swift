@@ -115,6 +115,7 @@ final class World: Sendable {
         case 26: listenToTheEnd(of: loop, &random)
         case 27: loop.wakeUp()
         case 28: loop.stop()
+        case 30: loop.spinDuration = random.once(in: 2) ? .zero : .microseconds(random.below(100))
         case 29: if random.once(in: 6) { replaceLoop(random.below(World.loopCount)) }
         default: if isOnLoop { runNested(&random) }
         }
