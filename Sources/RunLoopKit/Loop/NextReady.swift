@@ -155,26 +155,39 @@ extension Loop {
     }
 
     /// What the pass serves, if the answer is one thing and nothing else is ready: the usual case, in which listing it
-    /// would take 180 instructions. Otherwise lists the answer and returns nil.
+    /// would take 180 instructions, for a message 900. Otherwise lists the answer and returns nil.
     private func take(_ answer: Answer, in mode: ModeState) -> Ready? {
-        let isAlone = mode.ready.isEmpty && mode.messages.isEmpty && !answer.isMainQueueReady
-        guard answer.hasSlept || !isAlone || answer.count > 0 else { return answer.wasNotified ? .wakeUp : nil }
+        let isAlone = mode.ready.isEmpty && !answer.isMainQueueReady
+        guard answer.hasSlept || !isAlone || answer.count > 0 || !mode.messages.isEmpty else {
+            return answer.wasNotified ? .wakeUp : nil
+        }
         return lock.withLock {
             sleep = nil
             guard isAlone, answer.count <= 1 else {
                 list(answer, in: mode)
                 return nil
             }
-            guard answer.count == 1 else { return answer.wasNotified ? .wakeUp : nil }
-            let report = mode.report(at: 0)
+            let report = answer.count == 1 ? mode.report(at: 0) : nil
             // The eventfd may have a stale edge: the wake word decides.
-            if report.token == ReadyList.wakeUp { return answer.wasNotified ? .wakeUp : nil }
-            guard ReadyList.isSource(report.token), !answer.wasNotified else {
+            guard let report, report.token != ReadyList.wakeUp else { return takeMessage(answer, in: mode) }
+            guard ReadyList.isSource(report.token), mode.messages.isEmpty, !answer.wasNotified else {
                 list(answer, in: mode)
                 return nil
             }
             return work(behind: .fresh(report.token, report.events), in: mode).map { .source1(report.token, $0) }
         }
+    }
+
+    /// The same, if the kernel has reported nothing.
+    private func takeMessage(_ answer: Answer, in mode: ModeState) -> Ready? {
+        lock.assertHeld()
+        if mode.messages.isEmpty { return answer.wasNotified ? .wakeUp : nil }
+        guard !answer.wasNotified, let port = mode.messages.takeOnly() else {
+            list(answer, in: mode)
+            return nil
+        }
+        guard let token = mode.source1s.token(of: port) else { return nil }
+        return work(behind: .fresh(token, []), in: mode).map { .source1(token, $0) }
     }
 
     /// Lists all that is ready, in the order in which it became ready.
