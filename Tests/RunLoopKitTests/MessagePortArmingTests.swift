@@ -45,7 +45,10 @@ import Testing
         port.rearm()
         port.disarm()
         for number in 1...3 { port.send(number) }
-        #expect(thread.loop.counters == before && thread.loop.waker.isAsleep && port.waitingCount == 3)
+        // Not the waits: a loop counts one when it has marked itself asleep.
+        let after = thread.loop.counters
+        #expect(after.passes == before.passes && after.wakeWrites == before.wakeWrites)
+        #expect(thread.loop.waker.isAsleep && port.waitingCount == 3)
         port.rearm()
         port.rearm()
         began.wait()
