@@ -106,6 +106,8 @@ final class RandomProgramPlayer {
             if firing.contains(where: { $0.item == item }) { retimed.insert(item) }
             items[item].secondsToFire = due ? 0 : 1e5
         case .addCommonMode(let mode):
+            // Ports that are ready join the mode in the order of CF's hash table, which depends on their addresses.
+            if pending.count > 1 { return }
             loop.addCommonMode(mode)
         case .ask: stage.log("in \(loop.currentMode ?? "none"), waits: \(loop.isWaiting)")
         case .block(let modes, let script):
