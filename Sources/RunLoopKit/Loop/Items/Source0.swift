@@ -16,6 +16,10 @@ extension Loop {
         /// Sources of lower order are performed earlier in a pass; those of equal order in the order of their signals.
         public let order: Int
 
+        /// Most sources have neither a schedule nor a cancel handler: to notify them of nothing would take a third of what
+        /// it takes to add and invalidate one.
+        private let hasModeHandlers: Bool
+
         // Nil once the source is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var performHandler: (@Sendable () -> Void)?
         @exclusivity(unchecked) private var scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
@@ -48,6 +52,7 @@ extension Loop {
             perform: @escaping @Sendable () -> Void
         ) {
             self.order = order
+            hasModeHandlers = schedule != nil || cancel != nil
             self.performHandler = perform
             self.scheduleHandler = schedule
             self.cancelHandler = cancel
@@ -121,7 +126,7 @@ extension Loop {
             isSignalled ? .ready("order \(order), signalled") : .waits("order \(order), not signalled")
         }
 
-        override var isNotifiedOfModes: Bool { true }
+        override var isNotifiedOfModes: Bool { hasModeHandlers }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasLeftWhileLocked(_ mode: ModeState) { mode.signals.remove(self, &arrivalPlaces) }
