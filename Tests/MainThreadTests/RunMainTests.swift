@@ -49,7 +49,7 @@ import Testing
             program.lines == [
                 "block", "debounce", "debounce for 1", "descriptor", "message", "observer", "pipe, readable", "port",
                 "process, exited with 0", "signal", "source 0", "throttle", "throttle for 2", "timer after",
-                "timer at", "timer every",
+                "timer at", "timer every", "timer restartable",
             ])
     }
 

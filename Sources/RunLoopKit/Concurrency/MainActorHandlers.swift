@@ -31,6 +31,21 @@ extension Loop.Timer {
         isForMainActor = true
     }
 
+    /// Makes a timer for ``Loop/main`` that fires `delay` after it is added to the loop, and again whenever it is
+    /// restarted, with a handler of the main actor. See
+    /// `init(restartableAfter:tolerance:timeBase:label:file:line:handler:)` and
+    /// `init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`.
+    public convenience init(
+        restartableAfter delay: Duration, tolerance: Duration = .zero, timeBase: Loop.TimeBase = .suspending,
+        isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ firing: Firing) -> Void
+    ) {
+        self.init(
+            restartableAfter: delay, tolerance: tolerance, timeBase: timeBase, label: label, file: file, line: line,
+            handler: unsafeBitCast(handler, to: (@Sendable (Firing) -> Void).self))
+        isForMainActor = true
+    }
+
     /// Makes a timer for ``Loop/main`` that fires at `time`, and then every `interval`, with a handler of the main
     /// actor. See `init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`.
     public convenience init(

@@ -141,6 +141,10 @@ case "handlers":
             try Loop.ProcessSource(child, isolation: .shared) { _, exit in heard.add("process, \(exit)") },
             Loop.Timer(after: .zero, isolation: .shared) { _ in heard.add("timer after") },
             Loop.Timer(at: loop.now, isolation: .shared) { _ in heard.add("timer at") },
+            Loop.Timer(restartableAfter: .zero, isolation: .shared) { firing in
+                heard.add("timer restartable")
+                firing.timer.invalidate()
+            },
             Loop.Timer(every: .milliseconds(1), isolation: .shared) { firing in
                 heard.add("timer every")
                 firing.timer.invalidate()
@@ -169,7 +173,7 @@ case "handlers":
         throttle("throttle")
         keyedDebounce("debounce for", for: 1)
         keyedThrottle("throttle for", for: 2)
-        await heard.wait(for: 16)
+        await heard.wait(for: 17)
     }
     for name in heard.all { print(name) }
 
