@@ -16,7 +16,8 @@ import Synchronization
 ///
 /// *Automatic* time jumps whenever every loop on the clock that is in a run is idle: asleep, with nothing ready and no
 /// wake-up. Of several loops on one thread, each running in a handler of another, the innermost counts. Before another
-/// thread gives a loop work, take a ``hold()``: time does not pass while one exists.
+/// thread gives a loop work, take a ``hold()``: time does not pass while one exists. A run that has nothing to wait for
+/// returns at once, whatever its time limit, and no time passes: ``advance(by:)`` makes it pass.
 ///
 /// *Manual* time moves only by `advance(by:)`.
 ///
