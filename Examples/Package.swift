@@ -2,9 +2,10 @@
 
 import PackageDescription
 
-/// A program of its own folder in Sources, which uses the library.
-func program(_ name: String) -> Target {
-    .executableTarget(name: name, dependencies: [.product(name: "RunLoopKit", package: "RunLoopKit")])
+/// A program, whose folder in Sources has its name.
+func program(_ name: String, dependencies: [Target.Dependency] = []) -> Target {
+    .executableTarget(
+        name: name, dependencies: [.product(name: "RunLoopKit", package: "RunLoopKit")] + dependencies)
 }
 
 let package = Package(
