@@ -13,6 +13,7 @@ let package = Package(
     dependencies: [.package(name: "RunLoopKit", path: "..")],
     targets: [
         program("ActorThread"),
+        program("DirectoryWatcher"),
     ],
     swiftLanguageModes: [.v6]
 )
