@@ -14,6 +14,7 @@ let package = Package(
     targets: [
         program("ActorThread"),
         program("DirectoryWatcher"),
+        program("EchoServer"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,89 @@
+import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Musl
+#endif
+
+/// Sends back what its connections send, and closes a connection that has been idle for a while.
+@MainActor final class EchoServer {
+    fileprivate(set) var connections: [ObjectIdentifier: Connection] = [:]
+    /// How long a connection may be idle. A new value counts from now, for all of them.
+    var idleTime: Duration {
+        didSet { for connection in connections.values { connection.timeout.restart(after: idleTime) } }
+    }
+    private var listener: Loop.FileDescriptorSource!
+
+    /// Accepts the connections of a socket that listens and does not block.
+    init(listening socket: Int32, idleTime: Duration) throws {
+        self.idleTime = idleTime
+        // The source closes the socket. It reports as long as there are connections to accept.
+        listener = try .init(owning: socket, isolation: .shared) { [unowned self] _, _ in acceptConnection() }
+        Loop.main.add(listener, in: .common)
+    }
+
+    private func acceptConnection() {
+        let socket = accept(listener.descriptor, nil, nil)
+        if socket >= 0 {
+            _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+            guard let connection = try? Connection(socket: socket, server: self) else { return _ = close(socket) }
+            connections[ObjectIdentifier(connection)] = connection
+        } else if errno == EMFILE || errno == ENFILE {
+            listener.disarm()  // until a connection ends; meanwhile the kernel queues them
+        }
+    }
+
+    fileprivate func remove(_ connection: Connection) {
+        connections[ObjectIdentifier(connection)] = nil
+        if !listener.isArmed { listener.rearm() }
+    }
+}
+
+/// One connection. Its source and its timer are in the loop until it ends.
+@MainActor final class Connection {
+    private unowned let server: EchoServer
+    private var source: Loop.FileDescriptorSource!
+    private(set) var timeout: Loop.Timer!
+    /// What has been received and could not be sent yet.
+    private var output: ArraySlice<UInt8> = []
+
+    fileprivate init(socket: Int32, server: EchoServer) throws {
+        self.server = server
+        source = try .init(owning: socket, isolation: .shared) { [unowned self] _, _ in
+            if output.isEmpty { receive() } else { sendOutput() }
+        }
+        timeout = .init(restartableAfter: server.idleTime, isolation: .shared) { [unowned self] _ in end() }
+        Loop.main.add(source, in: .common)
+        Loop.main.add(timeout, in: .common)
+    }
+
+    private func receive() {
+        var bytes = [UInt8](repeating: 0, count: 16 * 1024)
+        let count = read(source.descriptor, &bytes, bytes.count)
+        if count > 0 {
+            timeout.restart()
+            output = bytes[..<count]
+            sendOutput()
+        } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
+            end()
+        }
+    }
+
+    /// Sends what the socket takes. If some is left, the source waits for room, and nothing is received meanwhile.
+    private func sendOutput() {
+        let count = output.withUnsafeBytes {
+            send(source.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        }
+        if count < 0, errno != EAGAIN, errno != EINTR { return end() }
+        output = output.dropFirst(max(count, 0))
+        source.interest = output.isEmpty ? .read : .write
+    }
+
+    /// Invalidated items leave the loop and release their handlers; the source closes its socket.
+    private func end() {
+        source.invalidate()
+        timeout.invalidate()
+        server.remove(self)
+    }
+}
