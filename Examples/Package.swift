@@ -15,6 +15,7 @@ let package = Package(
         program("ActorThread"),
         program("DirectoryWatcher"),
         program("EchoServer"),
+        program("TerminalApplication"),
     ],
     swiftLanguageModes: [.v6]
 )
