@@ -13,6 +13,9 @@ let package = Package(
     dependencies: [.package(name: "RunLoopKit", path: "..")],
     targets: [
         program("ActorThread"),
+        // Needs SQLite's development files; `swift run` of the others does not.
+        program("DatabaseActor", dependencies: ["CSQLite"]),
+        .systemLibrary(name: "CSQLite"),
         program("DirectoryWatcher"),
         program("EchoServer"),
         program("TerminalApplication"),
