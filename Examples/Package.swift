@@ -18,6 +18,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite"),
         program("DirectoryWatcher"),
         program("EchoServer"),
+        program("Supervisor"),
         program("TerminalApplication"),
     ],
     swiftLanguageModes: [.v6]
