@@ -18,6 +18,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite"),
         program("DirectoryWatcher"),
         program("EchoServer"),
+        program("MethodRules"),
         program("Supervisor"),
         program("TerminalApplication"),
     ],
