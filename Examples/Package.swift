@@ -13,6 +13,7 @@ let package = Package(
     dependencies: [.package(name: "RunLoopKit", path: "..")],
     targets: [
         program("ActorThread"),
+        program("CFRunLoopPort"),
         // Needs SQLite's development files; `swift run` of the others does not.
         program("DatabaseActor", dependencies: ["CSQLite"]),
         .systemLibrary(name: "CSQLite"),
