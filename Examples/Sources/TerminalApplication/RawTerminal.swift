@@ -24,7 +24,7 @@ enum RawTerminal {
             action.sa_flags = SA_ONSTACK
             action.__sigaction_handler.sa_handler = { signal in
                 RawTerminal.leave()
-                // What has been in charge before is called as soon as this returns: Swift's backtrace, or the end.
+                // The action of before takes place as soon as this returns: Swift's backtrace, or the default.
                 sigaction(signal, RawTerminal.previous + Int(signal), nil)
                 raise(signal)
             }
