@@ -1,5 +1,7 @@
 // An actor that lives on a thread of its own, as a device or a database would: its functions, its timer and its sleep
 // all run there. The program's main thread runs Loop.main, and with it the main actor.
+//
+//     ActorThread
 import RunLoopKit
 
 actor Sensor {
@@ -58,9 +60,5 @@ let search = AsyncLimiter.debounce(interval: .milliseconds(20), on: .main, while
 
 @concurrent func isOnThread(of worker: LoopThread) async -> Bool { worker.isCurrent }
 
-Task {
-    do { try await story() } catch { print("failed: \(error)") }
-    Loop.main.stop()
-}
-Loop.main.run()
+try Loop.runMain { try await story() }
 print("ended")
