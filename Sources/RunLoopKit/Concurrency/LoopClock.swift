@@ -14,7 +14,7 @@
 /// ```
 ///
 /// Its instants are the loop's: those of CLOCK_MONOTONIC, as `SuspendingClock`'s, or on request of CLOCK_BOOTTIME, as
-/// `ContinuousClock`'s; or those of a `VirtualClock`. A sleeper is a timer in the loop, and so keeps a run from
+/// `ContinuousClock`'s, or the time of day; or those of a `VirtualClock`. A sleeper is a timer in the loop, and so keeps a run from
 /// finishing.
 ///
 /// *Virtual time* jumps as soon as the loop is idle, even while a task is on its way to or from a sleep elsewhere. So
@@ -29,14 +29,14 @@ public struct LoopClock: Clock {
     /// The mode of the timers.
     public let mode: Loop.Mode
 
-    /// Whether time in suspend counts.
+    /// The clock of its instants.
     public let timeBase: Loop.TimeBase
 
     /// Makes the clock of a loop.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the loop must run for sleepers to wake.
-    ///   - timeBase: Whether time in suspend counts. Instants of the two cannot be compared.
+    ///   - timeBase: The clock of its instants. Those of different clocks cannot be compared.
     public init(_ loop: Loop, in mode: Loop.Mode = .common, timeBase: Loop.TimeBase = .suspending) {
         self.loop = loop
         self.mode = mode

@@ -39,12 +39,7 @@ extension Loop {
     /// The number of timers that are due, without one that fires now.
     private func dueTimers(in mode: ModeState) -> Int {
         lock.assertHeld()
-        var due: [Timer] = []
-        mode.timers.suspending.collectDue(at: clock.nanoseconds, into: &due)
-        if !mode.timers.continuous.isEmpty {
-            mode.timers.continuous.collectDue(at: clock.nanoseconds(.continuous), into: &due)
-        }
-        return due.count
+        return mode.timers.allDue(at: times(for: mode)).count
     }
 }
 

@@ -101,7 +101,7 @@ final class Hosting: Host {
         loop.waiting.store(true, ordering: .relaxed)
         // Inside a handler the loop is busy, even if its host sleeps.
         guard case .virtual(let clock) = loop.clock, pass.below === run else { return }
-        let deadline = loop.lock.withLock { Loop.Sleep(in: mode).deadline }
+        let deadline = loop.lock.withLock { loop.nextSleep(in: mode).deadline }
         let sleeps = clock.sleep(loop, until: deadline, on: mode.pollDescriptor, blocksThread: false)
         // The time has already reached the deadline.
         if !sleeps { loop.waker.nudge() }
@@ -140,7 +140,7 @@ final class Hosting: Host {
     /// handler called after that may run the host.
     private func inform(_ loop: Loop, ofMore hasMore: Bool = false) {
         let isDue = loop.lock.withLock {
-            loop.arm(for: Loop.Sleep(in: mode))
+            loop.arm(for: loop.nextSleep(in: mode), in: mode)
             return loop.isTimerDue(in: mode)
         }
         if hasMore || isDue || loop.hasReady(mode) { loop.waker.nudge() }

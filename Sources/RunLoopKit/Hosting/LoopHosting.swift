@@ -102,11 +102,7 @@ extension Loop {
     public var hostTimeout: Duration? {
         let mode = requireHosted("hostTimeout").mode
         if System.isReadable(mode.pollDescriptor) { return .zero }
-        let next = lock.withLock {
-            let sleep = Sleep(in: mode)
-            let continuous = sleep.continuousDeadline
-            return min(sleep.deadline, continuous == TimerHeap.never ? continuous : onOwnClock(continuous))
-        }
+        let next = lock.withLock { earliestWakeUp(in: mode) }
         return next == TimerHeap.never ? nil : max(.zero, now.duration(to: Instant(nanoseconds: next)))
     }
 

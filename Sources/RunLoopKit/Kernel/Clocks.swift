@@ -7,6 +7,9 @@ extension System {
     /// CLOCK_BOOTTIME in nanoseconds: the same, including the time in suspend.
     static func bootTimeNanoseconds() -> Int64 { nanoseconds(CLOCK_BOOTTIME) }
 
+    /// CLOCK_REALTIME in nanoseconds since 1970: it can be set.
+    static func wallClockNanoseconds() -> Int64 { nanoseconds(CLOCK_REALTIME) }
+
     /// Sleeps until a time on the monotonic clock. May return earlier.
     static func sleep(until time: Int64) {
         var time = timespec(tv_sec: Int(time / 1_000_000_000), tv_nsec: Int(time % 1_000_000_000))

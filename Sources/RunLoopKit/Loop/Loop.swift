@@ -210,13 +210,13 @@ public final class Loop: @unchecked Sendable {
     public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
     /// When the first timer of `mode` fires, on the loop's clock; nil if there is none. Inside a timer's handler, this
-    /// includes the time at which that timer was due, unless it is restartable. For a timer on the continuous clock,
-    /// this assumes that the machine stays awake. CF: `CFRunLoopGetNextTimerFireDate`.
+    /// includes the time at which that timer was due, unless it is restartable. For a timer on another clock,
+    /// this assumes that the machine stays awake, and that its wall clock is not set. CF: `CFRunLoopGetNextTimerFireDate`.
     public func nextTimerFireTime(in mode: Mode) -> Instant? {
         lock.withLock {
             guard let state = existingState(for: mode) else { return nil }
             let firing = (innermostRun?.stack.compactMap(\.firing) ?? []).filter { $0.isIn(state) }.map {
-                $0.timeBase == .continuous ? onOwnClock($0.servedOrNextTime) : $0.servedOrNextTime
+                onOwnClock($0.servedOrNextTime, from: $0.timeBase)
             }
             let first = min(earliestDeadline(in: state), firing.min() ?? TimerHeap.never)
             return first == TimerHeap.never ? nil : Instant(nanoseconds: first)

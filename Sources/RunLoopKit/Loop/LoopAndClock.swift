@@ -8,8 +8,14 @@ extension Loop: ClockedLoop {
     var wakeable: any Wakeable { waker }
 
     var nextWakeUpTime: Int64? {
-        lock.withLock { existingState(for: .default)?.timers.suspending.wakeUpTime }
+        lock.withLock {
+            guard let state = existingState(for: .default) else { return nil }
+            let deadline = nextSleep(in: state).deadline
+            return deadline == TimerHeap.never ? nil : deadline
+        }
     }
+
+    func followWallClock() { lock.withLock { wallClockWasSet() } }
 
     func serve(until target: Int64) {
         run(mode: .default, until: Instant(nanoseconds: target))
@@ -21,7 +27,7 @@ extension Loop: ClockedLoop {
         lock.withLock {
             guard let state = existingState(for: mode), !hasEnded else { return false }
             return hasPostedWork(for: state)
-                || (state.timers.suspending.earliestDeadline ?? TimerHeap.never) <= clock.nanoseconds
+                || earliestDeadline(in: state) <= clock.nanoseconds
                 || !state.ready.isEmpty || state.hasMessages
                 || state.isOpen && System.isReadable(state.pollDescriptor)
         }

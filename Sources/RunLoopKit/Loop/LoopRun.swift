@@ -157,8 +157,7 @@ extension Loop {
         try waker.open()
         if timerFDs.suspending == nil, !clock.isVirtual { timerFDs.suspending = try TimerFD(.suspending) }
         try state.open(
-            wakeUp: waker.descriptor, timer: timerFDs.suspending?.descriptor,
-            continuousTimer: timerFDs.continuous?.descriptor,
-            mainQueue: isMain ? own.mainQueue?.wakeUpDescriptor : nil)
+            wakeUp: waker.descriptor, timers: watchedTimers, mainQueue: isMain ? own.mainQueue?.wakeUpDescriptor : nil
+        )
     }
 }

@@ -112,13 +112,12 @@ final class ModeState {
 
     /// Makes the epoll set, with the loop's own descriptors and the version-1 sources that are in the mode.
     func open(
-        wakeUp: Descriptor, timer: Descriptor?, continuousTimer: Descriptor?, mainQueue: Descriptor?
+        wakeUp: Descriptor, timers: [(descriptor: Descriptor, token: UInt64)], mainQueue: Descriptor?
     ) throws(LoopError) {
         guard !isOpen else { return }
         let poller = try Poller()
         try poller.add(wakeUp, token: ReadyList.wakeUp)
-        if let timer { try poller.add(timer, token: ReadyList.timers) }
-        if let continuousTimer { try poller.add(continuousTimer, token: ReadyList.continuousTimers) }
+        for timer in timers { try poller.add(timer.descriptor, token: timer.token) }
         if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
         for (source, token) in source1s.inOrderOfReadiness {
             for watch in source.watches { try poller.set(watch, token: token) }
@@ -126,10 +125,8 @@ final class ModeState {
         self.poller = .some(consume poller)
     }
 
-    /// Watches the loop's timerfd for the continuous clock, which is made after the set.
-    func watch(continuousTimer: Descriptor) throws(LoopError) {
-        try poller?.add(continuousTimer, token: ReadyList.continuousTimers)
-    }
+    /// Watches a timerfd that is made after the set.
+    func watch(timer: Descriptor, token: UInt64) throws(LoopError) { try poller?.add(timer, token: token) }
 
     /// Called at the loop's end.
     func close() {

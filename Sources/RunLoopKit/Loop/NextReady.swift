@@ -219,6 +219,10 @@ extension Loop {
             case ReadyList.continuousTimers:
                 timerFDs.continuous?.didFire()
                 listDueTimers(in: mode)
+            case ReadyList.wallClockTimers:
+                timerFDs.wallClock?.didFire()
+                // If the clock was set, arming the timerfd again finds out.
+                if !listDueTimers(in: mode) { armOthers(in: mode) }
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
             default:
@@ -247,8 +251,8 @@ extension Loop {
         lock.assertHeld()
         if case .until(let end) = run.limit, end <= clock.nanoseconds { return nil }
         guard !run.mode.hasMessages, waker.beginWait() else { return nil }
-        let sleep = Sleep(in: run)
-        arm(for: sleep)
+        let sleep = nextSleep(in: run)
+        arm(for: sleep, in: run.mode)
         return sleep.deadline
     }
 

@@ -195,8 +195,7 @@ extension Loop {
         let only = lock.withLock { () -> Timer? in
             let times = times(for: run.mode)
             // Nearly always there is only one. It needs no array, and no other read of the clock.
-            if run.mode.timers.continuous.isEmpty, let timer = run.mode.timers.suspending.onlyDue(at: times.suspending)
-            {
+            if run.mode.timers.others == nil, let timer = run.mode.timers.suspending.onlyDue(at: times.suspending) {
                 now = times.suspending
                 return timer
             }

@@ -11,8 +11,10 @@ final class ReadyList {
     static let mainQueue = UInt64.max - 2
     /// A timer on the continuous clock may be due. A token of the poller only; listed as `timers`.
     static let continuousTimers = UInt64.max - 3
+    /// The same for the wall clock, or that clock was set.
+    static let wallClockTimers = UInt64.max - 4
     /// What an entry that was removed leaves behind.
-    private static let gap = UInt64.max - 4
+    private static let gap = UInt64.max - 5
 
     /// Whether a token is a source's, and none of the loop's own.
     static func isSource(_ token: UInt64) -> Bool { token < gap }
@@ -52,7 +54,7 @@ final class ReadyList {
 
     /// When `timers` was last listed: it stands for the timers that were due then. Timers that became due later are
     /// listed again, or they would overtake entries listed between.
-    @exclusivity(unchecked) private(set) var timesOfTimers = ClockTimes(suspending: .min, continuous: .min)
+    @exclusivity(unchecked) private(set) var timesOfTimers = ClockTimes(suspending: .min)
 
     /// Whether no entry has been taken since entries came into an empty list.
     @exclusivity(unchecked) private var isHeadFresh = false

@@ -4,34 +4,19 @@ extension Loop {
         /// The mode whose epoll set the thread or the host waits on. Not a reference, which would be retained at each
         /// sleep: a mode lives as long as its loop.
         let mode: ObjectIdentifier
-        /// On the loop's own clock.
+        /// On the loop's own clock. Timerfds on other clocks may end the sleep earlier.
         var deadline: Int64
-        /// On the continuous clock.
-        var continuousDeadline: Int64
-
-        /// Until the run's end, or the mode's first timer.
-        init(in run: Run) {
-            self.init(in: run.mode)
-            if case .until(let end) = run.limit { deadline = min(deadline, end) }
-        }
-
-        /// Until the mode's first timer.
-        init(in mode: ModeState) {
-            mode.assertLocked()
-            self.mode = ObjectIdentifier(mode)
-            deadline = mode.timers.suspending.wakeUpTime ?? TimerHeap.never
-            continuousDeadline = mode.timers.continuous.wakeUpTime ?? TimerHeap.never
-        }
     }
 }
 
 extension Loop {
-    /// The timerfds that wake the loop for its timers.
+    /// The timerfds that wake the loop for its timers. None in virtual time.
     struct TimerFDs: ~Copyable {
-        /// Made when the loop first runs; never in virtual time.
+        /// Made when the loop first runs.
         var suspending: TimerFD?
-        /// Made when the loop first gets a timer on that clock.
+        // Made when the loop first gets a timer on that clock.
         var continuous: TimerFD?
+        var wallClock: TimerFD?
     }
 
     // The rest is called with the lock held.
@@ -43,14 +28,14 @@ extension Loop {
     func isTimerDue(in mode: ModeState, at times: ClockTimes) -> Bool {
         lock.assertHeld()
         return mode.timers.suspending.wakeUpTime.map { $0 <= times.suspending } ?? false
-            || mode.timers.continuous.wakeUpTime.map { $0 <= times.continuous } ?? false
+            || mode.timers.others?.isDue(at: times) ?? false
     }
 
     /// Now, on the clocks that the mode has timers on.
     func times(for mode: ModeState) -> ClockTimes {
-        ClockTimes(
-            suspending: mode.timers.suspending.isEmpty ? .min : clock.nanoseconds(.suspending),
-            continuous: mode.timers.continuous.isEmpty ? .min : clock.nanoseconds(.continuous))
+        var times = ClockTimes(suspending: mode.timers.suspending.isEmpty ? .min : clock.nanoseconds)
+        if mode.timers.others != nil { readOthers(into: &times, for: mode) }
+        return times
     }
 
     /// Lists the timers as ready if one must fire now. Returns whether it did.
@@ -62,21 +47,36 @@ extension Loop {
         return true
     }
 
+    /// The sleep until the run's end, or the mode's first timer.
+    func nextSleep(in run: Run) -> Sleep {
+        var sleep = nextSleep(in: run.mode)
+        if case .until(let end) = run.limit { sleep.deadline = min(sleep.deadline, end) }
+        return sleep
+    }
+
+    /// The sleep until the mode's first timer.
+    func nextSleep(in mode: ModeState) -> Sleep {
+        lock.assertHeld()
+        var sleep = Sleep(
+            mode: ObjectIdentifier(mode), deadline: mode.timers.suspending.wakeUpTime ?? TimerHeap.never)
+        // No timerfd ends a sleep in virtual time.
+        if clock.isVirtual, let wakeUp = mode.timers.others?.wallClock.wakeUpTime {
+            sleep.deadline = min(sleep.deadline, onOwnClock(wakeUp, from: .wallClock))
+        }
+        return sleep
+    }
+
     /// Arms the timerfds that end a sleep.
-    func arm(for sleep: Sleep) {
+    func arm(for sleep: Sleep, in mode: ModeState) {
         lock.assertHeld()
         self.sleep = sleep
         if sleep.deadline != TimerHeap.never { arm(at: sleep.deadline) }
-        if sleep.continuousDeadline != TimerHeap.never { armContinuous(at: sleep.continuousDeadline) }
+        if mode.timers.others != nil { armOthers(in: mode) }
     }
 
     /// Makes the kernel wake the loop at `deadline`.
     private func arm(at deadline: Int64) {
         if timerFDs.suspending?.arm(at: deadline) ?? false { Tally.count(tally.timerArms) }
-    }
-
-    private func armContinuous(at deadline: Int64) {
-        if timerFDs.continuous?.arm(at: deadline) ?? false { Tally.count(tally.timerArms) }
     }
 
     /// Called when a mode's timers have changed: a loop that sleeps in this mode must wake for an earlier deadline.
@@ -95,35 +95,16 @@ extension Loop {
             self.sleep!.deadline = wakeUp
             arm(at: wakeUp)
         }
-        if let wakeUp = mode.timers.continuous.wakeUpTime, wakeUp < sleep.continuousDeadline {
-            self.sleep!.continuousDeadline = wakeUp
-            armContinuous(at: wakeUp)
-        }
-    }
-
-    /// Makes the timerfd for the continuous clock, if it is missing, for all modes that have run.
-    func openContinuousTimer() {
-        lock.assertHeld()
-        guard timerFDs.continuous == nil, !clock.isVirtual else { return }
-        do {
-            let timerFD = try TimerFD(.continuous)
-            for mode in modeStates { try mode.watch(continuousTimer: timerFD.descriptor) }
-            timerFDs.continuous = .some(consume timerFD)
-        } catch {
-            fatalError("RunLoopKit: adding a timer on the continuous clock: \(error)")
-        }
+        if mode.timers.others != nil { armOthers(in: mode) }
     }
 
     /// When the first timer of a mode fires, on the loop's clock; `TimerHeap.never` if none does.
     func earliestDeadline(in mode: ModeState) -> Int64 {
         lock.assertHeld()
-        let suspending = mode.timers.suspending.earliestDeadline ?? TimerHeap.never
-        guard let continuous = mode.timers.continuous.earliestDeadline else { return suspending }
-        return min(suspending, onOwnClock(continuous))
-    }
-
-    /// Converts a time on the continuous clock to the loop's own, assuming that the machine stays awake.
-    func onOwnClock(_ time: Int64) -> Int64 {
-        time.addingSaturating(clock.nanoseconds - clock.nanoseconds(.continuous))
+        let first = mode.timers.suspending.earliestDeadline ?? TimerHeap.never
+        guard mode.timers.others != nil else { return first }
+        return min(
+            first, onOwnClock(mode.timers.others!.continuous.earliestDeadline, from: .continuous),
+            onOwnClock(mode.timers.others!.wallClock.earliestDeadline, from: .wallClock))
     }
 }

@@ -46,9 +46,7 @@ extension Loop {
     /// When a sleep would end by itself, on the loop's own clock.
     private func endOfSleep(in run: Run) -> Int64 {
         lock.assertHeld()
-        let sleep = Sleep(in: run)
-        guard sleep.continuousDeadline != TimerHeap.never else { return sleep.deadline }
-        return min(sleep.deadline, onOwnClock(sleep.continuousDeadline))
+        return min(nextSleep(in: run).deadline, earliestWakeUp(in: run.mode))
     }
 }
 

@@ -14,6 +14,9 @@ protocol ClockedLoop: AnyObject {
     /// When the first timer of the default mode is due.
     var nextWakeUpTime: Int64? { get }
 
+    /// Called when the clock's wall clock was set.
+    func followWallClock()
+
     /// Runs the default mode until a time, and then for as long as there is something to do without time passing. On
     /// the loop's thread.
     func serve(until target: Int64)

@@ -13,8 +13,26 @@ enum LoopTime: Sendable {
 
     /// Now, on the clock of a time base.
     func nanoseconds(_ base: Loop.TimeBase) -> Int64 {
-        if case .monotonic = self, base == .continuous { return System.bootTimeNanoseconds() }
-        return nanoseconds
+        switch base {
+        case .suspending: nanoseconds
+        case .continuous: isVirtual ? nanoseconds : System.bootTimeNanoseconds()
+        case .wallClock: wallClockNanoseconds
+        }
+    }
+
+    private var wallClockNanoseconds: Int64 {
+        switch self {
+        case .monotonic: System.wallClockNanoseconds()
+        case .virtual(let clock): clock.now(.wallClock).nanoseconds
+        }
+    }
+
+    /// How far the clock of a time base is ahead of this one.
+    func lead(of base: Loop.TimeBase) -> Int64 {
+        switch self {
+        case .monotonic: nanoseconds(base) - nanoseconds
+        case .virtual(let clock): base == .wallClock ? clock.wallClockLead : 0
+        }
     }
 
     /// The time of an earlier moment, at which the machine's clock read `settled`.
@@ -28,8 +46,9 @@ enum LoopTime: Sendable {
     var isVirtual: Bool { if case .virtual = self { true } else { false } }
 }
 
-/// One moment on both clocks of timers.
+/// One moment on the clocks of timers. A clock that no timer counts on is not read.
 struct ClockTimes {
     let suspending: Int64
-    let continuous: Int64
+    var continuous = Int64.min
+    var wallClock = Int64.min
 }

@@ -62,6 +62,8 @@ public final class VirtualClock: @unchecked Sendable {
     /// The latest time that a jump may reach. Manual clocks raise it step by step.
     private var limit: Int64
     private var holds = 0
+    /// How far the wall clock is ahead of `time`.
+    private var lead: Int64 = 0
     private var attached: [(id: ObjectIdentifier, loop: () -> (any ClockedLoop)?)] = []
     /// The threads of the loops that are in a run or hosted, with one element for each loop. The time jumps only while
     /// all of them sleep.
@@ -87,6 +89,36 @@ public final class VirtualClock: @unchecked Sendable {
 
     /// The virtual time.
     public var now: Loop.Instant { Loop.Instant(nanoseconds: lock.withLock { time }) }
+
+    /// The virtual time on the clock of a time base. The wall clock begins with the same time as the others, and
+    /// differs once it was set.
+    public func now(_ base: Loop.TimeBase) -> Loop.Instant {
+        guard base == .wallClock else { return now }
+        return Loop.Instant(nanoseconds: lock.withLock { time.addingSaturating(lead) })
+    }
+
+    /// How far the wall clock is ahead of the virtual time.
+    var wallClockLead: Int64 { lock.withLock { lead } }
+
+    /// Sets the wall clock, as a person or a time service sets that of a machine: see ``Loop/TimeBase/wallClock``. The
+    /// virtual time does not change, and the two advance together.
+    ///
+    /// ```swift
+    /// clock.setWallClock(to: clock.now(.wallClock) - .seconds(3600))  // an hour back
+    /// ```
+    ///
+    /// When this returns, the timers of all loops on the clock are due by the new time.
+    public func setWallClock(to time: Loop.Instant) {
+        Lock.assertNoneHeld()  // The last reference to a loop may be released here.
+        // No time passes before all loops follow.
+        let hold = hold()
+        let loops = lock.withLock {
+            lead = time.nanoseconds.addingSaturating(-self.time)
+            return attached
+        }
+        for loop in loops { loop.loop()?.followWallClock() }
+        hold.release()
+    }
 
     /// The virtual time in nanoseconds, read without a lock.
     var nanosecondsWithoutLock: Int64 { published.load(ordering: .relaxed) }

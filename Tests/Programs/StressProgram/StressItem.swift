@@ -113,7 +113,7 @@ func readAll(_ descriptor: Int32) -> Int {
 final class StressItem: Sendable {
     enum Kind: CaseIterable {
         case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, timer,
-            continuousTimer, observer
+            continuousTimer, wallClockTimer, observer
     }
 
     let item: Loop.Item
@@ -172,10 +172,11 @@ final class StressItem: Sendable {
                 closure.account.call()
                 withExtendedLifetime(made) {}
             }
-        case .timer, .continuousTimer:
+        case .timer, .continuousTimer, .wallClockTimer:
             let (delay, tolerance) = (random.below(2000), Duration.microseconds(random.below(300)))
             let interval = 200 + random.below(3000)
-            let timeBase: Loop.TimeBase = kind == .timer ? .suspending : .continuous
+            let timeBase: Loop.TimeBase =
+                kind == .timer ? .suspending : kind == .continuousTimer ? .continuous : .wallClock
             let handler = { @Sendable (firing: Loop.Timer.Firing) in
                 expect(
                     firing.scheduledTime <= Loop.current.now(firing.timer.timeBase), "a timer fires early")

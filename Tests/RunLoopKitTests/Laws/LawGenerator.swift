@@ -117,7 +117,9 @@ struct LawGenerator {
                 .source0, .portSource, .messagePort, .borrowedDescriptor, .ownedDescriptor, .signal,
             ]
             callOut(of: makeItem(random.pick(kinds)), to: script, at: stage)
-        case .timer: callOut(of: makeItem(random.once(in: 2) ? .timer : .continuousTimer), to: script, at: stage)
+        case .timer:
+            let kinds: [LawProgram.Kind] = [.timer, .continuousTimer, .wallClockTimer]
+            callOut(of: makeItem(random.pick(kinds)), to: script, at: stage)
         case .observer: callOut(of: makeItem(.observer), to: script, at: stage)
         case .block:
             play(.post(stage, script: script))

@@ -124,9 +124,9 @@ final class LawItem: @unchecked Sendable {
                 item.becomeInvalid()
                 item.call(isValid: false) { _ in }
             }
-        case .timer, .continuousTimer:
+        case .timer, .continuousTimer, .wallClockTimer:
             let closure = Closure(self)
-            let timeBase: Loop.TimeBase = kind == .timer ? .suspending : .continuous
+            let timeBase: Loop.TimeBase = kind.timeBase!
             let delay = plan.isDue ? Duration.zero : farAway
             let handler = { @Sendable (firing: Loop.Timer.Firing) in
                 let item = closure.item
@@ -276,7 +276,7 @@ final class LawItem: @unchecked Sendable {
             child!.goOn()
             waitForEnd(of: child!.number)
             accepted += 1
-        case .timer, .continuousTimer, .observer: break
+        case .timer, .continuousTimer, .wallClockTimer, .observer: break
         }
     }
 

@@ -254,7 +254,12 @@ final class LawPlayer: @unchecked Sendable {
         case .takeWaiting: item.takeWaiting()
         case .retime:
             guard let timer = item.item as? Loop.Timer, let loop = loop.loop else { return false }
-            retime(timer, of: item, at: loop.now(timer.timeBase))
+            let now = loop.now(timer.timeBase)
+            if timer.timeBase == .wallClock, stepsLeft % 2 == 0, case .virtual(let clock) = loop.clock {
+                clock.setWallClock(to: stepsLeft % 4 == 0 ? now + farAway : now - farAway)
+            } else {
+                retime(timer, of: item, at: now)
+            }
         case .addCommonMode: addCommonMode(mode, to: loop)
         case .run: return run(loop, mode)
         case .stop: loop.loop?.stop()

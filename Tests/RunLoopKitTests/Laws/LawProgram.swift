@@ -1,3 +1,4 @@
+import RunLoopKit
 import TestSupport
 
 /// A random program over every kind of item, as data: the steps of the main script and of each callout.
@@ -6,9 +7,18 @@ import TestSupport
 struct LawProgram: ScriptedProgram, CustomStringConvertible {
     enum Kind: String, CaseIterable {
         case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, timer,
-            continuousTimer, observer
+            continuousTimer, wallClockTimer, observer
 
-        var isTimer: Bool { self == .timer || self == .continuousTimer }
+        /// The clock of a timer; nil for other kinds.
+        var timeBase: Loop.TimeBase? {
+            switch self {
+            case .timer: .suspending
+            case .continuousTimer: .continuous
+            case .wallClockTimer: .wallClock
+            default: nil
+            }
+        }
+        var isTimer: Bool { timeBase != nil }
         var isDescriptor: Bool { self == .borrowedDescriptor || self == .ownedDescriptor }
 
         /// Whether several loops may have one at the same time.

@@ -45,15 +45,10 @@ extension LawPlayer {
     private func expectedEntries(
         of actual: Loop, _ loop: LawLoop, _ state: ModeState
     ) -> (expected: Set<EpollSet.Entry>, optional: Set<EpollSet.Entry>) {
-        let own: [(Descriptor?, UInt64)] = [
-            (actual.waker.descriptor, ReadyList.wakeUp), (actual.timerFDs.suspending?.descriptor, ReadyList.timers),
-            (actual.timerFDs.continuous?.descriptor, ReadyList.continuousTimers),
-        ]
+        let own = [(actual.waker.descriptor, ReadyList.wakeUp)] + actual.watchedTimers
         let edge = PollEvents.read.union(.edge).rawValue
         var expected = Set(
-            own.compactMap { descriptor, token in
-                descriptor.map { EpollSet.Entry(descriptor: $0, events: edge, token: token) }
-            })
+            own.map { descriptor, token in EpollSet.Entry(descriptor: descriptor, events: edge, token: token) })
         var optional: Set<EpollSet.Entry> = []
         let place = loop.place(state.mode.name)
         for item in items {

@@ -19,7 +19,7 @@ extension Loop {
     /// its state, use an initializer with `isolation:`.
     ///
     /// A timer counts on the loop's clock, which stops while the machine is suspended, or on that of another
-    /// ``Loop/TimeBase``.
+    /// ``Loop/TimeBase``, such as the time of day.
     ///
     /// Delays and intervals are rounded up to whole nanoseconds. Negative ones count as zero, an interval of zero means
     /// *once*, and a time beyond ``Loop/Instant/distantFuture`` never comes.
@@ -86,6 +86,10 @@ extension Loop {
 
         let afterCall: AfterCall
 
+        /// Whether the next call of a repeating timer on the wall clock must not come before `time`, also if the clock
+        /// is set back: the time was requested, and has not come yet. Guarded by the item's lock.
+        @exclusivity(unchecked) var hasFixedTime = false
+
         // These three are guarded by the item's lock. The first two are `fireTime`. The third is written with the lock
         // of the loop held as well while the timer is in one, and so may be read under either.
         @exclusivity(unchecked) var time: Int64 = 0
@@ -125,7 +129,7 @@ extension Loop {
         ///     pass.
         ///   - interval: The time between calls; nil, zero or less for a single call.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
-        ///   - timeBase: The clock to count on: whether time in suspend counts.
+        ///   - timeBase: The clock to count on.
         ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the timer, for diagnostics.
         ///   - line: The line in that file.
@@ -164,7 +168,7 @@ extension Loop {
         ///   - delay: How long to wait at least after the timer is added, or restarted by ``restart()``. If zero or
         ///     less, the timer fires in the next pass.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
-        ///   - timeBase: The clock to count on: whether time in suspend counts.
+        ///   - timeBase: The clock to count on.
         ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the timer, for diagnostics.
         ///   - line: The line in that file.
@@ -180,8 +184,8 @@ extension Loop {
         }
 
         /// Makes a timer that fires at `time`, and then every `interval`. The time is on the clock of the loop that it
-        /// is added to, or on that of another `timeBase` (see ``Loop/now(_:)``). A time in the past counts as now. CF:
-        /// `CFRunLoopTimerCreate`.
+        /// is added to, or on that of another `timeBase` (see ``Loop/now(_:)``). A time in the past counts as now; for a
+        /// repeating timer on the wall clock, as the next instant of its grid. CF: `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -277,6 +281,7 @@ extension Loop {
         /// served one. The item's lock is held.
         private func advance(from scheduled: Int64, now: Int64) {
             guard case .at(let time) = fireTime, time <= scheduled else { return missed = 0 }
+            if timeBase == .wallClock { return advanceOnWallClock(from: scheduled, now: now) }
             // Nearly always the call was in time: then without a division.
             let next = scheduled.addingSaturating(period)
             guard next <= now else {
@@ -296,7 +301,8 @@ extension Loop {
         override var status: ItemStatus {
             if firing.load(ordering: .relaxed) { return .inHandler }
             let rest =
-                (timeBase == .continuous ? " of the continuous clock" : "") + (repeats ? ", every \(interval)" : "")
+                (timeBase == .suspending ? "" : " of the \(timeBase == .continuous ? "continuous" : "wall") clock")
+                + (repeats ? ", every \(interval)" : "")
             switch itemLock.withLock({ fireTime }) {
             case .delay(let delay): return .waits("\(Duration.nanoseconds(delay)) after it is added" + rest)
             case .asked(TimerHeap.never), .at(TimerHeap.never): return .disarmed("no fire time" + rest)
@@ -311,19 +317,19 @@ extension Loop {
         override var canBeInManyLoops: Bool { false }
 
         override func insert(into mode: ModeState, of loop: Loop) {
-            if timeBase == .continuous { loop.openContinuousTimer() }
+            if timeBase != .suspending { loop.openTimer(on: timeBase) }
             itemLock.lock()
             settleTime(on: loop.clock)
             // For the places in this mode.
             if rare == nil, isInHeap { rare = Rare() }
             let times = timesToQueue()
             itemLock.unlock()
-            mode.timers[heap(in: mode)].insert(self, times)
+            mode.timers.insert(self, times, in: heap(in: mode))
             loop.timersChanged(in: mode)
         }
 
         override func remove(from mode: ModeState) {
-            mode.timers[heap(in: mode)].remove(self)
+            mode.timers.remove(self, from: heap(in: mode))
             // An early wake-up is harmless; but a virtual clock would jump to a deadline that no longer exists.
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }

@@ -1,11 +1,12 @@
 extension Loop.Timer {
     /// When the timer fires next; nil if it is invalid, or was made with a delay and not yet added to a loop.
     ///
-    /// Any thread may set it, any number of times, and it takes effect at once. A time in the past counts as now; nil
-    /// stops the timer until another time is set. The grid of a repeating timer moves with it. Inside the timer's own
-    /// handler only a time later than ``Loop/Timer/Firing/scheduledTime`` counts, and a timer that fires once ends
-    /// nevertheless; for a restartable timer every time counts. Has no effect on an invalid timer. A time that is later
-    /// than the present one costs a compare. CF: `CFRunLoopTimerSetNextFireDate`.
+    /// Any thread may set it, any number of times, and it takes effect at once. A time in the past counts as now, or on
+    /// the wall clock as ``Loop/TimeBase/wallClock`` says; nil stops the timer until another time is set. The grid of a
+    /// repeating timer moves with it. Inside the timer's own handler only a time later than
+    /// ``Loop/Timer/Firing/scheduledTime`` counts, and a timer that fires once ends nevertheless; for a restartable
+    /// timer every time counts. Has no effect on an invalid timer. A time that is later than the present one costs a
+    /// compare. CF: `CFRunLoopTimerSetNextFireDate`.
     public var nextFireTime: Loop.Instant? {
         get {
             itemLock.withLock {
@@ -20,7 +21,12 @@ extension Loop.Timer {
         set {
             let asked = newValue?.nanoseconds ?? TimerHeap.never
             change { clock in
-                fireTime = if let clock { .at(max(asked, clock.nanoseconds(timeBase))) } else { .asked(asked) }
+                fireTime =
+                    if let clock {
+                        .at(requested(asked, notBefore: clock.nanoseconds(timeBase)))
+                    } else {
+                        .asked(asked)
+                    }
             }
         }
     }

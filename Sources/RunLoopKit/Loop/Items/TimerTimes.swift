@@ -69,12 +69,16 @@ extension Loop.Timer {
         case .asked(let time):
             // A time in the past keeps the turn of its request.
             let request = turn
-            let now = clock.nanoseconds(settled: rare!.requestTime!, atTurn: request)
-            fireTime = .at(max(time, now))
+            let now =
+                timeBase == .wallClock
+                ? clock.nanoseconds(timeBase) : clock.nanoseconds(settled: rare!.requestTime!, atTurn: request)
+            fireTime = .at(requested(time, notBefore: now))
             if time <= now { turn = request }
         case .at:
             // Behind the timers of a mode that have the same time, unless it has a place among them in another mode.
-            if !isInHeap { turn = Turn.next() }
+            guard !isInHeap else { return }
+            turn = Turn.next()
+            if timeBase == .wallClock { returnToGrid(at: clock.nanoseconds(timeBase)) }
         }
     }
 
@@ -82,6 +86,48 @@ extension Loop.Timer {
     /// the next one. The lock of the timer's loop is held.
     var servedOrNextTime: Int64 {
         itemLock.withLock { if case .at(let time) = fireTime { time } else { TimerHeap.never } }
+    }
+}
+
+// MARK: The wall clock
+
+extension Loop.Timer {
+    /// What a requested time stands for: one in the past for now, or for the next instant of a grid on the wall clock.
+    func requested(_ time: Int64, notBefore now: Int64) -> Int64 {
+        guard timeBase == .wallClock, repeats else { return max(time, now) }
+        hasFixedTime = time >= now
+        return hasFixedTime ? time : firstOnGrid(through: time, notBefore: now)
+    }
+
+    /// The first instant of a grid that is not before `now`.
+    private func firstOnGrid(through time: Int64, notBefore now: Int64) -> Int64 {
+        let (steps, rest) = (Int128(now) - Int128(time)).quotientAndRemainder(dividingBy: Int128(period))
+        // The quotient is rounded towards zero.
+        return Int64(clamping: Int128(time) + (steps + (rest > 0 ? 1 : 0)) * Int128(period))
+    }
+
+    /// Moves the fire time to the first instant of the grid that is later than `now`, which is before the served one if
+    /// the clock was set back meanwhile. The item's lock is held.
+    @inline(never)
+    func advanceOnWallClock(from scheduled: Int64, now: Int64) {
+        hasFixedTime = false
+        let next = firstOnGrid(through: scheduled, notBefore: now.addingSaturating(1))
+        missed = max(0, Int(clamping: (Int128(next) - Int128(scheduled)) / Int128(period)) - 1)
+        fireTime = .at(next)
+    }
+
+    /// Moves a repeating timer back along its grid if the clock was set back. If the clock was set forward, the timer
+    /// may be due, and stays. The lock of the loop is held.
+    func returnToGrid(in loop: Loop, at now: Int64) {
+        _ = updateHeapsWhileLocked(in: loop) { returnToGrid(at: now) }
+    }
+
+    /// The item's lock is held.
+    private func returnToGrid(at now: Int64) {
+        // While its handler runs, the timer has no next instant yet: `advanceOnWallClock` finds it.
+        guard repeats, !hasFixedTime, !firing.load(ordering: .relaxed), time < TimerHeap.stopped else { return }
+        let first = firstOnGrid(through: time, notBefore: now)
+        if first < time { fireTime = .at(first) }
     }
 }
 
@@ -124,7 +170,9 @@ extension Loop.Timer: HeapMember {
     }
 
     /// The heap that contains the timer in a mode that it is in. The lock of the mode's loop is held.
-    func heap(in mode: ModeState) -> Loop.TimeBase { mode.isVirtual ? .suspending : timeBase }
+    func heap(in mode: ModeState) -> Loop.TimeBase {
+        mode.isVirtual && timeBase == .continuous ? .suspending : timeBase
+    }
 }
 
 // MARK: Changing
@@ -178,7 +226,7 @@ extension Loop.Timer {
     }
 
     /// Returns false, and does nothing, if the timer is not in that loop. The lock of the loop is held.
-    private func updateHeapsWhileLocked(in loop: Loop, _ body: () -> Void) -> Bool {
+    fileprivate func updateHeapsWhileLocked(in loop: Loop, _ body: () -> Void) -> Bool {
         itemLock.lock()
         guard firstModeWhileLocked?.waker === loop.waker else {
             itemLock.unlock()
@@ -188,7 +236,7 @@ extension Loop.Timer {
         let (modes, times) = (modesWhileLocked, timesToQueue())
         itemLock.unlock()
         for mode in modes {
-            mode.timers[heap(in: mode)].update(self, times)
+            mode.timers.update(self, times, in: heap(in: mode))
             loop.timersChanged(in: mode)
         }
         return true
