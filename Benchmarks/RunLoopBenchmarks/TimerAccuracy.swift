@@ -16,10 +16,11 @@ struct TimerAccuracy: Scenario {
     init(others: @escaping @Sendable () throws -> [any TimerSubject] = { [] }) { self.others = others }
 
     func run(_ effort: Effort) throws -> Outcome {
-        let kit = KitTimer()
+        let kit = KitTimer(Outcome.kit)
         let subjects: [any TimerSubject] =
             [
-                BareTimer(), PeriodicTimer(), kit, try KitTicks(Outcome.kit + ", ticks", isOnLoop: true),
+                BareTimer(), PeriodicTimer(), kit, KitTimer(Outcome.kit + ", precise", isPrecise: true),
+                try KitTicks(Outcome.kit + ", ticks", isOnLoop: true),
                 try KitTicks(Outcome.kit + ", ticks elsewhere", isOnLoop: false), CFTimer(), DispatchTimer(),
                 SleepTimer("Task.sleep, continuous", ContinuousClock()),
                 SleepTimer("Task.sleep, suspending", SuspendingClock()),
@@ -154,10 +155,13 @@ private final class PeriodicTimer: TimerSubject {
 
 /// A timer on a thread's own loop.
 private final class KitTimer: TimerSubject, @unchecked Sendable {
-    let name = Outcome.kit
+    let name: String
+    private let isPrecise: Bool
 
     /// The greatest distance of a scheduled time from the grid.
     private(set) var gridError: Int64 = 0
+
+    init(_ name: String, isPrecise: Bool = false) { (self.name, self.isPrecise) = (name, isPrecise) }
 
     func tick(into log: TickLog) {
         PlainThread { [self] in
@@ -171,6 +175,7 @@ private final class KitTimer: TimerSubject, @unchecked Sendable {
                 log.record(tick: tick, at: now)
                 if log.isComplete { firing.timer.invalidate() }
             }
+            timer.isPrecise = isPrecise
             loop.add(timer, in: .default)
             // Without its only timer the loop has nothing to wait for, and the run returns.
             loop.run()

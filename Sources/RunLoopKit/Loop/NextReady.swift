@@ -251,7 +251,8 @@ extension Loop {
         lock.assertHeld()
         if case .until(let end) = run.limit, end <= clock.nanoseconds { return nil }
         guard !run.mode.hasMessages, waker.beginWait() else { return nil }
-        let sleep = nextSleep(in: run)
+        var sleep = nextSleep(in: run)
+        if run.mode.timers.others != nil { wakeUpEarly(from: &sleep, in: run.mode) }
         arm(for: sleep, in: run.mode)
         return sleep.deadline
     }
@@ -259,7 +260,9 @@ extension Loop {
     private func sleep(until deadline: Int64, in mode: ModeState) -> Int {
         guard case .virtual(let clock) = clock else {
             Tally.count(tally.waits)
-            return mode.wait(blocking: true)
+            let count = mode.wait(blocking: true)
+            if own.preciseSleep != nil { spinUntilDue(after: count, in: mode) }
+            return count
         }
         if clock.sleep(self, until: deadline, on: mode.pollDescriptor) {
             Tally.count(tally.waits)

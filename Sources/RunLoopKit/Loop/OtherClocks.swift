@@ -1,5 +1,5 @@
 // Timers on other clocks than the loop's own: the continuous clock, and the wall clock. A loop that has none makes no
-// timerfd for them, and its passes look at one word: `ModeTimers.others`.
+// timerfd for them, and its passes look at one word: `ModeTimers.others`. Precise timers share that word.
 
 extension Loop {
     // All this is called with the lock held.
@@ -47,6 +47,7 @@ extension Loop {
         guard let others = mode.timers.others else { return }
         if !others.continuous.isEmpty { times.continuous = clock.nanoseconds(.continuous) }
         if !others.wallClock.isEmpty { times.wallClock = clock.nanoseconds(.wallClock) }
+        if !others.precise.isEmpty { times.suspending = clock.nanoseconds }
     }
 
     /// Arms the timerfds for the first timers of the mode on these clocks.

@@ -38,6 +38,10 @@ final class OwnThreadState {
 
     @exclusivity(unchecked) var spinHistory = SpinHistory()
 
+    // For precise timers.
+    @exclusivity(unchecked) var preciseSleep: PreciseSleep?
+    @exclusivity(unchecked) var headStart = HeadStart()
+
     /// Whether a drain of the job queue was skipped, since a job was running.
     @exclusivity(unchecked) var hasSkippedDrain = false
 }

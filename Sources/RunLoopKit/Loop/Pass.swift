@@ -211,12 +211,15 @@ extension Loop {
 
     /// Calls the handler of a timer that is due at `now`.
     private func fire(_ timer: Timer, at now: Int64, in run: Run) {
+        var (now, isEarly) = (now, false)
         let firing = lock.withLock { () -> Timer.Firing? in
-            let firing = timer.beginFiring(on: self, at: now)
+            isEarly = timer.heap(in: run.mode) == .precise
+            let firing = timer.beginFiring(on: self, at: isEarly ? now.addingSaturating(HeadStart.ofPass) : now)
             if firing != nil { run.firing = timer }
             return firing
         }
         guard let firing else { return }
+        if isEarly { now = spinUntilDue(firing) }
         callOut(Callout(.timer, timer, lateness: now - firing.scheduledTime.nanoseconds)) {
             loopIsCallingOutToATimer(firing)
         }

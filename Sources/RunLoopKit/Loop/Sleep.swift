@@ -59,8 +59,10 @@ extension Loop {
         lock.assertHeld()
         var sleep = Sleep(
             mode: ObjectIdentifier(mode), deadline: mode.timers.suspending.wakeUpTime ?? TimerHeap.never)
+        guard mode.timers.others != nil else { return sleep }
+        sleep.deadline = min(sleep.deadline, mode.timers.others!.precise.earliestDeadline ?? TimerHeap.never)
         // No timerfd ends a sleep in virtual time.
-        if clock.isVirtual, let wakeUp = mode.timers.others?.wallClock.wakeUpTime {
+        if clock.isVirtual, let wakeUp = mode.timers.others!.wallClock.wakeUpTime {
             sleep.deadline = min(sleep.deadline, onOwnClock(wakeUp, from: .wallClock))
         }
         return sleep
@@ -95,7 +97,13 @@ extension Loop {
             self.sleep!.deadline = wakeUp
             arm(at: wakeUp)
         }
-        if mode.timers.others != nil { armOthers(in: mode) }
+        guard mode.timers.others != nil else { return }
+        if let wakeUp = mode.timers.others!.precise.earliestDeadline, wakeUp < sleep.deadline {
+            // The loop wakes up early enough to prepare for it.
+            self.sleep!.deadline = wakeUp - HeadStart.most
+            arm(at: wakeUp - HeadStart.most)
+        }
+        armOthers(in: mode)
     }
 
     /// When the first timer of a mode fires, on the loop's clock; `TimerHeap.never` if none does.
@@ -104,7 +112,8 @@ extension Loop {
         let first = mode.timers.suspending.earliestDeadline ?? TimerHeap.never
         guard mode.timers.others != nil else { return first }
         return min(
-            first, onOwnClock(mode.timers.others!.continuous.earliestDeadline, from: .continuous),
+            first, mode.timers.others!.precise.earliestDeadline ?? TimerHeap.never,
+            onOwnClock(mode.timers.others!.continuous.earliestDeadline, from: .continuous),
             onOwnClock(mode.timers.others!.wallClock.earliestDeadline, from: .wallClock))
     }
 }

@@ -59,11 +59,14 @@ struct DeadlineHeap<Timer: HeapMember> {
         byLatest?.insert(LatestNode(latest: times.latest, timer: timer))
     }
 
-    mutating func remove(_ timer: Timer) {
-        guard let place = timer[.byDeadline, in: owner!] else { return }
+    /// Returns whether the timer was there.
+    @discardableResult
+    mutating func remove(_ timer: Timer) -> Bool {
+        guard let place = timer[.byDeadline, in: owner!] else { return false }
         if byLatest != nil, let place = timer[.byLatest, in: owner!] { byLatest!.remove(at: place) }
         byDeadline.remove(at: place)
         if isEmpty { byLatest = nil }
+        return true
     }
 
     /// Moves a timer. Necessary if its deadline or its latest time is earlier than at the last `insert` or `update`.

@@ -48,7 +48,7 @@ enum LoopTime: Sendable {
 
 /// One moment on the clocks of timers. A clock that no timer counts on is not read.
 struct ClockTimes {
-    let suspending: Int64
+    var suspending: Int64
     var continuous = Int64.min
     var wallClock = Int64.min
 }

@@ -189,6 +189,7 @@ final class StressItem: Sendable {
                 : Loop.Timer(
                     after: .microseconds(delay), repeating: isOneShot ? nil : .microseconds(interval),
                     tolerance: tolerance, timeBase: timeBase, handler: handler)
+            if random.once(in: 4) { (item as! Loop.Timer).isPrecise = true }
         case .observer:
             let activities: [Loop.Activity] = [.all, .beforeWaiting, [.afterWaiting, .exit], .beforeSources]
             item = Loop.Observer(random.pick(activities), repeats: !isOneShot, order: random.below(3)) { _, _ in

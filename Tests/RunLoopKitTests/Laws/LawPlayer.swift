@@ -269,7 +269,8 @@ final class LawPlayer: @unchecked Sendable {
     }
 
     private func retime(_ timer: Loop.Timer, of item: LawItem, at now: Loop.Instant) {
-        switch stepsLeft % 5 {
+        switch stepsLeft % 6 {
+        case 5: timer.isPrecise.toggle()
         case 0: timer.nextFireTime = nil
         case 1: timer.nextFireTime = now
         case 2: timer.nextFireTime = now.advanced(by: farAway)

@@ -4,9 +4,15 @@ typealias TimerHeap = DeadlineHeap<Loop.Timer>
 /// The timers of one mode: a heap for each time base, since their times cannot be compared. In virtual time those of
 /// the continuous clock are in the first.
 struct ModeTimers {
+    enum Heap {
+        case suspending, continuous, wallClock
+        /// Precise timers on the suspending clock.
+        case precise
+    }
+
     var suspending = TimerHeap()
 
-    /// Nil in nearly every mode: a pass then does not look at the other clocks.
+    /// Nil in nearly every mode: a pass then does not look at the other heaps.
     var others: OtherTimers?
 
     /// Whose places the timers keep: see `TimerHeap.owner`. A timer is in one heap of a mode.
@@ -24,27 +30,31 @@ struct ModeTimers {
 
     // Not a subscript, which would allocate for its access.
 
-    mutating func insert(_ timer: Loop.Timer, _ times: HeapTimes, in base: Loop.TimeBase) {
-        if base == .suspending { suspending.insert(timer, times) } else { insertElsewhere(timer, times, in: base) }
+    mutating func insert(_ timer: Loop.Timer, _ times: HeapTimes, in heap: Heap) {
+        if heap == .suspending { suspending.insert(timer, times) } else { insertElsewhere(timer, times, in: heap) }
     }
 
     @inline(never)
-    private mutating func insertElsewhere(_ timer: Loop.Timer, _ times: HeapTimes, in base: Loop.TimeBase) {
+    private mutating func insertElsewhere(_ timer: Loop.Timer, _ times: HeapTimes, in heap: Heap) {
         if others == nil { others = OtherTimers(owner) }
-        others![base].insert(timer, times)
+        others![heap].insert(timer, times)
     }
 
-    mutating func remove(_ timer: Loop.Timer, from base: Loop.TimeBase) {
-        if base == .suspending { suspending.remove(timer) } else { others?[base].remove(timer) }
+    /// Returns whether the timer was there.
+    @discardableResult
+    mutating func remove(_ timer: Loop.Timer, from heap: Heap) -> Bool {
+        heap == .suspending ? suspending.remove(timer) : others?[heap].remove(timer) ?? false
     }
 
-    mutating func update(_ timer: Loop.Timer, _ times: HeapTimes, in base: Loop.TimeBase) {
-        if base == .suspending { suspending.update(timer, times) } else { others?[base].update(timer, times) }
+    mutating func update(_ timer: Loop.Timer, _ times: HeapTimes, in heap: Heap) {
+        if heap == .suspending { suspending.update(timer, times) } else { others?[heap].update(timer, times) }
     }
 
     /// The timers that are due, in the order in which they fire.
     func allDue(at now: ClockTimes) -> [Loop.Timer] {
         var due: [Loop.Timer] = []
+        // Precise timers first: those that are merely late can wait.
+        others?.precise.collectDue(at: now.suspending.addingSaturating(HeadStart.ofPass), into: &due)
         suspending.collectDue(at: now.suspending, into: &due)
         others?.collectDue(at: now, into: &due)
         return due
@@ -57,25 +67,37 @@ struct ModeTimers {
     }
 }
 
-/// The timers of one mode that do not count on the loop's own clock.
+/// The timers of one mode that are not in its first heap.
 struct OtherTimers {
     var continuous = TimerHeap()
     var wallClock = TimerHeap()
+    var precise = TimerHeap()
 
-    init(_ owner: ObjectIdentifier?) { (continuous.owner, wallClock.owner) = (owner, owner) }
-
-    subscript(base: Loop.TimeBase) -> TimerHeap {
-        get { base == .continuous ? continuous : wallClock }
-        _modify { if base == .continuous { yield &continuous } else { yield &wallClock } }
+    init(_ owner: ObjectIdentifier?) {
+        continuous.owner = owner
+        wallClock.owner = owner
+        precise.owner = owner
     }
 
-    var areIdle: Bool { mutating get { continuous.isIdle && wallClock.isIdle } }
-    var all: [Loop.Timer] { continuous.all + wallClock.all }
+    subscript(heap: ModeTimers.Heap) -> TimerHeap {
+        get { heap == .continuous ? continuous : heap == .wallClock ? wallClock : precise }
+        _modify {
+            switch heap {
+            case .continuous: yield &continuous
+            case .wallClock: yield &wallClock
+            case .suspending, .precise: yield &precise
+            }
+        }
+    }
+
+    var areIdle: Bool { mutating get { continuous.isIdle && wallClock.isIdle && precise.isIdle } }
+    var all: [Loop.Timer] { continuous.all + wallClock.all + precise.all }
 
     /// Whether a timer must fire at these times.
     mutating func isDue(at now: ClockTimes) -> Bool {
         continuous.wakeUpTime.map { $0 <= now.continuous } ?? false
             || wallClock.wakeUpTime.map { $0 <= now.wallClock } ?? false
+            || precise.earliestDeadline.map { $0 <= now.suspending.addingSaturating(HeadStart.ofPass) } ?? false
     }
 
     func collectDue(at now: ClockTimes, into due: inout [Loop.Timer]) {
@@ -86,5 +108,6 @@ struct OtherTimers {
     mutating func removeAll() {
         continuous.removeAll()
         wallClock.removeAll()
+        precise.removeAll()
     }
 }

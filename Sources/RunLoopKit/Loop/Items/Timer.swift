@@ -90,6 +90,10 @@ extension Loop {
         /// is set back: the time was requested, and has not come yet. Guarded by the item's lock.
         @exclusivity(unchecked) var hasFixedTime = false
 
+        /// The value of `isPrecise`. Written with the item's lock held, and while the timer is in a loop that of the loop
+        /// as well; so it may be read under either.
+        @exclusivity(unchecked) var isKeptPrecise = false
+
         // These three are guarded by the item's lock. The first two are `fireTime`. The third is written with the lock
         // of the loop held as well while the timer is in one, and so may be read under either.
         @exclusivity(unchecked) var time: Int64 = 0

@@ -42,6 +42,26 @@ extension Loop.Timer {
         set { changeRarely { toleranceNanoseconds = allowed(newValue) } }
     }
 
+    /// Whether the timer is called as soon as it is due, to a microsecond, where others are late by the time that the
+    /// kernel needs to wake a thread: some 50 µs. False by default.
+    ///
+    /// The loop wakes up before a precise timer is due, and reads the clock until it is: it never fires early. This
+    /// costs CPU time at each call, never more than 200 µs: as much as this machine's wake-ups are late, nearly always,
+    /// as the loop learns while it runs. A call is still late when the kernel takes longer, or when the loop is busy.
+    /// For a few timers that matter, such as those of audio or of a bus; a thread with a real-time scheduling policy
+    /// (``LoopThread/Options``) makes the kernel faster, too.
+    ///
+    /// Meanwhile a post, a signal or a message is served, except in the last 10 µs; a descriptor or a port waits until
+    /// the timer has been called. So do other threads, if there is only one CPU for them.
+    ///
+    /// The timer's tolerance has no effect. In a hosted loop the host sleeps, and is late as it is for other timers.
+    /// The property has no effect in virtual time, in which no call is late, and for a timer on another clock than
+    /// ``Loop/TimeBase/suspending``. Any thread may set it. CF: none.
+    public var isPrecise: Bool {
+        get { itemLock.withLock { isKeptPrecise } }
+        set { setPrecise(newValue) }
+    }
+
     /// Makes the timer begin anew: it fires its delay from now, and if it repeats, then every interval.
     ///
     /// The delay is that of the initializer, or the interval of a repeating timer that was made for a time. A timer

@@ -170,8 +170,12 @@ extension Loop.Timer: HeapMember {
     }
 
     /// The heap that contains the timer in a mode that it is in. The lock of the mode's loop is held.
-    func heap(in mode: ModeState) -> Loop.TimeBase {
-        mode.isVirtual && timeBase == .continuous ? .suspending : timeBase
+    func heap(in mode: ModeState) -> ModeTimers.Heap {
+        switch timeBase {
+        case .suspending: isKeptPrecise && !mode.isVirtual ? .precise : .suspending
+        case .continuous: mode.isVirtual ? .suspending : .continuous
+        case .wallClock: .wallClock
+        }
     }
 }
 
@@ -237,6 +241,37 @@ extension Loop.Timer {
         itemLock.unlock()
         for mode in modes {
             mode.timers.update(self, times, in: heap(in: mode))
+            loop.timersChanged(in: mode)
+        }
+        return true
+    }
+
+    /// Moves the timer between the heaps of ordinary and of precise timers.
+    func setPrecise(_ isPrecise: Bool) {
+        while true {
+            let loop = itemLock.withLock { () -> Loop? in
+                let loop = firstModeWhileLocked?.loop
+                if loop == nil { isKeptPrecise = isPrecise }
+                return loop
+            }
+            // Again if the timer has moved to another loop meanwhile.
+            guard let loop, !loop.lock.withLock({ setPrecise(isPrecise, in: loop) }) else { return }
+        }
+    }
+
+    /// Returns false, and does nothing, if the timer is not in that loop. The lock of the loop is held, so that the
+    /// timer stays in its modes.
+    private func setPrecise(_ isPrecise: Bool, in loop: Loop) -> Bool {
+        let all = itemLock.withLock { firstModeWhileLocked?.waker === loop.waker ? modesWhileLocked : nil }
+        guard let all else { return false }
+        // A loop that ends has emptied its heaps before its items leave it.
+        let modes = all.filter { $0.timers.remove(self, from: heap(in: $0)) }
+        let times = itemLock.withLock {
+            isKeptPrecise = isPrecise
+            return timesToQueue()
+        }
+        for mode in modes {
+            mode.timers.insert(self, times, in: heap(in: mode))
             loop.timersChanged(in: mode)
         }
         return true

@@ -1,0 +1,185 @@
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// Precise timers: what they do, but not how precise they are, which depends on the machine. `timer-accuracy` measures
+/// that.
+@Suite(.timeBound) struct PreciseTimerTests {
+    @Test("The head start grows with late wake-ups, and shrinks slowly, within its limits")
+    func headStart() {
+        var start = HeadStart()
+        #expect(start.nanoseconds == 50_000)
+        start.learn(lateness: 60_000)
+        #expect(start.nanoseconds == 62_500)
+        start.learn(lateness: 60_000)
+        #expect(start.nanoseconds == 62_012)
+        for _ in 0..<100 { start.learn(lateness: .max) }
+        #expect(start.nanoseconds == HeadStart.most)
+        for _ in 0..<1_000 { start.learn(lateness: 0) }
+        #expect(start.nanoseconds == HeadStart.least)
+        // In the long run one of about thirty wake-ups is too late.
+        let late = (0..<10_000).count { number in
+            let lateness = Int64(30_000 + number * 7_919 % 40_000)
+            defer { start.learn(lateness: lateness) }
+            return lateness > start.nanoseconds
+        }
+        #expect((100..<1_000).contains(late))
+    }
+
+    @Test("A precise timer is never early, and costs one system call a firing as others do")
+    func firing() throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let fired = Count()
+            let timer = Loop.Timer(every: .milliseconds(2)) { firing in
+                #expect(loop.now >= firing.scheduledTime)
+                if fired.up() == 10 { firing.timer.invalidate() }
+            }
+            #expect(!timer.isPrecise)
+            timer.isPrecise = true
+            #expect(timer.isPrecise)
+            loop.add(timer, in: .default)
+            #expect(loop.run(mode: .default, for: .seconds(3600)) == .finished)
+            #expect(fired.value == 10)
+            // On a busy machine a timer is due at once, and needs none.
+            #expect(loop.counters.timerArms <= 10)
+        }
+    }
+
+    @Test("The loop wakes up early for a precise timer, and others do not change that")
+    func sleep() throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let due = loop.now.nanoseconds + 1_000_000_000_000
+            let timer = Loop.Timer(at: Loop.Instant(nanoseconds: due), tolerance: .seconds(5)) { _ in }
+            timer.isPrecise = true
+            loop.add(timer, in: .default)
+            let mode = loop.lock.withLock { loop.state(for: .default) }
+            func plan() -> (deadline: Int64, precise: PreciseSleep?) {
+                loop.own.preciseSleep = nil
+                return loop.lock.withLock {
+                    var sleep = loop.nextSleep(in: mode)
+                    loop.wakeUpEarly(from: &sleep, in: mode)
+                    return (sleep.deadline, loop.own.preciseSleep)
+                }
+            }
+            #expect(plan().deadline == due - 50_000)
+            #expect(plan().precise?.end == due - HeadStart.ofPass && plan().precise?.isInTime == true)
+            // Within the head start another timer ends the spin.
+            let second = Loop.Timer(at: Loop.Instant(nanoseconds: due - 20_000)) { _ in }
+            loop.add(second, in: .default)
+            #expect(plan().deadline == due - 50_000 && plan().precise?.end == due - 20_000)
+            second.nextFireTime = Loop.Instant(nanoseconds: due - 1_000_000)
+            #expect(plan().deadline == due - 1_000_000 && plan().precise == nil)
+            second.invalidate()
+            #expect(loop.nextTimerFireTime(in: .default)?.nanoseconds == due)
+            // The tolerance counts again.
+            timer.isPrecise = false
+            #expect(plan().deadline == due + 5_000_000_000 && plan().precise == nil)
+        }
+    }
+
+    @Test("A post ends the spin")
+    func postDuringSpin() throws {
+        let thread = try LoopThread()
+        let (fired, isSpinning) = (Count(), Gate())
+        let timer = Loop.Timer(after: .seconds(3600)) { _ in fired.up() }
+        timer.isPrecise = true
+        try thread.performAndWait {
+            // So the loop spins from now on.
+            thread.loop.own.headStart = HeadStart(nanoseconds: 7_200_000_000_000)
+            thread.loop.add(timer, in: .default)
+            thread.loop.add(
+                Loop.Observer(.beforeWaiting, repeats: false) { _, _ in isSpinning.open() }, in: .default)
+        }
+        isSpinning.wait()
+        for _ in 0..<100 { try thread.performAndWait {} }
+        #expect(fired.value == 0)
+        timer.invalidate()
+        thread.stop()
+        thread.join()
+    }
+
+    @Test("Another thread adds a precise timer to a loop that sleeps")
+    func addedDuringSleep() throws {
+        let thread = try LoopThread()
+        let isDone = Gate()
+        spin(until: thread.loop.isWaiting)
+        let timer = Loop.Timer(after: .milliseconds(3)) { firing in
+            #expect(thread.loop.now >= firing.scheduledTime)
+            isDone.open()
+        }
+        timer.isPrecise = true
+        thread.loop.add(timer, in: .default)
+        isDone.wait()
+        thread.stop()
+        thread.join()
+    }
+
+    @Test("A timer becomes precise in all its modes, at any time")
+    func change() throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let fired = Count()
+            let timer = Loop.Timer(every: .milliseconds(1)) { firing in
+                firing.timer.isPrecise.toggle()
+                if fired.up() == 9 { loop.stop() }
+            }
+            for mode in [Loop.Mode.default, .tracking, "third"] { loop.add(timer, in: mode) }
+            for isPrecise in [true, true, false, true] {
+                timer.isPrecise = isPrecise
+                for mode in [Loop.Mode.default, .tracking, "third"] {
+                    let heaps = loop.lock.withLock { loop.state(for: mode).timers }
+                    #expect(heaps.suspending.isEmpty == isPrecise && heaps.others?.precise.isEmpty != isPrecise)
+                    #expect(loop.nextTimerFireTime(in: mode) == timer.nextFireTime)
+                }
+            }
+            loop.remove(timer, in: .tracking)
+            #expect(loop.run(mode: "third", for: .seconds(3600)) == .stopped)
+            timer.invalidate()
+            #expect(loop.run(mode: .default, for: .zero) == .finished)
+            timer.isPrecise = true
+        }
+    }
+
+    @Test("It changes nothing in virtual time, and for other clocks")
+    func elsewhere() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<Loop.Instant>()
+        for base in [Loop.TimeBase.suspending, .continuous, .wallClock] {
+            let timer = Loop.Timer(after: .seconds(1), timeBase: base) { log.add($0.scheduledTime) }
+            timer.isPrecise = true
+            loop.add(timer, in: .default)
+        }
+        loop.run()
+        #expect(log.entries == [seconds(1), seconds(1), seconds(1)] && clock.now == seconds(1))
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let timer = Loop.Timer(after: .milliseconds(1), timeBase: .continuous) { _ in }
+            timer.isPrecise = true
+            loop.add(timer, in: .default)
+            #expect(loop.run(mode: .default, for: .seconds(3600)) == .finished)
+        }
+    }
+
+    @Test("A host serves it")
+    func hosted() throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let fired = Count()
+            let timer = Loop.Timer(after: .milliseconds(2)) { firing in
+                #expect(loop.now >= firing.scheduledTime)
+                fired.up()
+            }
+            timer.isPrecise = true
+            loop.add(timer, in: .default)
+            let descriptor = try! loop.beginHosting()
+            while fired.value == 0 {
+                System.waitUntilReadable(descriptor)
+                loop.hostedPass()
+            }
+            loop.endHosting()
+        }
+    }
+}
