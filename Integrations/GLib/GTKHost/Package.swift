@@ -5,7 +5,7 @@ import PackageDescription
 
 let package = Package(
     name: "GTKHost",
-    dependencies: [.package(name: "RunLoopKit", path: "../..")],
+    dependencies: [.package(name: "RunLoopKit", path: "../../..")],
     targets: [
         .systemLibrary(name: "CGTK", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
         .executableTarget(
