@@ -4,12 +4,12 @@
 import PackageDescription
 
 let package = Package(
-    name: "GTKHost",
+    name: "GTKSearch",
     dependencies: [.package(name: "RunLoopKit", path: "../../..")],
     targets: [
         .systemLibrary(name: "CGTK", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
         .executableTarget(
-            name: "GTKHost", dependencies: ["CGTK", .product(name: "RunLoopKit", package: "RunLoopKit")]),
+            name: "GTKSearch", dependencies: ["CGTK", .product(name: "RunLoopKit", package: "RunLoopKit")]),
     ],
     swiftLanguageModes: [.v6]
 )
