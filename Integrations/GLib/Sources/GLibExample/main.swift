@@ -1,8 +1,9 @@
 // GLib's main loop runs the main thread, as under GTK, and hosts Loop.main: GLib's own timeouts, the loop's timers,
 // @MainActor tasks and DispatchQueue.main all run on one thread, and nothing polls.
-import CGLib
+import CRunLoopKitGLib
 import Dispatch
 import RunLoopKit
+import RunLoopKitGLib
 
 let mainLoop = g_main_loop_new(nil, 0)
 let start = Loop.main.now
@@ -20,14 +21,8 @@ let wanted = ["GLib timeout": 3, "Loop timer": 3, "@MainActor": 3, "DispatchQueu
     if counts == wanted { g_main_loop_quit(mainLoop) }
 }
 
-// RunLoopKit: these five lines are all it takes.
-let descriptor = try Loop.main.beginHosting()
-let watch = g_unix_fd_add(
-    descriptor, G_IO_IN,
-    { _, _, _ in
-        Loop.main.hostedPass()
-        return 1  // G_SOURCE_CONTINUE
-    }, nil)
+// This line is all it takes.
+let attachment = try Loop.main.attach(to: .default)
 
 // GLib's own.
 g_timeout_add(
@@ -62,7 +57,6 @@ DispatchQueue.global().async {
 
 g_main_loop_run(mainLoop)
 
-g_source_remove(watch)
-Loop.main.endHosting()
+attachment.detach()
 let passes = Loop.main.counters.passes
 print("ended after \(passes) passes of the loop")

@@ -1,0 +1,69 @@
+import CRunLoopKitGLib
+import Foundation
+import RunLoopKit
+import RunLoopKitGLib
+import Synchronization
+import TestSupport
+import Testing
+
+/// What a context does between events: nothing. Its poll function is replaced by one that counts.
+@Suite(.timeBound, .serialized) struct IdleTests {
+    @Test("An idle loop makes no pass and its context no poll until something happens")
+    func idle() throws {
+        let context = TestContext()
+        let passes = Log<Int>()
+        Polls.reset()
+        g_main_context_set_poll_func(context.pointer) { Polls.poll($0, $1, $2) }
+        let poster = try LoopThread(name: "poster")
+        try onAnotherThread {
+            let loop = Loop.current
+            let attachment = try loop.attach(to: context.context)
+            // The loop has much to wait for.
+            let timer = Loop.Timer(every: .seconds(3600)) { _ in }
+            let port = try Loop.PortSource { _ in }
+            loop.add(timer)
+            loop.add(port)
+            context.serve()
+            Polls.reset()
+            for number in 1...3 {
+                // Posted when the context sleeps, without a time limit and with nothing ready.
+                poster.perform {
+                    Polls.waitForSleep(number)
+                    loop.perform { passes.add(loop.counters.passes) }
+                }
+                context.serve(until: passes.entries.count == number)
+            }
+            attachment.detach()
+        }
+        // One sleep, one event, one pass: three times.
+        #expect(Polls.counts == Polls.Counts(sleeps: 3, others: 0))
+        let first = try #require(passes.entries.first)
+        #expect(passes.entries == [first, first + 1, first + 2])
+    }
+}
+
+/// The polls of a context.
+private enum Polls {
+    struct Counts: Equatable {
+        /// Without a time limit, and with nothing ready when they began.
+        var sleeps = 0
+        var others = 0
+    }
+
+    private static let shared = Mutex(Counts())
+    static var counts: Counts { shared.withLock { $0 } }
+
+    static func reset() { shared.withLock { $0 = Counts() } }
+
+    static func poll(_ requests: UnsafeMutablePointer<GPollFD>?, _ count: guint, _ timeout: gint) -> gint {
+        // A GPollFD has the layout of a pollfd.
+        let sleeps = timeout == -1 && g_poll(requests, count, 0) == 0
+        shared.withLock { if sleeps { $0.sleeps += 1 } else { $0.others += 1 } }
+        return g_poll(requests, count, timeout)
+    }
+
+    /// Waits until so many sleeps have begun.
+    static func waitForSleep(_ number: Int) {
+        while counts.sleeps < number { Thread.sleep(forTimeInterval: 0.0001) }
+    }
+}
