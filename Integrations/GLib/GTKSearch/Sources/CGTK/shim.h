@@ -1,2 +1,1 @@
-#include <glib-unix.h>
 #include <gtk/gtk.h>

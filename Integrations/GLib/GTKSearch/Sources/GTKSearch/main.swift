@@ -1,56 +1,47 @@
-// A GTK 4 window whose label a @MainActor task updates: GLib's main loop, on which GTK runs, hosts Loop.main. With a
-// number of seconds as its argument the program ends by itself after that time.
+// A search field under GTK 4, whose main loop runs Loop.main: a limiter, a timer, tasks of the main actor and a signal
+// source run on GTK's thread. With a text as its argument the program types that text itself, and ends when the matches
+// are shown.
 import CGTK
 import RunLoopKit
+import RunLoopKitGLib
+
+// Ctrl-C stops the loop, and that quits the application. Before GTK starts threads: they inherit what is blocked.
+let interrupt = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }
+Loop.main.add(interrupt, in: .common)
 
 guard gtk_init_check() != 0 else {
-    print("GTKHost: there is no display")
+    print("GTKSearch: there is no display")
     exit(69)
 }
+let application = gtk_application_new("org.example.GTKSearch", G_APPLICATION_NON_UNIQUE)!
+let gApplication: UnsafeMutablePointer<GApplication> = UnsafeMutableRawPointer(application).casted()
+var window: SearchWindow?
 
-/// GTK's objects, for code on the main actor.
-struct Interface {
-    let window: UnsafeMutablePointer<GtkWindow>
-    let label: UnsafeMutablePointer<GtkWidget>
-
-    init() {
-        window = UnsafeMutableRawPointer(gtk_window_new()).assumingMemoryBound(to: GtkWindow.self)
-        label = gtk_label_new("Waiting for the main actor")
-        gtk_window_set_title(window, "RunLoopKit under GTK 4")
-        gtk_window_set_default_size(window, 420, 140)
-        gtk_window_set_child(window, label)
-        gtk_window_present(window)
+/// Types the text, one character every 50 ms.
+@MainActor func type(_ text: String) {
+    window?.onAnswer = {
+        guard let window, window.text == text else { return }
+        print("\(window.text): \(window.summary)")
+        g_application_quit(gApplication)
     }
-
-    func show(_ text: String) { gtk_label_set_text(OpaquePointer(label), text) }
-}
-
-let interface = Interface()
-let mainLoop = g_main_loop_new(nil, 0)
-
-// RunLoopKit: this is all it takes.
-let descriptor = try Loop.main.beginHosting()
-g_unix_fd_add(
-    descriptor, G_IO_IN,
-    { _, _, _ in
-        Loop.main.hostedPass()
-        return 1  // G_SOURCE_CONTINUE
-    }, nil)
-
-Task { @MainActor in
-    var seconds = 0
-    while true {
-        interface.show("A @MainActor task has updated this label \(seconds + 1) times")
-        try await Task.sleep(for: .seconds(1))
-        seconds += 1
+    let typing = Loop.Timer(every: .milliseconds(50), isolation: .shared) { firing in
+        guard let window else { return }
+        window.type(text.dropFirst(window.text.count).prefix(1))
+        if window.text == text { firing.timer.invalidate() }
     }
+    Loop.main.add(typing, in: .common)
 }
 
-if let seconds = CommandLine.arguments.dropFirst().first.flatMap(Int.init) {
-    Loop.main.add(
-        Loop.Timer(after: .seconds(seconds), isolation: .shared) { _ in g_main_loop_quit(mainLoop) },
-        in: .common)
-}
+g_signal_connect_data(
+    application, "activate",
+    {
+        MainActor.assumeIsolated {
+            window = SearchWindow(of: application) { MainActor.assumeIsolated { window?.textHasChanged() } }
+            if let text = CommandLine.arguments.dropFirst().first { type(text) }
+        }
+    }, nil, nil, GConnectFlags(0))
 
-g_main_loop_run(mainLoop)
-Loop.main.endHosting()
+let attachment = try Loop.main.attach(to: .default) { g_application_quit(gApplication) }
+let status = g_application_run(gApplication, 0, nil)
+attachment.detach()
+exit(status)
