@@ -15,6 +15,26 @@ extension Loop.FileDescriptorSource {
 
         /// An exceptional condition: out-of-band data of a TCP socket, a change in `/proc/mounts`.
         public static let priority = Interest(rawValue: 4)
+
+        /// The end of the data alone: the other end of a stream socket has finished writing, or is closed. For a source
+        /// that does not read at the moment, but is to notice. ``read`` includes it. (EPOLLRDHUP)
+        ///
+        /// Once it is reported it stays, so change the interest then, or use a source that is edge-triggered.
+        public static let readHangUp = Interest(rawValue: 8)
+
+        /// Not an event, but a way to wait: of several loops that wait for the same file, not all are woken by one
+        /// event. For a listening socket that the loops of a pool share, each with a source of its own, which all have
+        /// this option. (EPOLLEXCLUSIVE)
+        ///
+        /// The kernel wakes one loop that sleeps, or a few if events follow each other closely; a loop that is busy
+        /// finds the event when it looks next, if no other loop has handled it by then. So a handler must be prepared
+        /// to find nothing: accept until the call fails with `EAGAIN`.
+        ///
+        /// It applies to ``read`` and ``write``. Together with ``priority`` or ``readHangUp`` it has no effect, since
+        /// the kernel has no such wait for these, and with ``read`` alone a source does not report
+        /// ``Readiness/readHangUp``. It has no effect either while a loop is hosted, or in virtual time, or for a
+        /// descriptor that is an epoll set.
+        public static let exclusive = Interest(rawValue: 16)
     }
 
     /// What a descriptor is ready for.
@@ -38,7 +58,7 @@ extension Loop.FileDescriptorSource {
         public static let hangUp = Readiness(rawValue: 8)
 
         /// The other end of a stream socket has finished writing. Reported to sources that wait for
-        /// ``Loop/FileDescriptorSource/Interest/read``.
+        /// ``Loop/FileDescriptorSource/Interest/read`` or ``Loop/FileDescriptorSource/Interest/readHangUp``.
         public static let readHangUp = Readiness(rawValue: 16)
 
         /// The descriptor is in error or, for the writing end of a pipe, all reading ends are closed.
@@ -50,6 +70,7 @@ extension Loop.FileDescriptorSource.Interest: CustomStringConvertible {
     /// The options, their names, and the kernel's events.
     fileprivate static let all: [(option: Self, name: String, events: PollEvents)] = [
         (.read, "read", [.read, .readHangUp]), (.write, "write", .write), (.priority, "priority", .priority),
+        (.readHangUp, "readHangUp", .readHangUp), (.exclusive, "exclusive", []),
     ]
 
     /// The options' names, such as `read|write`; `nothing` when there are none.

@@ -167,11 +167,18 @@ extension Loop {
 
         /// A disarmed source watches nothing: epoll reports hang-ups and errors even with no events requested.
         var watches: [Watch] {
-            itemLock.withLock {
-                var events = PollEvents(wanted)
-                if trigger == .edge { events.insert(.edge) }
-                return [Watch(descriptor: watched, events: armed ? events : nil)]
+            itemLock.withLock { [Watch(descriptor: watched, events: armed ? watchedEvents : nil)] }
+        }
+
+        private var watchedEvents: PollEvents {
+            var events = PollEvents(wanted)
+            if trigger == .edge { events.insert(.edge) }
+            // The kernel permits it with nothing else.
+            if wanted.contains(.exclusive), wanted.isDisjoint(with: [.priority, .readHangUp]) {
+                events.remove(.readHangUp)
+                events.insert(.exclusive)
             }
+            return events
         }
 
         /// If other handlers have been called since the report, asks the kernel again: they may have read the

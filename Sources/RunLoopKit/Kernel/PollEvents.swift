@@ -11,6 +11,8 @@ struct PollEvents: OptionSet, Sendable {
     static let readHangUp = PollEvents(rawValue: 0x2000)
     /// Reports changes only. No event, and no bit of poll's.
     static let edge = PollEvents(rawValue: 1 << 31)
+    /// Wakes one of several epoll sets only. As `edge` no event. The kernel permits it with `read`, `write` and `edge`.
+    static let exclusive = PollEvents(rawValue: 1 << 28)
 }
 
 /// A descriptor that an epoll set watches, and the events; nil while there are none.

@@ -40,8 +40,21 @@ struct Poller: ~Copyable {
         var event = epoll_event()
         event.events = events.rawValue
         event.data.u64 = token
-        if epoll_ctl(descriptor, EPOLL_CTL_ADD, watch.descriptor, &event) == 0 { return }
-        if clinux_errno() == EEXIST, epoll_ctl(descriptor, EPOLL_CTL_MOD, watch.descriptor, &event) == 0 { return }
+        func control(_ operation: Int32) -> Bool {
+            epoll_ctl(descriptor, operation, watch.descriptor, &event) == 0
+        }
+        if control(EPOLL_CTL_ADD) { return }
+        if clinux_errno() == EEXIST {
+            if !events.contains(.exclusive), control(EPOLL_CTL_MOD) { return }
+            // The kernel does not modify an exclusive entry, nor makes one exclusive.
+            remove(watch)
+            if control(EPOLL_CTL_ADD) { return }
+        }
+        if events.contains(.exclusive), clinux_errno() == EINVAL {
+            // An epoll set cannot be watched exclusively.
+            let others = Watch(descriptor: watch.descriptor, events: events.subtracting(.exclusive))
+            return try set(others, token: token)
+        }
         // Only these two errors indicate a cycle; their texts do not say so.
         let isCircle = clinux_errno() == ELOOP || clinux_errno() == EINVAL
         throw LoopError(

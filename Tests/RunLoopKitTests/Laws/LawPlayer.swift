@@ -249,8 +249,11 @@ final class LawPlayer: @unchecked Sendable {
         case .rearm: arm(item, true)
         case .disarm: arm(item, false)
         case .changeInterest:
-            let interests: [Loop.FileDescriptorSource.Interest] = [.read, [], [.read, .write], .write]
-            (item.item as? Loop.FileDescriptorSource)?.interest = interests[(stepsLeft + item.index) % 4]
+            let interests: [Loop.FileDescriptorSource.Interest] = [
+                .read, [], [.read, .write], .write, [.read, .exclusive], [.read, .readHangUp, .exclusive],
+            ]
+            (item.item as? Loop.FileDescriptorSource)?.interest =
+                interests[(stepsLeft + item.index) % interests.count]
         case .takeWaiting: item.takeWaiting()
         case .retime:
             guard let timer = item.item as? Loop.Timer, let loop = loop.loop else { return false }

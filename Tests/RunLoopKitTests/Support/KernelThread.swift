@@ -45,6 +45,12 @@ struct KernelThread: Equatable, Sendable {
         return size
     }
 
+    /// Whether a thread of this process sleeps in the kernel, by its kernel id.
+    static func isAsleep(_ id: Int32) -> Bool {
+        let stat = text("/proc/self/task/\(id)/stat")
+        return stat[stat.lastIndex(of: ")")!...].split(separator: " ")[1] == "S"
+    }
+
     /// From a line such as `Cpus_allowed_list:  0-1,4`.
     private static func allowedCPUs() -> Set<Int> {
         let line = text("/proc/thread-self/status").split(separator: "\n").first { $0.hasPrefix("Cpus_allowed_list:") }!
