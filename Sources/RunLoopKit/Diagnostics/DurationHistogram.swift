@@ -33,6 +33,15 @@ public struct DurationHistogram: Equatable, Sendable {
         }
         return maximum
     }
+
+    /// The durations that were counted after an earlier snapshot. The longest one is rounded up to the end of its
+    /// bucket, unless it is the longest of all.
+    public func since(_ earlier: DurationHistogram) -> DurationHistogram {
+        let counts = zip(counts, earlier.counts).map { max(0, $0 - $1) }
+        // The last bucket has no end.
+        let end = counts.lastIndex { $0 > 0 }.map { $0 == counts.count - 1 ? .max : Buckets.end(of: $0) }
+        return DurationHistogram(counts: counts, maximum: min(end ?? 0, maximum.wholeNanoseconds))
+    }
 }
 
 /// Counts durations on one thread, for any thread to read. Never allocates after it was made.

@@ -25,3 +25,22 @@ public struct LoopMetrics: Equatable, Sendable {
     /// The share of the time awake that was spent in handlers, from 0 to 1; 0 for a loop that never ran.
     public var utilisation: Double { timeAwake == .zero ? 0 : timeInCallouts / timeAwake }
 }
+
+extension LoopMetrics {
+    /// What the loop has done since an earlier snapshot of the same loop and monitor: for a report of each minute.
+    ///
+    /// ```swift
+    /// let now = monitor.metrics(of: .main)!
+    /// print("utilisation in this minute: \(now.since(last).utilisation)")
+    /// last = now
+    /// ```
+    ///
+    /// What waits is that of this snapshot. See ``DurationHistogram/since(_:)`` for the longest durations.
+    public func since(_ earlier: LoopMetrics) -> LoopMetrics {
+        LoopMetrics(
+            timeInCallouts: timeInCallouts - earlier.timeInCallouts, timeAwake: timeAwake - earlier.timeAwake,
+            callouts: callouts - earlier.callouts, stalls: stalls - earlier.stalls,
+            passes: passes.since(earlier.passes),
+            timerLateness: timerLateness.since(earlier.timerLateness), waiting: waiting)
+    }
+}

@@ -80,6 +80,37 @@ import Testing
         #expect(passes.percentile(100) == .milliseconds(100))
     }
 
+    @Test("The difference of two snapshots is what happened between them")
+    func since() {
+        let scene = RecorderScene()
+        let recorder = scene.recorder!
+        func pass(of length: Int64) {
+            recorder.reached(.beforeTimers, in: .default)
+            scene.pass(length)
+            recorder.willCallOut(Callout(.timer, lateness: length * 1_000_000))
+            scene.pass(length)
+            recorder.didCallOut(Callout(.timer))
+            recorder.reached(.beforeWaiting, in: .default)
+            recorder.reached(.afterWaiting, in: .default)
+        }
+        for length: Int64 in [100, 1] { pass(of: length) }
+        recorder.reached(.exit, in: .default)
+        let first = scene.metrics
+        for length: Int64 in [10, 20] { pass(of: length) }
+        recorder.reached(.exit, in: .default)
+        let between = scene.metrics.since(first)
+        #expect(between.timeInCallouts == .milliseconds(30) && between.timeAwake == .milliseconds(60))
+        #expect(between.callouts == 2 && between.utilisation == 0.5)
+        #expect(between.passes.count == 2 && between.timerLateness.count == 2)
+        #expect(between.timerLateness.maximum >= .milliseconds(20) && between.timerLateness.maximum < .milliseconds(22))
+        #expect(between.timerLateness.percentile(100) == between.timerLateness.maximum)
+        // A maximum that is new is exact.
+        let second = scene.metrics
+        pass(of: 200)
+        #expect(scene.metrics.since(second).timerLateness.maximum == .milliseconds(200))
+        #expect(scene.metrics.since(scene.metrics).timerLateness.maximum == .zero)
+    }
+
     @Test("The lateness of timers is measured")
     func lateness() throws {
         let scene = StallScene()
