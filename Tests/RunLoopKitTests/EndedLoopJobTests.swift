@@ -51,8 +51,8 @@ import Testing
     @Test("Jobs for an ended loop are reported once for each loop")
     func reportedOnce() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-            for _ in 0..<2 {
-                let resident = Resident(try LoopThread())
+            for number in 0..<2 {
+                let resident = Resident(try LoopThread(name: "ended-\(number)"))
                 resident.thread.stop()
                 resident.thread.join()
                 for number in 0..<10 { await resident.add(number) }

@@ -143,6 +143,20 @@ import Testing
         }
     }
 
+    @Test("Runs in the common modes and jobs of ended loops reach the handler")
+    func runsAndJobs() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            precondition(Loop.current.run(mode: .common, for: .zero) == .finished)
+            let thread = try LoopThread(name: "ended")
+            thread.stop()
+            thread.join()
+            await Task(executorPreference: thread.loop.taskExecutor) {}.value
+            _exit(mistakes.entries == [.runInCommonModes, .jobsOfEndedLoop(thread: "ended")] ? 0 : 1)
+        }
+    }
+
     @Test("Mistakes can be silenced, and can trap")
     func handling() async {
         let silent = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {

@@ -316,6 +316,7 @@ import Testing
         }
         let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
         #expect(
-            text.contains("RunLoopKit: rules from a snapshot are not applied: rules[1] (\"save\" of Count): target is"))
+            text.contains(
+                "RunLoopKit: The rules from a snapshot are not applied: rules[1] (\"save\" of Count): target is"))
     }
 }

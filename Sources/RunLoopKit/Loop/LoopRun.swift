@@ -88,7 +88,7 @@ extension Loop {
     ) -> RunResult {
         requireOwnThread("run")
         guard mode != .common else {
-            _ = Loop.complaintAboutCommon
+            Mistakes.shared.report(.runInCommonModes)
             return .finished
         }
         guard let mode = lock.withLock({ modeToRun(mode) }) else { return .finished }  // 0
@@ -104,10 +104,6 @@ extension Loop {
         if result == .stopped, isEndedByClosing { callerKnowsOfClosing = true }
         return result!
     }
-
-    private static let complaintAboutCommon: Void = System.complain(
-        "RunLoopKit: a loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. "
-            + "Run in one of them, such as 'default'. (Reported only once.)")
 
     /// Traps unless the caller is on the loop's thread: a programming error that would corrupt the loop.
     func requireOwnThread(_ call: String) {

@@ -10,14 +10,6 @@ extension Loop {
         }
     }
 
-    /// Reports once that work for the main loop is lost, if so. The code that ends any other loop knows that it does.
-    func complainIfMainIsGone() {
-        guard isMain, hasEnded else { return }
-        _ = Loop.complaintAboutMain
-    }
-
-    private static let complaintAboutMain: Void = System.complain(
-        "RunLoopKit: Loop.main was given work that never runs: its thread, the process's initial one, has been given "
-            + "away (by dispatchMain(), an async main function, or a test runner). Give the work to a LoopThread or to "
-            + "the main actor, or run Loop.main in a main function without 'async'. (Reported only once.)")
+    /// Reports that work for the main loop is lost, if so. The code that ends any other loop knows that it does.
+    func complainIfMainIsGone() { if isMain, hasEnded { Mistakes.shared.report(.mainLoopWithoutThread) } }
 }

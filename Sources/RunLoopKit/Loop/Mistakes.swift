@@ -12,6 +12,15 @@ extension Loop {
         /// A ``LoopThread`` was dropped while timers waited on it: its last reference was released, and it was not
         /// stopped.
         case droppedThread(name: String, timers: [String])
+        /// A loop was run in ``Loop/Mode/common``, which stands for a set of modes: `run` returned `finished`.
+        case runInCommonModes
+        /// ``Loop/main`` was given work that never runs: its thread has been given away.
+        case mainLoopWithoutThread
+        /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil. They
+        /// run on a thread of last resort. Found once for each loop.
+        case jobsOfEndedLoop(thread: String?)
+        /// Rules from a snapshot do not fit the method that they have waited for, which was declared now.
+        case rulesNotApplied(fault: String)
 
         /// Why a loop refused an item.
         public enum Refusal: String, Sendable {
@@ -35,6 +44,19 @@ extension Loop {
             case .droppedThread(let name, let timers):
                 "The LoopThread \"\(name)\" was dropped, and so stopped, while these waited on it: "
                     + "\(timers.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work."
+            case .runInCommonModes:
+                "A loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run "
+                    + "in one of them, such as 'default'."
+            case .mainLoopWithoutThread:
+                "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
+                    + "(by dispatchMain(), an async main function, or a test runner). Give the work to a LoopThread or "
+                    + "to the main actor, or run Loop.main in a main function without 'async'."
+            case .jobsOfEndedLoop(let thread):
+                "Jobs of Swift concurrency were handed to a loop that has ended"
+                    + "\(thread.map { " (that of thread \"\($0)\")" } ?? ""); they run on a thread of last resort, not "
+                    + "on the loop's. An actor on a loop has to hold its LoopThread, and is done before that is "
+                    + "stopped."
+            case .rulesNotApplied(let fault): "The rules from a snapshot are not applied: \(fault)."
             }
         }
     }
@@ -53,7 +75,9 @@ extension Loop {
 
     /// How the library handles mistakes that otherwise show only in that nothing happens: ``Loop/Mistake`` lists them.
     ///
-    /// One setting for the process, `report` by default. A forked child inherits it. From any thread.
+    /// One setting for the process, `report` by default. A forked child inherits it. From any thread. Only what a
+    /// forked child gives to its parent's loops is reported on stderr whatever the setting: there a handler could wait
+    /// for locks of threads that the child does not have.
     ///
     /// ```swift
     /// Loop.mistakeHandling = .ignore  // silences all of them

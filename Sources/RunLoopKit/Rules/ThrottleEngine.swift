@@ -159,7 +159,7 @@ public final class ThrottleEngine: @unchecked Sendable {
             return applyWaiting(to: book, &remains)
         }
         // A declaration cannot throw.
-        if let fault { System.complain("RunLoopKit: rules from a snapshot are not applied: \(fault)") }
+        if let fault { Mistakes.shared.report(.rulesNotApplied(fault: "\(fault)")) }
     }
 
     /// Removes a method that is deallocated, with its rules.

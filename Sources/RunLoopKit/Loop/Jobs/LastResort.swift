@@ -22,12 +22,7 @@ final class LastResort: @unchecked Sendable {
 
     /// Runs the jobs that wait for a loop, and retains the loop, if it is alive, until they have run.
     func serve(_ jobs: JobQueue, of loop: Loop?) {
-        if jobs.takeComplaint() {
-            System.complain(
-                "RunLoopKit: jobs of Swift concurrency were handed to a loop that has ended; they run on a thread of "
-                    + "last resort, not on the loop's. An actor on a loop has to hold its LoopThread, and is done "
-                    + "before that is stopped. (Said once for each loop.)")
-        }
+        if jobs.takeComplaint() { Mistakes.shared.report(.jobsOfEndedLoop(thread: loop?.threadName)) }
         let needsThread = lock.withLock {
             waiting.append(Orphans(jobs: jobs, loop: loop))
             defer { isIdle = false }
