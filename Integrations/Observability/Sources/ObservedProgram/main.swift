@@ -1,5 +1,5 @@
-// A program whose loop logs, counts and traces. Its backends write to the terminal; a service would bootstrap those that
-// it has for its logs, metrics and traces.
+// A program whose loop logs, counts and traces. Its backends write to the terminal; a service would bootstrap those
+// that it has for its logs, metrics and traces.
 import InMemoryTracing
 import Logging
 import Metrics

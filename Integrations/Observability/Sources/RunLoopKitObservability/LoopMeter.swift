@@ -21,7 +21,7 @@ import Synchronization
 /// | `runloop.pass.seconds` | gauge | How long a pass took, without its sleep; quantiles likewise. |
 /// | `runloop.waiting` | gauge | What waits now; `kind` is `blocks`, `jobs`, `sources` or `timers`. |
 ///
-/// A stalled loop reports nothing if it reports about itself: use a timer of another loop to see stalls while they last.
+/// A stalled loop reports nothing if it reports about itself: a timer of another loop shows stalls while they last.
 ///
 /// Any thread may call everything here. The meter retains the loop and the monitor.
 public final class LoopMeter: Sendable {
