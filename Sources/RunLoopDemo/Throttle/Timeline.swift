@@ -67,7 +67,9 @@ struct Timeline {
             let next = index + 1 < actions.count ? actions[index + 1].call.value : .max
             let burst = rest.prefix { $0.value < next }
             rest = rest.dropFirst(burst.count)
-            return actions[index].time...(burst.last?.time ?? actions[index].time) + interval
+            // The thread may stand still for longer than an interval between the last call and its action.
+            let start = actions[index].time
+            return start...max(burst.last?.time ?? start, start) + interval
         }
     }
 
