@@ -14,8 +14,8 @@
 /// ```
 ///
 /// Its instants are the loop's: those of CLOCK_MONOTONIC, as `SuspendingClock`'s, or on request of CLOCK_BOOTTIME, as
-/// `ContinuousClock`'s, or the time of day; or those of a `VirtualClock`. A sleeper is a timer in the loop, and so keeps a run from
-/// finishing.
+/// `ContinuousClock`'s, or the time of day; or those of a `VirtualClock`. A sleeper is a timer in the loop, and so
+/// keeps a run from finishing.
 ///
 /// *Virtual time* jumps as soon as the loop is idle, even while a task is on its way to or from a sleep elsewhere. So
 /// let the tasks of a test prefer the loop, as above, also those that run on its actors: Swift resumes a task on its

@@ -210,8 +210,8 @@ public final class Loop: @unchecked Sendable {
     public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
     /// When the first timer of `mode` fires, on the loop's clock; nil if there is none. Inside a timer's handler, this
-    /// includes the time at which that timer was due, unless it is restartable. For a timer on another clock,
-    /// this assumes that the machine stays awake, and that its wall clock is not set. CF: `CFRunLoopGetNextTimerFireDate`.
+    /// includes the time at which that timer was due, unless it is restartable. For a timer on another clock, this
+    /// assumes that the machine stays awake, and that its wall clock is not set. CF: `CFRunLoopGetNextTimerFireDate`.
     public func nextTimerFireTime(in mode: Mode) -> Instant? {
         lock.withLock {
             guard let state = existingState(for: mode) else { return nil }

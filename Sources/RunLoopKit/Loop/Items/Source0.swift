@@ -16,8 +16,8 @@ extension Loop {
         /// Sources of lower order are performed earlier in a pass; those of equal order in the order of their signals.
         public let order: Int
 
-        /// Most sources have neither a schedule nor a cancel handler: to notify them of nothing would take a third of what
-        /// it takes to add and invalidate one.
+        /// Most sources have neither a schedule nor a cancel handler: to notify them of nothing would take a third of
+        /// what it takes to add and invalidate one.
         private let hasModeHandlers: Bool
 
         // Nil once the source is invalid. Guarded by the item's lock.

@@ -90,8 +90,8 @@ extension Loop {
         /// is set back: the time was requested, and has not come yet. Guarded by the item's lock.
         @exclusivity(unchecked) var hasFixedTime = false
 
-        /// The value of `isPrecise`. Written with the item's lock held, and while the timer is in a loop that of the loop
-        /// as well; so it may be read under either.
+        /// The value of `isPrecise`. Written with the item's lock held, and while the timer is in a loop that of the
+        /// loop as well; so it may be read under either.
         @exclusivity(unchecked) var isKeptPrecise = false
 
         // These three are guarded by the item's lock. The first two are `fireTime`. The third is written with the lock
@@ -188,8 +188,8 @@ extension Loop {
         }
 
         /// Makes a timer that fires at `time`, and then every `interval`. The time is on the clock of the loop that it
-        /// is added to, or on that of another `timeBase` (see ``Loop/now(_:)``). A time in the past counts as now; for a
-        /// repeating timer on the wall clock, as the next instant of its grid. CF: `CFRunLoopTimerCreate`.
+        /// is added to, or on that of another `timeBase` (see ``Loop/now(_:)``). A time in the past counts as now; for
+        /// a repeating timer on the wall clock, as the next instant of its grid. CF: `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
