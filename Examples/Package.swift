@@ -19,6 +19,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite"),
         program("DirectoryWatcher"),
         program("EchoServer"),
+        program("MainExecutor"),
         program("MethodRules"),
         program("Supervisor"),
         program("TerminalApplication"),
