@@ -67,8 +67,10 @@ public final class CalloutSpans: Sendable {
         exported.withLock { exported in
             var export = Export(trace: trace, known: exported)
             for (index, span) in trace.spans.enumerated() {
-                guard let handler = span.handler, isIncluded(handler) else { continue }
-                export.add(index, handler, self)
+                guard let handler = span.handler else { continue }
+                export.leaveCallouts(before: span)
+                if isIncluded(handler) { export.add(index, handler, self) }
+                export.enter(index)
             }
             exported = export.found
         }
@@ -82,7 +84,7 @@ public final class CalloutSpans: Sendable {
         /// What the trace has. The rest of `known` was overwritten.
         private(set) var found: [Key: Exported] = [:]
         private var keys: [Int: Key] = [:]
-        /// The innermost callout of each thread and depth so far.
+        /// The callouts around the present one, on each thread.
         private var enclosing: [Int: [Int]] = [:]
         private let senders: [Int: Int]
 
@@ -91,6 +93,15 @@ public final class CalloutSpans: Sendable {
             senders = Dictionary(
                 trace.arrows.compactMap { arrow in arrow.sender.map { (arrow.callout, $0) } }, uniquingKeysWith: { $1 })
         }
+
+        /// Spans come in the order of their beginning: one that is as deep as another is after it.
+        mutating func leaveCallouts(before span: LoopTrace.Span) {
+            while let last = enclosing[span.thread]?.last, trace.spans[last].depth >= span.depth {
+                enclosing[span.thread]!.removeLast()
+            }
+        }
+
+        mutating func enter(_ index: Int) { enclosing[trace.spans[index].thread, default: []].append(index) }
 
         mutating func add(_ index: Int, _ handler: LoopTrace.Handler, _ owner: CalloutSpans) {
             let span = trace.spans[index]
@@ -103,12 +114,12 @@ public final class CalloutSpans: Sendable {
             }
             found[key] = exported
             keys[index] = key
-            enclosing[span.thread, default: []].append(index)
         }
 
         private func begin(_ index: Int, _ handler: LoopTrace.Handler, _ owner: CalloutSpans) -> Exported {
             let span = trace.spans[index]
-            let parent = (senders[index] ?? outer(index)).flatMap { keys[$0] }.flatMap { found[$0] }
+            let outer = senders[index] ?? enclosing[span.thread]?.last { keys[$0] != nil }
+            let parent = outer.flatMap { keys[$0] }.flatMap { found[$0] }
             let made = owner.tracer.startSpan(
                 "\(handler)", context: parent?.context ?? .topLevel, at: owner.timestamp(span.start))
             made.attributes["runloop.loop"] = trace.loops[span.loop]
@@ -119,14 +130,6 @@ public final class CalloutSpans: Sendable {
                 made.attributes["runloop.lateness_ns"] = Int64(span.lateness / .nanoseconds(1))
             }
             return Exported(context: made.context, span: made)
-        }
-
-        /// The callout in which another one was made.
-        private func outer(_ index: Int) -> Int? {
-            let span = trace.spans[index]
-            return enclosing[span.thread]?.last {
-                trace.spans[$0].depth < span.depth && trace.spans[$0].end >= span.end
-            }
         }
     }
 
