@@ -5,6 +5,10 @@
 #ifndef CLINUX_H
 #define CLINUX_H
 
+#ifndef __linux__
+#error "RunLoopKit needs Linux (Glibc, Musl or Android): it is built on epoll, eventfd and timerfd."
+#endif
+
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>

@@ -7,7 +7,7 @@ final class ActivityRecorder: Sendable {
     let passes = HistogramRecorder()
     let lateness = HistogramRecorder()
 
-    /// What the loop does since `accountedUntil`. Relaxed, as all here but the order of `account(until:)`.
+    /// What the loop does since `accountedUntil`. Stored after `account(until:)`.
     let phase = Atomic<Phase>(.idle)
 
     private let callouts = Atomic<Int>(0)

@@ -148,7 +148,8 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         while readers.load(ordering: .sequentiallyConsistent) > 0 { System.yieldThread() }
         body(&levels)
         let phase = levels[levels.count - 1].phase
-        activity.phase.store(phase, ordering: .relaxed)
+        // Release: a thread that reads the new phase reads the new times afterwards.
+        activity.phase.store(phase, ordering: .releasing)
         if phase == .handler { since.store(time, ordering: .releasing) }
     }
 

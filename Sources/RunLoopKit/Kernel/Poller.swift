@@ -9,7 +9,7 @@ struct Poller: ~Copyable {
     /// ready.
     let descriptor: Descriptor
 
-    private let events: UnsafeMutableBufferPointer<epoll_event>
+    private let events: UnsafeMutablePointer<epoll_event>
     private let process = ProcessMark.current
 
     /// The maximum number of ready descriptors that one `wait` fetches.
@@ -18,7 +18,7 @@ struct Poller: ~Copyable {
     init() throws(LoopError) {
         descriptor = try System.makeEpoll()
         events = .allocate(capacity: Poller.capacity)
-        events.initialize(repeating: epoll_event())
+        events.initialize(repeating: epoll_event(), count: Poller.capacity)
     }
 
     deinit {
@@ -81,11 +81,11 @@ struct Poller: ~Copyable {
     /// Traps in a forked child, which would consume events of its parent's.
     func wait(blocking: Bool) -> Int {
         process.requireCurrent()
-        let capacity = Int32(events.count)
+        let capacity = Int32(Poller.capacity)
         let count =
             blocking
-            ? epoll_wait(descriptor, events.baseAddress, capacity, -1)
-            : clinux_epoll_poll(descriptor, events.baseAddress, capacity)
+            ? epoll_wait(descriptor, events, capacity, -1)
+            : clinux_epoll_poll(descriptor, events, capacity)
         if count >= 0 { return Int(count) }
         guard clinux_errno() == EINTR else { fatalError("RunLoopKit: \(LoopError(call: "epoll_wait"))") }
         return 0

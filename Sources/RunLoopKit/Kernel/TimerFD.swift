@@ -44,8 +44,7 @@ struct TimerFD: ~Copyable {
         guard armedTime != nanoseconds, process.isCurrent else { return false }
         let time = max(nanoseconds, 1)  // Zero would disarm it.
         var setting = itimerspec()
-        setting.it_value.tv_sec = Int(time / 1_000_000_000)
-        setting.it_value.tv_nsec = Int(time % 1_000_000_000)
+        (setting.it_value.tv_sec, setting.it_value.tv_nsec) = System.parts(of: time)
         wasClockSet = timerfd_settime(descriptor, flags, &setting, nil) != 0
         guard !wasClockSet || clinux_errno() == ECANCELED else {
             fatalError("RunLoopKit: \(LoopError(call: "timerfd_settime"))")

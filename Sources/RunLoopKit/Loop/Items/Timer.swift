@@ -294,7 +294,7 @@ extension Loop {
             }
             let late = now.subtractingReportingOverflow(scheduled)
             let periods = (late.overflow ? Int64.max : late.partialValue) / period
-            missed = Int(periods)
+            missed = Int(clamping: periods)
             fireTime = .at(scheduled.addingSaturating(periods * period).addingSaturating(period))
         }
 
