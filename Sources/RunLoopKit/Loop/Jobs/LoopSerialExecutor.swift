@@ -1,45 +1,47 @@
-/// A loop executes the jobs of actors: an actor whose executor is a loop runs on that loop's thread.
-///
-/// All of its code runs there, between the loop's timers, sources and blocks, and may use what belongs to the thread.
-/// The actor must keep its loop running: it holds the ``LoopThread``.
-///
-/// ```swift
-/// actor SerialPort {
-///     private let thread: LoopThread
-///     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
-///
-///     init() throws { thread = try LoopThread(name: "serial port") }
-///
-///     func send(_ text: String) { print("on \(thread.name): \(thread.isCurrent)") }
-/// }
-///
-/// let port = try SerialPort()
-/// await port.send("hello")  // on serial port: true
-/// ```
-///
-/// **Order.** Jobs of one priority run in the order of their arrival. Higher priorities run first, but one job in
-/// sixteen is the oldest one, so none waits forever. Jobs run in the common modes, as blocks posted for `common` do.
-///
-/// **Fairness.** The jobs run in drains of at most ``Loop/jobsPerDrain``. Then the pass continues, and the rest runs
-/// when the loop next performs its blocks. A pass does so in up to three places, so it runs at most three drains, and
-/// serves sources, ports, timers and the main queue in between.
-///
-/// **Nested runs.** While a job runs no other begins, not even in a run of the loop nested in it: it would interrupt an
-/// actor in the middle of a function. The main dispatch queue behaves likewise.
-///
-/// **The end.** A job is never dropped, so every task that awaits it continues. Jobs that arrive before a clean
-/// ``LoopThread/stop()`` run before the thread ends. Later ones, and those left over by a stop that discards, run once
-/// the loop has ended, one after the other, on a *thread of last resort*. It is made when first needed, and counts as
-/// the loop's thread. Ended loops share one, unless a job keeps it busy. A line on stderr, once for each loop, reports
-/// it, since the actor is not on its own thread then.
-///
-/// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs of an actor waiting traps with a
-/// message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last resort.
+// The contract is at `asUnownedSerialExecutor()`: a comment on the extension is on no page of the documentation.
 extension Loop: SerialExecutor {
-    /// Enqueues a job of an actor on this loop. Swift calls it, on any thread. The loop never refuses a job.
+    /// Enqueues a job of an actor on this loop. Swift calls it, on any thread. The loop never refuses a job. For the
+    /// order of jobs, and for those that come when the loop has ended, see ``Loop/asUnownedSerialExecutor()``.
     public func enqueue(_ job: consuming ExecutorJob) { accept(UnownedJob(job)) }
 
-    /// The loop as an unretained executor: for an actor's `unownedExecutor`.
+    /// The loop as an unretained executor, for an actor's `unownedExecutor`: the actor runs on the loop's thread.
+    ///
+    /// All of its code runs there, between the loop's timers, sources and blocks, and may use what belongs to the
+    /// thread. The actor must keep its loop running: it holds the ``LoopThread``.
+    ///
+    /// ```swift
+    /// actor SerialPort {
+    ///     private let thread: LoopThread
+    ///     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+    ///
+    ///     init() throws { thread = try LoopThread(name: "serial port") }
+    ///
+    ///     func send(_ text: String) { print("on \(thread.name): \(thread.isCurrent)") }
+    /// }
+    ///
+    /// let port = try SerialPort()
+    /// await port.send("hello")  // on serial port: true
+    /// ```
+    ///
+    /// **Order.** Jobs of one priority run in the order of their arrival. Higher priorities run first, but one job in
+    /// sixteen is the oldest one, so none waits forever. Jobs run in the common modes, as blocks posted for `common`
+    /// do.
+    ///
+    /// **Fairness.** The jobs run in drains of at most ``Loop/jobsPerDrain``. Then the pass continues, and the rest
+    /// runs when the loop next performs its blocks. A pass does so in up to three places, so it runs at most three
+    /// drains, and serves sources, ports, timers and the main queue in between.
+    ///
+    /// **Nested runs.** While a job runs no other begins, not even in a run of the loop nested in it: it would
+    /// interrupt an actor in the middle of a function. The main dispatch queue behaves likewise.
+    ///
+    /// **The end.** A job is never dropped, so every task that awaits it continues. Jobs that arrive before a clean
+    /// ``LoopThread/stop()`` run before the thread ends. Later ones, and those left over by a stop that discards, run
+    /// once the loop has ended, one after the other, on a *thread of last resort*. It is made when first needed, and
+    /// counts as the loop's thread. Ended loops share one, unless a job keeps it busy. A line on stderr, once for each
+    /// loop, reports it, since the actor is not on its own thread then.
+    ///
+    /// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs of an actor waiting traps
+    /// with a message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last resort.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
     /// True where the loop's jobs run: on its own thread, in whatever handler, or, once the loop has ended, in a job on

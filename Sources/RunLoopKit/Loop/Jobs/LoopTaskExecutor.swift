@@ -8,8 +8,8 @@
 /// ```
 ///
 /// Functions of actors that have no executor of their own run there too, for this task. The jobs of a task executor and
-/// of actors on the same loop share one queue. For that, and for the end of the loop, see the loop's conformance to
-/// `SerialExecutor`.
+/// of actors on the same loop share one queue. For that, and for the end of the loop, see
+/// ``Loop/asUnownedSerialExecutor()``.
 ///
 /// *With an actor on the loop.* Swift enqueues a task that prefers any executor again at every `await` inside an actor
 /// with an executor of its own, also if both are the same loop, and also at `withCheckedContinuation`: other jobs of
@@ -29,7 +29,8 @@ public final class LoopTaskExecutor: TaskExecutor {
         jobs = loop.jobs
     }
 
-    /// Enqueues a job of a task that prefers the loop. Swift calls it, on any thread. No job is ever refused.
+    /// Enqueues a job of a task that prefers the loop. Swift calls it, on any thread. No job is ever refused: see
+    /// ``Loop/asUnownedSerialExecutor()``.
     public func enqueue(_ job: consuming ExecutorJob) {
         // As in Loop.accept(_:): the job may end, and this object be deallocated, before this thread has left the lock.
         let kept = retained()
