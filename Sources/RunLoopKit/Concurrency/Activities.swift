@@ -23,7 +23,7 @@ extension Loop {
         Activities(loop: self, activities: activities, limit: limit, mode: mode)
     }
 
-    /// A sequence of a loop's activities. Made by `Loop.activities(_:bufferingNewest:in:)`.
+    /// A sequence of a loop's activities. Made by ``Loop/activities(_:bufferingNewest:in:)``.
     public struct Activities: AsyncSequence, Sendable {
         /// One activity that the loop went through.
         public struct Passage: Sendable, Equatable {

@@ -27,7 +27,7 @@ extension Loop.FileDescriptorSource {
     ///   - interest: The events to wait for. The source can change it later.
     ///   - loop: The loop that waits for the descriptor.
     ///   - mode: The mode in which the loop must run.
-    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
+    /// - Throws: ``LoopError``, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
     public static func makeReports(
         of descriptor: Int32, interest: Interest = .read, on loop: Loop, in mode: Loop.Mode = .common
     ) throws(LoopError) -> (source: Loop.FileDescriptorSource, reports: Reports) {
@@ -37,14 +37,15 @@ extension Loop.FileDescriptorSource {
     }
 
     /// Makes a source that owns its descriptor, and the sequence of its reports. The source closes the descriptor when
-    /// it leaves the loop. Otherwise as `makeReports(of:interest:on:in:)`: read from `source.descriptor`, and leave the
-    /// iteration when the other end has hung up.
+    /// it leaves the loop. Otherwise as ``Loop/FileDescriptorSource/makeReports(of:interest:on:in:)``: read from
+    /// `source.descriptor`, and leave the iteration when the other end has hung up.
     ///
     /// - Parameters:
     ///   - descriptor: The source closes it; other code must not.
-    ///   - interest, mode: As in `makeReports(of:interest:on:in:)`.
+    ///   - interest: The events to wait for. The source can change it later.
     ///   - loop: The loop that waits for the descriptor. If it has ended, the descriptor is closed at once.
-    /// - Throws: `LoopError`, as `init(owning:interest:trigger:isOneShot:label:file:line:handler:)` does. The
+    ///   - mode: The mode in which the loop must run.
+    /// - Throws: ``LoopError``, as `init(owning:interest:trigger:isOneShot:label:file:line:handler:)` does. The
     ///   descriptor stays open then, and is the caller's.
     public static func makeReports(
         owning descriptor: Int32, interest: Interest = .read, on loop: Loop, in mode: Loop.Mode = .common
@@ -70,6 +71,7 @@ extension Loop.FileDescriptorSource {
     }
 
     /// The reports of a source: what its descriptor is ready for, never empty. Made by
-    /// `makeReports(of:interest:on:in:)` and `makeReports(owning:interest:on:in:)`.
+    /// ``Loop/FileDescriptorSource/makeReports(of:interest:on:in:)`` and
+    /// ``Loop/FileDescriptorSource/makeReports(owning:interest:on:in:)``.
     public typealias Reports = Loop.InputSequence<Readiness>
 }

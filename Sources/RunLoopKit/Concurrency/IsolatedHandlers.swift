@@ -28,11 +28,17 @@ extension Loop.Timer {
     /// (If the actor is on another loop of the thread, do not run that one inside the handler.)
     ///
     /// - Parameters:
-    ///   - delay, interval, tolerance, timeBase, label, file, line: As in
-    ///     `init(after:repeating:tolerance:timeBase:label:file:line:handler:)`.
+    ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer fires in the next
+    ///     pass.
+    ///   - interval: The time between calls; nil, zero or less for a single call.
+    ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
+    ///   - timeBase: The clock to count on: whether time in suspend counts.
     ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
     ///     first call traps, and names the actor. For the main actor there is an initializer of its own, whose handler
     ///     takes the firing alone.
+    ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the timer, for diagnostics.
+    ///   - line: The line in that file.
     ///   - handler: Called on the loop's thread. Not called again while it runs.
     public convenience init<A: Actor>(
         after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
@@ -102,7 +108,7 @@ extension Loop.Timer {
 
 extension Loop.Source0 {
     /// Makes a source that performs isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
+    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
     public convenience init<A: Actor>(
         order: Int = 0, isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         perform: @escaping @Sendable (_ actor: isolated A) -> Void
@@ -115,9 +121,9 @@ extension Loop.Source0 {
 
 extension Loop.PortSource {
     /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
+    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
     ///
-    /// - Throws: `LoopError` from `eventfd`, when the process has no descriptor left.
+    /// - Throws: ``LoopError`` from `eventfd`, when the process has no descriptor left.
     public convenience init<A: Actor>(
         isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ count: Int) -> Void
@@ -130,7 +136,7 @@ extension Loop.PortSource {
 
 extension Loop.Observer {
     /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
+    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
     public convenience init<A: Actor>(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,

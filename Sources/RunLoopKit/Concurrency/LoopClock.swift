@@ -14,7 +14,7 @@
 /// ```
 ///
 /// Its instants are the loop's: those of CLOCK_MONOTONIC, as `SuspendingClock`'s, or on request of CLOCK_BOOTTIME, as
-/// `ContinuousClock`'s, or the time of day; or those of a `VirtualClock`. A sleeper is a timer in the loop, and so
+/// `ContinuousClock`'s, or the time of day; or those of a ``VirtualClock``. A sleeper is a timer in the loop, and so
 /// keeps a run from finishing.
 ///
 /// *Virtual time* jumps as soon as the loop is idle, even while a task is on its way to or from a sleep elsewhere. So
@@ -35,6 +35,7 @@ public struct LoopClock: Clock {
     /// Makes the clock of a loop.
     ///
     /// - Parameters:
+    ///   - loop: The loop whose timers wake the sleepers.
     ///   - mode: The mode in which the loop must run for sleepers to wake.
     ///   - timeBase: The clock of its instants. Those of different clocks cannot be compared.
     public init(_ loop: Loop, in mode: Loop.Mode = .common, timeBase: Loop.TimeBase = .suspending) {
@@ -56,8 +57,10 @@ public struct LoopClock: Clock {
     ///
     /// Cancelling the task wakes it at once and removes the timer from the loop.
     ///
-    /// - Parameter tolerance: How much later the task may wake: see ``Loop/Timer/tolerance``. Nil means not at all.
-    /// - Throws: `CancellationError`; `Loop.Ended` when the loop has ended, or ends before the time has come.
+    /// - Parameters:
+    ///   - deadline: The time to wake at, on the clock of the time base.
+    ///   - tolerance: How much later the task may wake: see ``Loop/Timer/tolerance``. Nil means not at all.
+    /// - Throws: `CancellationError`; ``Loop/Ended`` when the loop has ended, or ends before the time has come.
     public nonisolated(nonsending) func sleep(until deadline: Loop.Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
         let (reply, takeBack) = startTimer(until: deadline, tolerance ?? .zero)

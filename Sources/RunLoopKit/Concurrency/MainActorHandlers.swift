@@ -16,9 +16,15 @@ extension Loop.Timer {
     /// A call costs no more than that of any other handler.
     ///
     /// - Parameters:
-    ///   - delay, interval, tolerance, timeBase, label, file, line: As in
-    ///     `init(after:repeating:tolerance:timeBase:label:file:line:handler:)`.
+    ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer fires in the next
+    ///     pass.
+    ///   - interval: The time between calls; nil, zero or less for a single call.
+    ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
+    ///   - timeBase: The clock to count on: whether time in suspend counts.
     ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the timer, for diagnostics.
+    ///   - line: The line in that file.
     ///   - handler: Called on the main thread. Not called again while it runs.
     public convenience init(
         after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
@@ -77,8 +83,11 @@ extension Loop.Source0 {
     /// it.
     ///
     /// - Parameters:
-    ///   - order, label, file, line: As in `init(order:schedule:cancel:label:file:line:perform:)`.
+    ///   - order: Its place among the sources performed in one pass: lower is earlier.
     ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
     ///   - perform: Called on the main thread, by the pass that finds the source signalled.
     public convenience init(
         order: Int = 0, isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID,
@@ -97,9 +106,11 @@ extension Loop.PortSource {
     ///
     /// - Parameters:
     ///   - mainActor: `.shared`.
-    ///   - label, file, line: As in `init(label:file:line:handler:)`.
+    ///   - label: What diagnostics call the port; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the port, for diagnostics.
+    ///   - line: The line in that file.
     ///   - handler: Called on the main thread with the number of sends since its last call, at least 1.
-    /// - Throws: `LoopError` from `eventfd`, if the process has no descriptor left.
+    /// - Throws: ``LoopError`` from `eventfd`, if the process has no descriptor left.
     public convenience init(
         isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @MainActor (_ count: Int) -> Void
@@ -115,9 +126,13 @@ extension Loop.Observer {
     /// loop refuses it.
     ///
     /// - Parameters:
-    ///   - activities, repeats, order, label, file, line: As in
-    ///     `init(_:repeats:order:label:file:line:handler:)`.
+    ///   - activities: The activities at which the observer is called.
+    ///   - repeats: Whether to call the observer repeatedly. If `false`, the first call invalidates it.
+    ///   - order: Its place among the observers of one activity: lower is earlier.
     ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the observer; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the observer, for diagnostics.
+    ///   - line: The line in that file.
     ///   - handler: Called on the main thread with the one activity that it is called for.
     public convenience init(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation mainActor: MainActor,
@@ -132,16 +147,22 @@ extension Loop.Observer {
 }
 
 extension Loop {
-    /// Posts a block of the main actor to ``Loop/main``, as ``Loop/perform(in:wake:label:file:line:_:)`` does. Another
-    /// loop refuses it, and reports that as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// Posts a block of the main actor to ``Loop/main``, as
+    /// ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does. Another loop refuses it, and reports
+    /// that as ``Loop/Mistake/refusedItem(item:reason:)``.
     ///
     /// ```swift
     /// Loop.main.perform(isolation: .shared) { window.title = "done" }
     /// ```
     ///
     /// - Parameters:
-    ///   - mode, wake, label, file, line: As in ``Loop/perform(in:wake:label:file:line:_:)``.
+    ///   - mode: The mode in which the block may run.
+    ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, the block waits for another reason to make a
+    ///     pass.
     ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
     ///   - block: Called on the main thread, and released after the call.
     /// - Returns: Whether the block was accepted.
     @discardableResult

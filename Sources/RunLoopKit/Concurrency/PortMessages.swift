@@ -25,8 +25,8 @@ extension Loop.MessagePort {
     /// the loop's thread is busy. Messages sent at other times arrive once the loop runs in such a mode: the first by a
     /// pass of the loop.
     ///
-    /// A call of `send(whenRoom:)` that waits when the sequence ends throws `Loop.PortClosed`, and its message is no
-    /// element.
+    /// A call of ``Loop/MessagePort/send(whenRoom:)`` that waits when the sequence ends throws ``Loop/PortClosed``, and
+    /// its message is no element.
     ///
     /// - Parameters:
     ///   - loop: The loop that waits for the port.
@@ -49,6 +49,6 @@ extension Loop.MessagePort {
         return (port, Messages(subscription: subscription))
     }
 
-    /// The messages of a port. Made by `makeMessages(on:in:capacity:)`.
+    /// The messages of a port. Made by ``Loop/MessagePort/makeMessages(on:in:capacity:)``.
     public typealias Messages = Loop.InputSequence<Message>
 }

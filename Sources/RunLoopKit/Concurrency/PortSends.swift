@@ -16,7 +16,7 @@ extension Loop.PortSource {
     /// - Parameters:
     ///   - loop: The loop that waits for the port.
     ///   - mode: The mode in which the loop must run.
-    /// - Throws: `LoopError` from `eventfd`, if the process has no descriptor left.
+    /// - Throws: ``LoopError`` from `eventfd`, if the process has no descriptor left.
     public static func makeSends(
         on loop: Loop, in mode: Loop.Mode = .common
     ) throws(LoopError) -> (port: Loop.PortSource, sends: Sends) {
@@ -26,6 +26,6 @@ extension Loop.PortSource {
         return (port, Sends(subscription: Subscription(adding: port, to: loop, in: mode, feeds: buffer)))
     }
 
-    /// The numbers of sends to a port, each since the one before. Made by `makeSends(on:in:)`.
+    /// The numbers of sends to a port, each since the one before. Made by ``Loop/PortSource/makeSends(on:in:)``.
     public typealias Sends = Loop.InputSequence<Int>
 }

@@ -15,13 +15,13 @@ extension Loop {
     ///
     /// - Parameters:
     ///   - interval: The interval between two ticks, and before the first. Zero or less means a single tick.
-    ///   - tolerance: How much later than due a tick may come; see `Timer.tolerance`.
+    ///   - tolerance: How much later than due a tick may come; see ``Loop/Timer/tolerance``.
     ///   - mode: The mode in which the loop must run.
     public func ticks(every interval: Duration, tolerance: Duration = .zero, in mode: Mode = .common) -> Ticks {
         Ticks(loop: self, interval: interval, tolerance: tolerance, mode: mode)
     }
 
-    /// A sequence of a timer's ticks. Made by `Loop.ticks(every:tolerance:in:)`.
+    /// A sequence of a timer's ticks. Made by ``Loop/ticks(every:tolerance:in:)``.
     public struct Ticks: AsyncSequence, Sendable {
         /// One tick.
         public struct Tick: Sendable, Equatable {

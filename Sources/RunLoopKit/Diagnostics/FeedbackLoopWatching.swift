@@ -73,8 +73,13 @@ extension FeedbackLoopDetector {
     /// ```
     ///
     /// - Parameters:
-    ///   - name, object, file, line: As above.
+    ///   - name: What is called.
+    ///   - object: The object that is called. The result does not retain it; once the object is deallocated, calls are
+    ///     not counted.
     ///   - result: What the returned closure returns if ``Action/dropCalls`` drops the call. Evaluated then.
+    ///   - file: The place in the source code, which the report names if there is neither a cause nor an enclosing
+    ///     watched call.
+    ///   - line: The same.
     ///   - body: The closure.
     /// - Returns: As above.
     public func wrap<each Input, Result>(

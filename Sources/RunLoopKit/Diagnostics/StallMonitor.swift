@@ -88,7 +88,9 @@ public final class StallMonitor: Sendable {
     /// Watches a loop from now on, until it ends. The monitor does not keep it alive. Does nothing if it watches the
     /// loop already.
     ///
-    /// - Parameter name: The loop's name in reports.
+    /// - Parameters:
+    ///   - loop: The loop to watch.
+    ///   - name: The loop's name in reports.
     public func watch(_ loop: Loop, name: String) {
         guard watcher.watch(loop, name: name) else { return }
         // On the watcher's thread, since a look that ends now would stop the timer.

@@ -17,8 +17,8 @@ import Synchronization
 /// elsewhere. Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and invalidate
 /// items, also their own; run the loop nested; stop it. They are `@Sendable`: see ``Loop/main`` for handlers of the
 /// main actor, and
-/// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)`` for handlers that access
-/// another actor's.
+/// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)`` for
+/// handlers that access another actor's.
 ///
 /// **Lifetime.** A loop retains the items in it. The loop ends with its thread: its items leave it, the cancel handlers
 /// of sources run, posted blocks that never ran are dropped, and its descriptors are closed. An ended loop refuses

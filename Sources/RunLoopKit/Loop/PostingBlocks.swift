@@ -25,8 +25,9 @@ extension Loop {
         post(.one(mode), wake, block, noteOfHandover(Place(label, file, line)))
     }
 
-    /// Posts a block that runs once, in whichever of `modes` runs first, as `perform(in:wake:label:file:line:_:)` does.
-    /// Refused if `modes` is empty. CF: `CFRunLoopPerformBlock` with an array of modes.
+    /// Posts a block that runs once, in whichever of `modes` runs first, as
+    /// ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does. Refused if `modes` is empty. CF:
+    /// `CFRunLoopPerformBlock` with an array of modes.
     @discardableResult
     public func perform(
         in modes: Set<Mode>, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
@@ -36,8 +37,8 @@ extension Loop {
         !modes.isEmpty && post(.any(modes), wake, block, PendingBlock(loop: self, Place(label, file, line)))
     }
 
-    /// Posts a block as `perform(in:wake:label:file:line:_:)` does. Returns an object that withdraws it; nil if the
-    /// loop refuses it.
+    /// Posts a block as ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does. Returns an object that
+    /// withdraws it; nil if the loop refuses it.
     public func performCancellable(
         in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
         line: UInt = #line,

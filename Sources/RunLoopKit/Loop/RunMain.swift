@@ -2,8 +2,8 @@ extension Loop {
     /// Runs an asynchronous program on the process's initial thread, under ``Loop/main``, and returns its result.
     ///
     /// An async `main` function gives the initial thread away at its first suspension, and no thread can run the main
-    /// loop from then on. This function is the cure: the initial thread runs `Loop.main` while `body` is suspended, so
-    /// the main loop's timers and sources, the main actor and the main dispatch queue are all served by that thread.
+    /// loop from then on. This function is the cure: the initial thread runs ``Loop/main`` while `body` is suspended,
+    /// so the main loop's timers and sources, the main actor and the main dispatch queue are all served by that thread.
     ///
     /// ```swift
     /// // main.swift

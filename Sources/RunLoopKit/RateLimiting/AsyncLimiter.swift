@@ -37,9 +37,18 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// Makes a throttle with an asynchronous action.
     ///
     /// - Parameters:
-    ///   - interval, edges, loop, modes, whenReleased, label, file, line: As in ``Throttle``. The loop decides when to
-    ///     act; the action does not run on its thread.
+    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
+    ///     clock's range never ends.
+    ///   - edges: When to act. Without any edge it never acts.
+    ///   - loop: The loop that decides when to act. The action does not run on its thread.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - overlap: What happens if an action is due while another one runs.
+    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
+    ///     made.
+    ///   - file: The source file that makes the limiter, for diagnostics.
+    ///   - line: The line in that file.
     ///   - action: Gets the last input. Runs as a detached task.
     public static func throttle(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
@@ -59,9 +68,21 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// Makes a debounce with an asynchronous action.
     ///
     /// - Parameters:
-    ///   - interval, edges, maxWait, loop, modes, whenReleased, label, file, line: As in ``Debounce``. The loop decides
-    ///     when to act; the action does not run on its thread.
-    ///   - overlap, action: As for a throttle.
+    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
+    ///     the clock's range never ends.
+    ///   - edges: When to act. Without any edge it never acts.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
+    ///     counts as the interval; nil: no limit.
+    ///   - loop: The loop that decides when to act. The action does not run on its thread.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
+    ///   - overlap: What happens if an action is due while another one runs.
+    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
+    ///     made.
+    ///   - file: The source file that makes the limiter, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - action: Gets the last input. Runs as a detached task.
     public static func debounce(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,

@@ -15,9 +15,22 @@ extension Debounce {
     /// ```
     ///
     /// - Parameters:
-    ///   - interval, edges, maxWait, modes, whenReleased, combine, label, file, line: As in
-    ///     `init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)`.
+    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
+    ///     the clock's range never ends.
+    ///   - edges: When to act. Without any edge it never acts.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
+    ///     counts as the interval; nil: no limit.
     ///   - mainActor: `.shared`.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
+    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
+    ///     counts.
+    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
+    ///     made.
+    ///   - file: The source file that makes the limiter, for diagnostics.
+    ///   - line: The line in that file.
     ///   - action: Called on the main thread.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil,
@@ -37,9 +50,20 @@ extension Throttle {
     /// Makes a throttle on ``Loop/main`` whose action belongs to the main actor, and may touch its state.
     ///
     /// - Parameters:
-    ///   - interval, edges, modes, whenReleased, combine, label, file, line: As in
-    ///     `init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`.
+    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
+    ///     clock's range never ends.
+    ///   - edges: When to act. Without any edge it never acts.
     ///   - mainActor: `.shared`.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
+    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
+    ///     counts.
+    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
+    ///     made.
+    ///   - file: The source file that makes the limiter, for diagnostics.
+    ///   - line: The line in that file.
     ///   - action: Called on the main thread.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .leading, isolation mainActor: MainActor,
@@ -58,9 +82,22 @@ extension KeyedDebounce {
     /// Makes a keyed debounce on ``Loop/main`` whose action belongs to the main actor, and may touch its state.
     ///
     /// - Parameters:
-    ///   - interval, edges, maxWait, modes, whenReleased, combine, label, file, line: As in
-    ///     `init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)`.
+    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
+    ///     the clock's range never ends.
+    ///   - edges: When to act. Without any edge it never acts.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
+    ///     counts as the interval; nil: no limit.
     ///   - mainActor: `.shared`.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
+    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
+    ///     counts.
+    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
+    ///     made.
+    ///   - file: The source file that makes the limiter, for diagnostics.
+    ///   - line: The line in that file.
     ///   - action: Called on the main thread.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil,
@@ -81,9 +118,20 @@ extension KeyedThrottle {
     /// Makes a keyed throttle on ``Loop/main`` whose action belongs to the main actor, and may touch its state.
     ///
     /// - Parameters:
-    ///   - interval, edges, modes, whenReleased, combine, label, file, line: As in
-    ///     `init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`.
+    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
+    ///     clock's range never ends.
+    ///   - edges: When to act. Without any edge it never acts.
     ///   - mainActor: `.shared`.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
+    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
+    ///     counts.
+    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
+    ///     made.
+    ///   - file: The source file that makes the limiter, for diagnostics.
+    ///   - line: The line in that file.
     ///   - action: Called on the main thread.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .leading, isolation mainActor: MainActor,

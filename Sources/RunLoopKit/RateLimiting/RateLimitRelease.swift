@@ -3,7 +3,7 @@ public enum RateLimitRelease: Hashable, Sendable {
     /// They are dropped, as by `cancel()`. The behavior of lodash and HWThrottle.
     case discard
 
-    /// The limiter acts on them at that moment, as by `flush()`. If the loop refuses the action, since its `LoopThread`
-    /// is stopping, the limiter acts when the loop ends, on its thread: no call is lost.
+    /// The limiter acts on them at that moment, as by `flush()`. If the loop refuses the action, since its
+    /// ``LoopThread`` is stopping, the limiter acts when the loop ends, on its thread: no call is lost.
     case flush
 }

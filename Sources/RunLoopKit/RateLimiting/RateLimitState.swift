@@ -1,7 +1,7 @@
 /// The rules of throttle and debounce by themselves: no clock, no timer, no loop and no lock.
 ///
 /// Use it with a clock and a timer of your own, for instance a game's frame time or a simulation. Otherwise use
-/// `Throttle` or `Debounce`, which apply these rules on a loop.
+/// ``Throttle`` or ``Debounce``, which apply these rules on a loop.
 ///
 /// Every event is a method that takes the time and returns whether to act now. The owner then starts, moves or stops
 /// its one timer so that it fires at ``timer``, and keeps the inputs. The state is complete before the method returns,
@@ -14,15 +14,15 @@
 /// eachFrame = { if state.timerFired(at: milliseconds()) { save() } }  // does nothing before its time
 /// ```
 ///
-/// **Times** are integers on one clock, in any unit; `Throttle` and `Debounce` use nanoseconds. They must not
+/// **Times** are integers on one clock, in any unit; ``Throttle`` and ``Debounce`` use nanoseconds. They must not
 /// decrease. Sums beyond the range saturate: such a time never comes. If a timer is due at the instant of a call, send
 /// its event first.
 ///
 /// **Threads.** It is a value: threads that share one guard it with a lock.
 ///
 /// **Edges.** Without any edge these rules, like lodash's, still act in one case: on a call that comes when the time is
-/// up while a timer runs, and only for a throttle or with a `maxWait`. `Throttle` and `Debounce` promise never to act
-/// without an edge, and do not call the state then.
+/// up while a timer runs, and only for a throttle or with a `maxWait`. ``Throttle`` and ``Debounce`` promise never to
+/// act without an edge, and do not call the state then.
 ///
 /// The rules are lodash's, whose names are given below, with two fixes: `flush` stops the timer, and a throttle never
 /// acts twice within its interval except by a flush. HWThrottle and MessageThrottle have no counterpart: there the

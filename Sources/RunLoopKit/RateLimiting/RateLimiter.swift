@@ -16,7 +16,7 @@
 /// The action is `@Sendable`; one that belongs to the main actor goes to an initializer with `isolation: .shared`.
 ///
 /// **Lifetime.** The loop does not retain the limiter; keep a reference. `whenReleased` says what happens to a pending
-/// call when the limiter is deallocated. The same happens when the loop ends: a `LoopThread` that is stopped runs the
+/// call when the limiter is deallocated. The same happens when the loop ends: a ``LoopThread`` that is stopped runs the
 /// blocks that it has accepted, and then discards or acts on pending calls.
 public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.

@@ -46,9 +46,18 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     /// Makes a throttle whose action gets all inputs since the last action, in the order of the calls.
     ///
     /// - Parameters:
+    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
+    ///     clock's range never ends.
     ///   - edges: When to act. Both by default: with the leading edge alone nothing would be collected.
+    ///   - loop: The loop on whose thread the action runs.
+    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
+    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
+    ///     made.
+    ///   - file: The source file that makes the limiter, for diagnostics.
+    ///   - line: The line in that file.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
-    ///   - interval, loop, modes, whenReleased, label, file, line: As in the initializer.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,

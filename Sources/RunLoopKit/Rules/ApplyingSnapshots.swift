@@ -26,7 +26,9 @@ extension ThrottleEngine {
     /// is checked now, the rest when the method is declared: see ``waitingRuleFaults``. For a target that has a rule in
     /// force, that rule's interval and mode change; its loop, predicate and merging do not.
     ///
-    /// - Parameter loop: The loop on whose thread the new rules run delayed calls.
+    /// - Parameters:
+    ///   - snapshot: The rules to apply.
+    ///   - loop: The loop on whose thread the new rules run delayed calls.
     /// - Throws: `invalidSnapshot` for a type that is no class or does not have the method, for two rules of one class
     ///   hierarchy, and for one in the hierarchy of a waiting rule; `conflict` with a rule in force; `unknownVersion`.
     public func apply(_ snapshot: Snapshot, on loop: Loop = .main) throws(ThrottleRuleError) {
@@ -43,8 +45,8 @@ extension ThrottleEngine {
     /// type of that name, or a fault was found when the method was declared.
     public var waitingRules: [Snapshot.Rule] { lock.withLock { waiting.map(\.rule) } }
 
-    /// The faults of waiting rules whose methods are declared and whose types exist: what `apply(_:on:)` could not
-    /// know.
+    /// The faults of waiting rules whose methods are declared and whose types exist: what
+    /// ``ThrottleEngine/apply(_:on:)`` could not know.
     ///
     /// Such a type came later than the snapshot, with a library that was loaded meanwhile. None of its method's waiting
     /// rules takes effect then, and a line on standard error reports it when the method is declared. They take effect

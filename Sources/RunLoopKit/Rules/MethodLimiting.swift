@@ -27,8 +27,15 @@ extension ThrottledMethod where Target: AnyObject {
     /// `mt_limitSelector:oncePerDuration:usingMode:onMessageQueue:alwaysInvokeBlock:`.
     ///
     /// - Parameters:
-    ///   - object, interval, mode, loop, alwaysRun, combine: As for
-    ///     ``rule(for:interval:mode:on:alwaysRun:merging:)``.
+    ///   - object: The object whose calls are limited. It is not retained; when it is deallocated the rule discards
+    ///     itself.
+    ///   - interval: The length of a window. Zero or less: no limit.
+    ///   - mode: Which of the calls in a window runs, and when.
+    ///   - loop: The loop on whose thread delayed calls run, in its common modes.
+    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. See
+    ///     ``MethodRule/alwaysRun``.
+    ///   - combine: Merges the inputs of a burst, of which only the last one counts otherwise. See
+    ///     ``MethodRule/merging``.
     /// - Returns: The rule, which is in force. Its settings may be changed.
     /// - Throws: The errors of ``ThrottleEngine/apply(_:)``; `targetIsGone` if the object's `deinit` runs.
     @discardableResult
@@ -50,7 +57,13 @@ extension ThrottledMethod where Target: AnyObject {
     ///
     /// - Parameters:
     ///   - type: The class that declares the method, or a subclass.
-    ///   - interval, mode, loop, alwaysRun, combine: As for an object.
+    ///   - interval: The length of a window. Zero or less: no limit.
+    ///   - mode: Which of the calls in a window runs, and when.
+    ///   - loop: The loop on whose thread delayed calls run, in its common modes.
+    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. See
+    ///     ``MethodRule/alwaysRun``.
+    ///   - combine: Merges the inputs of a burst, of which only the last one counts otherwise. See
+    ///     ``MethodRule/merging``.
     /// - Returns: The rule, which is in force. It replaces one for the same class.
     /// - Throws: The errors of ``ThrottleEngine/apply(_:)``; `conflict` if a class above or below has a rule.
     @discardableResult

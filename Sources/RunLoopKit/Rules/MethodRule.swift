@@ -1,4 +1,4 @@
-/// A `ThrottleRule` that knows the types of its method's target and input.
+/// A ``ThrottleRule`` that knows the types of its method's target and input.
 public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, @unchecked Sendable {
     /// Guarded by the book's lock.
     @exclusivity(unchecked) private var predicate: (@Sendable (Target, Input) -> Bool)?

@@ -12,8 +12,8 @@ extension ThrottleEngine {
     /// It does not contain loops, predicates and merging: a program sets them again.
     ///
     /// Decoding checks each field by itself. Applying the snapshot checks that the types exist and that no rules
-    /// conflict; so does declaring a method. Decoding throws `ThrottleRuleError.unknownVersion` for a later version,
-    /// `invalidSnapshot` for an invalid field, and the coder's own error for what the coder cannot read.
+    /// conflict; so does declaring a method. Decoding throws ``ThrottleRuleError/unknownVersion(_:)`` for a later
+    /// version, `invalidSnapshot` for an invalid field, and the coder's own error for what the coder cannot read.
     public struct Snapshot: Codable, Hashable, Sendable {
         /// The version that this library writes, and the only one that it reads.
         ///

@@ -35,7 +35,7 @@ import Synchronization
 ///
 /// **Threads.** Everything may be called from any thread. The body runs on the caller's thread if no rule holds the
 /// call back, and on the thread of the rule's loop otherwise. So `MainActor.assumeIsolated { … }` is correct inside it
-/// only if all callers are on the main actor and the rule's loop is `Loop.main`. MessageThrottle: the pair of a class
+/// only if all callers are on the main actor and the rule's loop is ``Loop/main``. MessageThrottle: the pair of a class
 /// and a selector, which Swift does not have.
 public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecked Sendable {
     @usableFromInline let book: RuleBook
@@ -166,8 +166,12 @@ extension ThrottledMethod where Target: AnyObject {
     ///
     /// - Parameters:
     ///   - type: The class that declares the method, or a subclass.
-    ///   - interval, mode, loop, alwaysRun: As for an object.
+    ///   - interval: The length of a window. Zero or less: no limit.
+    ///   - mode: Which of the calls in a window runs, and when.
+    ///   - loop: The loop on whose thread delayed calls run, in its common modes.
     ///   - isPersistent: Whether snapshots contain the rule.
+    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. See
+    ///     ``MethodRule/alwaysRun``.
     ///   - combine: Merges the inputs of a burst, separately for each target. See ``MethodRule/merging``.
     public func rule(
         for type: Target.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,

@@ -13,7 +13,7 @@ import Synchronization
 /// that share work, see ``LoopThreadPool``.
 ///
 /// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its
-/// `LoopThread` alive. Blocks are kept until they have run, with what they capture.
+/// ``LoopThread`` alive. Blocks are kept until they have run, with what they capture.
 ///
 /// **A thread that exits** inside a block or a handler (`pthread_exit`) has ended as if it had been stopped with
 /// `stop(discardingPending: true)`: its loop ends, cancel handlers run, and all waiting callers get an answer. But
@@ -57,8 +57,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// innermost run only, and the thread begins another: to end the thread, call `stop()` here.
     public let loop: Loop
 
-    /// The options that the kernel refused, if `Options.onRefusal` lets the thread run without them. Empty if it
-    /// refused none.
+    /// The options that the kernel refused, if ``LoopThread/Options/onRefusal`` lets the thread run without them. Empty
+    /// if it refused none.
     public let refusedOptions: [LoopError]
 
     private let worker: Worker
@@ -68,7 +68,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - options: The thread's name, stack, scheduling and so on.
     ///   - clock: Makes the thread's loop run in virtual time.
-    /// - Throws: `LoopError` as `init(name:stackSize:clock:)` does; with EINVAL for an option that is valid nowhere;
+    /// - Throws: ``LoopError`` as `init(name:stackSize:clock:)` does; with EINVAL for an option that is valid nowhere;
     ///   and for an option that the kernel refuses, unless `options.onRefusal` is `runAnyway`. Nothing is left behind
     ///   then.
     public init(options: Options, clock: VirtualClock? = nil) throws(LoopError) {
@@ -93,7 +93,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///   - name: For debuggers and `/proc`.
     ///   - stackSize: In bytes; nil means the system's default. Too small a size is an error.
     ///   - clock: Makes the thread's loop run in virtual time.
-    /// - Throws: `LoopError` when the thread (`pthread_create`), its stack (`pthread_attr_setstacksize`) or its
+    /// - Throws: ``LoopError`` when the thread (`pthread_create`), its stack (`pthread_attr_setstacksize`) or its
     ///   descriptors (`eventfd`, `timerfd_create`, `epoll_create1`) are not available. Nothing is left behind then.
     public convenience init(
         name: String = "RunLoopKit", stackSize: Int? = nil, clock: VirtualClock? = nil
@@ -139,7 +139,11 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - delay: How long to wait at least.
-    ///   - mode, label, file, line, block: As in ``perform(in:label:file:line:_:)``; they name the timer.
+    ///   - mode: The mode in which the block may run.
+    ///   - label: What diagnostics call the timer; nil to call it by the place where the block was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - block: Called on the thread.
     /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil once the thread was stopped. A
     ///   block that is not due when the thread stops does not run.
     ///
@@ -156,10 +160,15 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Runs a block on the thread and waits for its result. On the thread itself the block runs at once.
     ///
     /// - Parameters:
-    ///   - mode, label, file, line, block: As in ``perform(in:label:file:line:_:)``.
-    /// - Throws: What the block throws; `Stopped` when the block was refused, or accepted and then discarded, because
-    ///   the thread was stopped; `Exited` if the thread exits in the block; ``LoopThread/WaitRing`` if the thread
-    ///   waits for the caller's, directly or not: the block is not handed over then.
+    ///   - mode: The mode in which the block may run.
+    ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - block: Called on the thread.
+    /// - Throws: What the block throws; ``LoopThread/Stopped`` when the block was refused, or accepted and then
+    ///   discarded, because the thread was stopped; ``LoopThread/Exited`` if the thread exits in the block;
+    ///   ``LoopThread/WaitRing`` if the thread waits for the caller's, directly or not: the block is not handed over
+    ///   then.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
@@ -184,8 +193,13 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Cancelling the task withdraws a block that has not begun. A cancelled task hands no block over.
     ///
     /// - Parameters:
-    ///   - mode, label, file, line, block: As in ``perform(in:label:file:line:_:)``.
-    /// - Throws: What the block throws; `Stopped` and `Exited` as `performAndWait` does; `CancellationError`.
+    ///   - mode: The mode in which the block may run.
+    ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - block: Called on the thread.
+    /// - Throws: What the block throws; ``LoopThread/Stopped`` and ``LoopThread/Exited`` as `performAndWait` does;
+    ///   `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         in mode: Loop.Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -208,13 +222,13 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Accepted work is blocks in any mode. Timers that are not due no longer fire, and so delayed blocks do not run. A
     /// later call does nothing. A stop before the thread has begun to run is not lost.
     ///
-    /// A handler that runs the loop nested gets `RunResult.stopped` at once, from its active run or from the next that
-    /// it begins, and only once. A later run of that handler serves and waits as usual, so the handler still gets an
-    /// answer that it waits for. The thread ends when the handler returns.
+    /// A handler that runs the loop nested gets ``Loop/RunResult/stopped`` at once, from its active run or from the
+    /// next that it begins, and only once. A later run of that handler serves and waits as usual, so the handler still
+    /// gets an answer that it waits for. The thread ends when the handler returns.
     public func stop() { stop(discardingPending: false) }
 
     /// Ends the thread after the running block, if any. Blocks that have not begun are dropped, and callers that wait
-    /// for one get `Stopped`. May follow a ``stop()`` that takes too long.
+    /// for one get ``LoopThread/Stopped``. May follow a ``stop()`` that takes too long.
     ///
     /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
     public func stop(discardingPending: Bool) {

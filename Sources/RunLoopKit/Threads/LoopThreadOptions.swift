@@ -16,11 +16,11 @@ extension LoopThread {
     /// Without the permission this prints `sched_setscheduler(SCHED_FIFO, 10): Operation not permitted (EPERM); it
     /// takes CAP_SYS_NICE, or RLIMIT_RTPRIO of 10 or more`, and the thread runs as an ordinary one.
     ///
-    /// **Values that are valid nowhere** are thrown by `LoopThread(options:)` as a `LoopError` with EINVAL, whatever
+    /// **Values that are valid nowhere** are thrown by `LoopThread(options:)` as a ``LoopError`` with EINVAL, whatever
     /// `onRefusal` says, before any thread is made. What this kernel refuses to this process is up to `onRefusal`.
     ///
     /// The thread sets the options itself before its loop runs. Threads that it makes inherit all of them except the
-    /// name and the stack. Cocoa: `Thread.name`, `stackSize`, `threadPriority` and `qualityOfService`.
+    /// name and the stack. Cocoa: `NSThread.name`, `stackSize`, `threadPriority` and `qualityOfService`.
     public struct Options: Sendable, Hashable {
         /// For debuggers and `/proc`, which show the first 15 bytes.
         public var name: String

@@ -1,4 +1,4 @@
-/// Several `LoopThread`s that share work: each piece goes to one of them, and runs there from beginning to end.
+/// Several ``LoopThread``s that share work: each piece goes to one of them, and runs there from beginning to end.
 ///
 /// For work that blocks or computes, and so must not occupy a thread that responds: reading files, calling into a C
 /// library, compressing. The workers have loops, so timers and sources can live on them too.
@@ -14,14 +14,15 @@
 /// pool.stop()
 /// ```
 ///
-/// **Which worker.** Work that names a key goes to the key's worker, always the same. For the rest the `Policy` decides
-/// when the work is handed over, and it stays with that decision: pieces of one worker run one after the other, in the
-/// order in which they were handed over; those of different workers run at the same time.
+/// **Which worker.** Work that names a key goes to the key's worker, always the same. For the rest the
+/// ``LoopThreadPool/Policy`` decides when the work is handed over, and it stays with that decision: pieces of one
+/// worker run one after the other, in the order in which they were handed over; those of different workers run at the
+/// same time.
 ///
 /// **A worker that is stuck**, in a piece that blocks for long or forever, does not stop the others. Pieces that wait
-/// behind that piece continue to wait. `leastLoaded` gives the stuck worker nothing while another has less to do, so in
-/// a burst as much as the others have waiting. `roundRobin` keeps giving it its share, which waits while everything
-/// else runs. ``unfinished`` shows which worker is stuck.
+/// behind that piece continue to wait. ``LoopThreadPool/Policy/leastLoaded`` gives the stuck worker nothing while
+/// another has less to do, so in a burst as much as the others have waiting. ``LoopThreadPool/Policy/roundRobin`` keeps
+/// giving it its share, which waits while everything else runs. ``unfinished`` shows which worker is stuck.
 ///
 /// **Lifetime.** Dropping the last reference stops the threads, as `stop()` does; neither they nor the work keep the
 /// pool alive.
@@ -46,7 +47,8 @@ public final class LoopThreadPool: Sendable {
     /// The workers' loops, for timers, sources and observers; in the order of the threads' numbers.
     public var loops: [Loop] { threads.map(\.loop) }
 
-    /// The options that the kernel refused, for all threads together, if `Options.onRefusal` is `runAnyway`.
+    /// The options that the kernel refused, for all threads together, if ``LoopThread/Options/onRefusal`` is
+    /// `runAnyway`.
     public var refusedOptions: [LoopError] { threads.flatMap(\.refusedOptions) }
 
     private let threads: [LoopThread]
@@ -57,10 +59,10 @@ public final class LoopThreadPool: Sendable {
     /// - Parameters:
     ///   - count: How many threads. Zero or less is thrown as EINVAL.
     ///   - policy: How work is distributed.
-    ///   - options: For every thread; see `LoopThread.Options`. The kernel shows the first 15 bytes of a name, so a
+    ///   - options: For every thread; see ``LoopThread/Options``. The kernel shows the first 15 bytes of a name, so a
     ///     long one hides the thread's number there.
     ///   - clock: Makes all loops run in the virtual time of this clock.
-    /// - Throws: `LoopError` as `LoopThread(options:clock:)` does, if it fails for any of the threads. Threads that
+    /// - Throws: ``LoopError`` as `LoopThread(options:clock:)` does, if it fails for any of the threads. Threads that
     ///   were started have ended then.
     public init(
         count: Int, policy: Policy = .leastLoaded, options: LoopThread.Options = .init(), clock: VirtualClock? = nil
@@ -142,7 +144,7 @@ public final class LoopThreadPool: Sendable {
         return try await run(workload.begin(), Place(label, file, line), block)
     }
 
-    /// Runs a block on the key's worker and suspends until it is done. Otherwise as `run(_:)`.
+    /// Runs a block on the key's worker and suspends until it is done. Otherwise as the form without a key.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         for key: some Hashable, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -187,8 +189,8 @@ public final class LoopThreadPool: Sendable {
     // MARK: Waiting
 
     /// Suspends until everything that the pool has accepted so far is finished: has run, was cancelled, or was dropped
-    /// by `stop(discardingPending:)`. It does not wait for work that is accepted after the call. It refuses and stops
-    /// nothing, and may follow a stop. It waits for a stuck worker.
+    /// by ``LoopThreadPool/stop(discardingPending:)``. It does not wait for work that is accepted after the call. It
+    /// refuses and stops nothing, and may follow a stop. It waits for a stuck worker.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before that.
     public nonisolated(nonsending) func drain() async throws {
@@ -226,7 +228,7 @@ public final class LoopThreadPool: Sendable {
         for thread in threads { thread.stop(discardingPending: discardingPending) }
     }
 
-    /// Waits until all threads have ended, as `LoopThread.join()` does. Does not stop them. It waits for a stuck
+    /// Waits until all threads have ended, as ``LoopThread/join()`` does. Does not stop them. It waits for a stuck
     /// worker.
     ///
     /// - Precondition: Not called on one of the pool's threads, which would wait forever; traps there with a message.

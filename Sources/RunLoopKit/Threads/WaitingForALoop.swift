@@ -32,12 +32,15 @@ extension Loop {
     /// ```
     ///
     /// The calling thread blocks. It does not run a loop meanwhile, so a thread that the loop's thread itself waits for
-    /// must not call this: see ``LoopThread/WaitRing``. In a task, use `run(in:label:file:line:_:)`, which suspends.
+    /// must not call this: see ``LoopThread/WaitRing``. In a task, use ``Loop/run(in:label:file:line:_:)``, which
+    /// suspends.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run. If the loop does not run in it, the caller waits until it does.
     ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
-    ///   - label, file, line: As in ``Loop/perform(in:wake:label:file:line:_:)``.
+    ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Throws: What the block throws; ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, if its
     ///   thread exits in the block, or if the time is up; ``LoopThread/WaitRing`` if the loop's thread waits for the
@@ -90,7 +93,10 @@ extension Loop {
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
-    ///   - label, file, line, block: As in ``Loop/performAndWait(in:for:label:file:line:_:)``.
+    ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - block: Called on the loop's thread, and released after the call.
     /// - Throws: What the block throws; ``Loop/NoAnswer``, as that function does; `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(

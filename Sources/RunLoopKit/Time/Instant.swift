@@ -2,8 +2,8 @@ extension Loop {
     /// A point in time on a loop's clock, in nanoseconds.
     ///
     /// For ordinary loops the clock is CLOCK_MONOTONIC (what CFRunLoop and Swift's `SuspendingClock` use): it starts
-    /// near the machine's boot, stops in suspend, and cannot be set. A loop made with a `VirtualClock` uses that clock
-    /// instead. Instants of different clocks cannot be compared.
+    /// near the machine's boot, stops in suspend, and cannot be set. A loop made with a ``VirtualClock`` uses that
+    /// clock instead. Instants of different clocks cannot be compared.
     ///
     /// Arithmetic saturates: a result beyond the range is `distantPast` or `distantFuture`, never an overflow.
     public struct Instant: InstantProtocol, Hashable, Sendable, CustomStringConvertible {
@@ -32,7 +32,7 @@ extension Loop {
             .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
         }
 
-        /// The same as `advanced(by:)`.
+        /// The same as ``Loop/Instant/advanced(by:)``.
         public static func + (instant: Instant, duration: Duration) -> Instant { instant.advanced(by: duration) }
 
         /// This instant moved back by `duration`, saturating.

@@ -19,7 +19,7 @@ import Synchronization
 /// thread gives a loop work, take a ``hold()``: time does not pass while one exists. A run that has nothing to wait for
 /// returns at once, whatever its time limit, and no time passes: ``advance(by:)`` makes it pass.
 ///
-/// *Manual* time moves only by `advance(by:)`.
+/// *Manual* time moves only by ``VirtualClock/advance(by:)``.
 ///
 /// Several loops can share a clock. Everything here may be called from any thread.
 public final class VirtualClock: @unchecked Sendable {
