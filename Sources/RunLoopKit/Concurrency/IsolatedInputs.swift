@@ -13,14 +13,20 @@ extension Loop.FileDescriptorSource {
     /// ```
     ///
     /// Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``: the actor is not
-    /// retained, and the first report after its deallocation invalidates the source.
+    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``: the
+    /// actor is not retained, and the first report after its deallocation invalidates the source.
     ///
     /// - Parameters:
-    ///   - descriptor, interest, trigger, isOneShot, handler: As in
-    ///     `init(_:interest:trigger:isOneShot:label:file:line:handler:)`.
+    ///   - descriptor: Watched from the moment the source is added to a loop.
+    ///   - interest: What to wait for.
+    ///   - trigger: When to report.
+    ///   - isOneShot: Whether to report once only, until ``Loop/FileDescriptorSource/rearm()``.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
+    /// - Throws: ``LoopError``, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
     public convenience init<A: Actor>(
         _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
         isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -40,8 +46,8 @@ extension Loop.FileDescriptorSource {
     /// handler that is isolated to an actor on the loop. See
     /// `init(_:interest:trigger:isOneShot:isolation:label:file:line:handler:)`.
     ///
-    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does. The descriptor is
-    ///   left open then, and is the caller's.
+    /// - Throws: ``LoopError``, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does. The descriptor
+    ///   is left open then, and is the caller's.
     public convenience init<A: Actor>(
         owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
         isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -61,14 +67,19 @@ extension Loop.FileDescriptorSource {
 
 extension Loop.MessagePort {
     /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
+    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
     ///
     /// Once the actor is deallocated, the port drops the next message and invalidates itself with the rest that waits.
-    /// From then on `send(_:)` returns false.
+    /// From then on ``Loop/MessagePort/send(_:)`` returns false.
     ///
     /// - Parameters:
-    ///   - capacity, isOneShot, handler: As in `init(capacity:isOneShot:label:file:line:handler:)`.
+    ///   - capacity: The largest number of waiting messages; less than 1 counts as 1. Nil for no limit.
+    ///   - isOneShot: Whether to handle one message only, until ``Loop/MessagePort/rearm()``.
     ///   - actor: Its executor is the loop that the port is added to, or another one of the same thread.
+    ///   - label: What diagnostics call the port; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the port, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the loop's thread, once for each message.
     public convenience init<A: Actor>(
         capacity: Int? = nil, isOneShot: Bool = false, isolation actor: A, label: String? = nil,
         file: StaticString = #fileID,
@@ -83,15 +94,22 @@ extension Loop.MessagePort {
 
 extension Loop.SignalSource {
     /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
+    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
     ///
     /// The first signal after the actor's deallocation is dropped, and invalidates the source: the next one is
     /// delivered as usual. If that is too late, invalidate the source yourself.
     ///
     /// - Parameters:
-    ///   - signal, checkingThreads, handler: As in `init(_:checkingThreads:label:file:line:handler:)`.
+    ///   - signal: A signal such as `SIGINT`, or a real-time signal.
+    ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
+    ///     Pass `false` if they block it later, or are known to end.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    /// - Throws: `LoopError`, as `init(_:checkingThreads:label:file:line:handler:)` does.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order; at
+    ///     least one.
+    /// - Throws: ``LoopError``, as `init(_:checkingThreads:label:file:line:handler:)` does.
     public convenience init<A: Actor>(
         _ signal: Int32, checkingThreads: Bool = true, isolation actor: A, label: String? = nil,
         file: StaticString = #fileID,
@@ -108,14 +126,19 @@ extension Loop.SignalSource {
 
 extension Loop.ProcessSource {
     /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Loop/Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)``.
+    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
     ///
     /// An exit after the actor's deallocation is not reported; a child is reaped all the same.
     ///
     /// - Parameters:
-    ///   - process, reaping, handler: As in `init(_:reaping:label:file:line:handler:)`.
+    ///   - process: The number of a process, which may have ended but must not have been reaped.
+    ///   - reaping: Whether to reap a child when its exit is reported.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
-    /// - Throws: `LoopError`, as `init(_:reaping:label:file:line:handler:)` does.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called once, on the loop's thread.
+    /// - Throws: ``LoopError``, as `init(_:reaping:label:file:line:handler:)` does.
     public convenience init<A: Actor>(
         _ process: Int32, reaping: Bool = true, isolation actor: A, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line,

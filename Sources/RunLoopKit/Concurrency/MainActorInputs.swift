@@ -6,11 +6,16 @@ extension Loop.FileDescriptorSource {
     /// which may touch its state. Another loop refuses it.
     ///
     /// - Parameters:
-    ///   - descriptor, interest, trigger, isOneShot, label, file, line: As in
-    ///     `init(_:interest:trigger:isOneShot:label:file:line:handler:)`.
+    ///   - descriptor: Watched from the moment the source is added to a loop.
+    ///   - interest: What to wait for.
+    ///   - trigger: When to report.
+    ///   - isOneShot: Whether to report once only, until ``Loop/FileDescriptorSource/rearm()``.
     ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
     ///   - handler: Called on the main thread with what the descriptor is ready for, never empty.
-    /// - Throws: `LoopError`, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
+    /// - Throws: ``LoopError``, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does.
     public convenience init(
         _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
         isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -25,7 +30,7 @@ extension Loop.FileDescriptorSource {
     /// Makes a source for ``Loop/main`` that owns its descriptor, with a handler of the main actor. See
     /// `init(_:interest:trigger:isOneShot:isolation:label:file:line:handler:)`.
     ///
-    /// - Throws: `LoopError`, as that initializer does. The descriptor is left open then, and is the caller's.
+    /// - Throws: ``LoopError``, as that initializer does. The descriptor is left open then, and is the caller's.
     public convenience init(
         owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
         isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -43,8 +48,12 @@ extension Loop.MessagePort {
     /// refuses it.
     ///
     /// - Parameters:
-    ///   - capacity, isOneShot, label, file, line: As in `init(capacity:isOneShot:label:file:line:handler:)`.
+    ///   - capacity: The largest number of waiting messages; less than 1 counts as 1. Nil for no limit.
+    ///   - isOneShot: Whether to handle one message only, until ``Loop/MessagePort/rearm()``.
     ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the port; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the port, for diagnostics.
+    ///   - line: The line in that file.
     ///   - handler: Called on the main thread with each message, in the order of the sends.
     public convenience init(
         capacity: Int? = nil, isOneShot: Bool = false, isolation mainActor: MainActor, label: String? = nil,
@@ -62,10 +71,15 @@ extension Loop.SignalSource {
     /// refuses it.
     ///
     /// - Parameters:
-    ///   - signal, checkingThreads, label, file, line: As in `init(_:checkingThreads:label:file:line:handler:)`.
+    ///   - signal: A signal such as `SIGINT`, or a real-time signal.
+    ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
+    ///     Pass `false` if they block it later, or are known to end.
     ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
     ///   - handler: Called on the main thread with the signals that have arrived, at least one.
-    /// - Throws: `LoopError`, as `init(_:checkingThreads:label:file:line:handler:)` does.
+    /// - Throws: ``LoopError``, as `init(_:checkingThreads:label:file:line:handler:)` does.
     public convenience init(
         _ signal: Int32, checkingThreads: Bool = true, isolation mainActor: MainActor, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line,
@@ -83,10 +97,14 @@ extension Loop.ProcessSource {
     /// refuses it.
     ///
     /// - Parameters:
-    ///   - process, reaping, label, file, line: As in `init(_:reaping:label:file:line:handler:)`.
+    ///   - process: The number of a process, which may have ended but must not have been reaped.
+    ///   - reaping: Whether to reap a child when its exit is reported.
     ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
     ///   - handler: Called on the main thread, once, with how the process has ended.
-    /// - Throws: `LoopError`, as `init(_:reaping:label:file:line:handler:)` does.
+    /// - Throws: ``LoopError``, as `init(_:reaping:label:file:line:handler:)` does.
     public convenience init(
         _ process: Int32, reaping: Bool = true, isolation mainActor: MainActor, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line,
