@@ -1,0 +1,17 @@
+import RunLoopKit
+
+let loop = Loop(clock: VirtualClock())
+loop.add(try Loop.PortSource { _ in }, in: .tracking)  // so that the mode is not empty
+loop.add(
+    Loop.Timer(every: .seconds(1)) { _ in print("  tick at \(loop.now)") },
+    in: .common)
+
+print("default:")
+loop.run(mode: .default, for: .milliseconds(2500))
+
+print("tracking:")
+loop.run(mode: .tracking, for: .milliseconds(2500))
+
+loop.addCommonMode(.tracking)
+print("tracking, which is now a common mode:")
+loop.run(mode: .tracking, for: .milliseconds(2500))

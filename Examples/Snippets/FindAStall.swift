@@ -1,0 +1,16 @@
+import Glibc
+import RunLoopKit
+import Synchronization
+
+let isReported = Atomic<Bool>(false)
+let monitor = try StallMonitor(thresholds: [.milliseconds(50)]) { report in
+    guard report.stage != .ended else { return }
+    print("a \(report.kind) keeps the loop '\(report.loop)'")
+    isReported.store(true, ordering: .relaxed)
+}
+monitor.watch(.main, name: "main")
+
+Loop.main.perform {
+    while !isReported.load(ordering: .relaxed) {}  // work that takes long
+}
+Loop.main.run(mode: .default, for: .zero)

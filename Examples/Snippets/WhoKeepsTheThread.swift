@@ -1,0 +1,32 @@
+import RunLoopKit
+
+Loop.mistakeHandling = .ignore  // it would report the threads that are dropped with timers
+
+/// Whether a thread ends when its owner drops it, with this timer in its loop.
+func ends(with makeTimer: (LoopThread) -> Loop.Timer) throws -> Bool {
+    weak var thread: LoopThread?
+    do {
+        let owned = try LoopThread(name: "sampler")
+        thread = owned
+        owned.loop.add(makeTimer(owned))
+    }
+    return thread == nil
+}
+
+let none = try ends { _ in Loop.Timer(every: .seconds(1)) { _ in } }
+print("captures nothing:      the thread ends: \(none)")
+
+let ofLoop = try ends { thread in
+    Loop.Timer(every: .seconds(1)) { [loop = thread.loop] _ in loop.wakeUp() }
+}
+print("captures the loop:     the thread ends: \(ofLoop)")
+
+let weakly = try ends { thread in
+    Loop.Timer(every: .seconds(1)) { [weak thread] _ in thread?.stop() }
+}
+print("captures it weakly:    the thread ends: \(weakly)")
+
+let strongly = try ends { thread in
+    Loop.Timer(every: .seconds(1)) { _ in _ = thread.name }
+}
+print("captures the thread:   the thread ends: \(strongly)")
