@@ -19,6 +19,8 @@ struct HeadStart {
 
     /// - Parameter lateness: How much later than the kernel's timer was due the thread ran.
     mutating func learn(lateness: Int64) {
+        // Another thread had the CPU. No head start helps against that.
+        guard lateness <= HeadStart.most else { return }
         let change = lateness > nanoseconds ? nanoseconds / 4 : -nanoseconds / 128
         nanoseconds = min(max(nanoseconds + change, HeadStart.least), HeadStart.most)
     }
