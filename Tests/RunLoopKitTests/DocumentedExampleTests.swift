@@ -6,7 +6,7 @@ import Testing
 /// The examples of the documentation on limited methods, rules and feedback loops, which must compile. Nothing calls
 /// them.
 private enum Examples {
-    // README.md
+    // docs/tour.md
     static func readme() throws {
         final class Document: Sendable {
             static let saving = ThrottledMethod<Document, String>("save") { document, text in print("saved \(text)") }
@@ -19,7 +19,7 @@ private enum Examples {
         try rule.discard()
     }
 
-    // README.md, on work that triggers itself
+    // docs/tour.md, on work that triggers itself
     static func feedback() {
         final class Panel: Sendable {
             static let layouting = ThrottledMethod<Panel, Void>("layout") { panel, _ in print("laid out") }
@@ -86,7 +86,7 @@ private enum Examples {
     @Test(
         "The documented example compiles",
         arguments: [
-            ("README.md", "ThrottledMethod<"), (rules + "ThrottledMethod.swift", "ThrottledMethod<"),
+            ("docs/tour.md", "ThrottledMethod<"), (rules + "ThrottledMethod.swift", "ThrottledMethod<"),
             (rules + "MethodLimiting.swift", "ThrottledMethod<"),
             (rules + "ThrottleEngine.swift", "apply(rule)"),
         ])
