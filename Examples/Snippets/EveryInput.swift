@@ -1,9 +1,9 @@
 import Glibc
 import RunLoopKit
 
-// Each handler triggers the next input. Signal sources come first, before any thread.
-let interrupt = try Loop.SignalSource(SIGUSR1) { _, arrivals in
-    print("signal: from process \(arrivals[0].senderProcess == getpid() ? "itself" : "?")")
+// Signal sources come first, before any thread.
+let signal = try Loop.SignalSource(SIGUSR1) { _, arrivals in
+    print("signal: \(arrivals.count) time")
     startChild()
 }
 let timer = Loop.Timer(after: .milliseconds(10)) { _ in
@@ -11,7 +11,9 @@ let timer = Loop.Timer(after: .milliseconds(10)) { _ in
     kill(getpid(), SIGUSR1)
 }
 let ends = makePipe()
-let descriptor = try Loop.FileDescriptorSource(owning: ends.reading) { source, ready in
+let descriptor = try Loop.FileDescriptorSource(
+    owning: ends.reading
+) { source, ready in
     var byte: UInt8 = 0
     print("descriptor: \(read(source.descriptor, &byte, 1)) byte")
     Loop.main.add(timer)
@@ -28,7 +30,7 @@ let source0 = Loop.Source0 {
     print("source0")
     for _ in 1...3 { port.send() }
 }
-for item in [interrupt, descriptor, messages, port, source0] as [Loop.Item] {
+for item in [signal, descriptor, messages, port, source0] as [Loop.Item] {
     Loop.main.add(item)
 }
 

@@ -5,7 +5,9 @@ final class Counter {
     private var ticks = 0
 
     init() {
-        let timer = Loop.Timer(every: .milliseconds(100), isolation: .shared) { [unowned self] _ in tick() }
+        let timer = Loop.Timer(every: .milliseconds(100), isolation: .shared) {
+            [unowned self] _ in tick()
+        }
         Loop.main.add(timer, in: .common)
     }
 

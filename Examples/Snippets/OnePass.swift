@@ -1,11 +1,11 @@
 import RunLoopKit
 
-let loop = Loop(clock: VirtualClock())  // no waiting: time jumps when the loop is idle
+let loop = Loop(clock: VirtualClock())  // time jumps when the loop is idle
 
 loop.add(Loop.Observer { _, activity in print(activity) })
 loop.perform { print("    a block, posted before the run") }
 
-let source = Loop.Source0 { print("    a source, signalled before the run") }
+let source = Loop.Source0 { print("    a source, signalled before") }
 loop.add(source)
 source.signal()
 

@@ -1,6 +1,7 @@
 import RunLoopKit
 
-Loop.mistakeHandling = .ignore  // it would report the threads that are dropped with timers
+// It would report the threads that are dropped with timers.
+Loop.mistakeHandling = .ignore
 
 /// Whether a thread ends when its owner drops it, with this timer in its loop.
 func ends(with makeTimer: (LoopThread) -> Loop.Timer) throws -> Bool {
