@@ -1,0 +1,30 @@
+import Glibc
+import RunLoopKit
+
+// First, before any thread is started: threads inherit which signals
+// are blocked, and a source needs its signal blocked on all of them.
+let reload = try Loop.SignalSource(SIGHUP, isolation: .shared) {
+    _, arrivals in
+    print("reloads: signal \(arrivals[0].signal)")
+    kill(getpid(), SIGTERM)  // as a user would
+}
+let terminate = try Loop.SignalSource(SIGTERM) { _, _ in
+    print("ends")
+    Loop.main.stop()
+}
+Loop.main.add(reload, in: .common)
+Loop.main.add(terminate, in: .common)
+
+let worker = try LoopThread(name: "worker")
+worker.perform { kill(getpid(), SIGHUP) }
+Loop.main.run()
+
+// A handler of sigaction: there only stop, wakeUp and send are allowed.
+let port = try Loop.PortSource { count in
+    print("the port was sent to \(count) time")
+    Loop.main.stop()
+}
+Loop.main.add(port, in: .common)
+signal(SIGUSR1) { _ in port.send() }
+raise(SIGUSR1)
+Loop.main.run()
