@@ -25,6 +25,28 @@ import Testing
             }, perform: perform)
     }
 
+    /// Uses a loop when it is deallocated.
+    private final class Caller: Sendable {
+        let loop: Loop
+        let log: Log<String>
+        init(_ loop: Loop, _ log: Log<String>) { (self.loop, self.log) = (loop, log) }
+        deinit { log.add("released, modes: \(loop.modes.count)") }
+    }
+
+    @Test("An item that is in the common modes by name only is released without the loop's lock when the loop ends")
+    func releasedByTheEnd() {
+        let log = Log<String>()
+        let (loop, _) = Loop.inVirtualTime()
+        do {
+            let source = Loop.Source0 { [caller = Caller(loop, log)] in withExtendedLifetime(caller) {} }
+            loop.add(source, in: .common)
+            loop.remove(source, in: .default)
+        }
+        #expect(log.entries.isEmpty)
+        loop.end()
+        #expect(log.entries == ["released, modes: 1"])
+    }
+
     @Test("Ready items that come to a mode that never runs, and leave it, take no room there")
     func readyItemsOfModeThatNeverRuns() {
         let (loop, _) = Loop.inVirtualTime()

@@ -23,6 +23,8 @@ extension Loop {
     private struct Estate {
         /// The items, each with the modes whose leaving it is notified of.
         var items: [(item: Item, left: [ModeState])] = []
+        /// Among them are items that have left all modes by name: the loop may have their last references.
+        var commonItems = ItemTable<Item>()
         var blocks: [PostedBlock] = []
         var endHandlers: [EndHandler] = []
 
@@ -69,7 +71,7 @@ extension Loop {
         if !endHandlers.isEmpty { estate.endHandlers = endHandlers.values.sorted { $0.turn < $1.turn } }
         endHandlers = [:]
         for item in commonItems.all { _ = item.leave(commonMembership!) }
-        commonItems = ItemTable()
+        estate.commonItems = exchange(&commonItems, with: ItemTable())
         // An item is listed in the first mode that has it, and is notified of its modes in their order. Most loops have
         // one mode, so that no item is in two.
         let hasManyModes = modeStates.count > 1
