@@ -11,7 +11,6 @@ let tick = Loop.Timer(every: .milliseconds(5), isolation: .shared) { _ in
     ticks += 1
     if ticks == 3 { Loop.main.stop() }
 }
-Loop.main.add(tick, in: .common)
 Task { @MainActor in
     print("a task, on the main thread: \(Loop.main.isOnOwnThread)")
     write(pipeEnds[1], "hello", 5)
@@ -30,6 +29,7 @@ while !isOver, poll(&requests, 2, -1) > 0 || errno == EINTR {
         let count = read(pipeEnds[0], &bytes, bytes.count)
         let text = String(decoding: bytes[..<count], as: UTF8.self)
         print("the host reads \(text)")
+        Loop.main.add(tick, in: .common)
     }
     if requests[1].revents != 0 {
         isOver = Loop.main.hostedPass() == .stopped
