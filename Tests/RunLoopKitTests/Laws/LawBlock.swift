@@ -28,6 +28,9 @@ final class LawBlock: @unchecked Sendable {
     final class Closure: Sendable {
         let block: LawBlock
         init(_ block: LawBlock) { self.block = block }
-        deinit { block.isReleased = true }
+        deinit {
+            Lock.assertNoneHeld()
+            block.isReleased = true
+        }
     }
 }

@@ -380,7 +380,8 @@ final class LawItem: @unchecked Sendable {
         reap(child.number)
     }
 
-    /// An object that a handler captures: its deinit shows the release.
+    /// An object that a handler captures: its deinit shows the release, which must come without a lock, since the
+    /// deinit of a program's object may do anything.
     private final class Closure: @unchecked Sendable {
         unowned let item: LawItem
 
@@ -390,7 +391,10 @@ final class LawItem: @unchecked Sendable {
             item.closuresAlive += 1
         }
 
-        deinit { item.closureIsReleased() }
+        deinit {
+            Lock.assertNoneHeld()
+            item.closureIsReleased()
+        }
     }
 
     /// The element of message ports.
@@ -403,7 +407,10 @@ final class LawItem: @unchecked Sendable {
             player.messagesAlive += 1
         }
 
-        deinit { player.messagesAlive -= 1 }
+        deinit {
+            Lock.assertNoneHeld()
+            player.messagesAlive -= 1
+        }
     }
 }
 
