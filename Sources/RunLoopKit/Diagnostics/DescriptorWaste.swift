@@ -5,8 +5,8 @@
 /// To know this takes a few system calls, so the check begins when the loop has called the same source several times in
 /// a row and has not slept in between. Accessed only by the loop's thread.
 struct DescriptorWaste {
-    /// A shorter wait is no sleep: the kernel returned at once. In nanoseconds.
-    static let pause: Int64 = 20_000
+    /// A shorter wait is no sleep: the kernel returned at once, on a slow machine too. In nanoseconds.
+    static let pause: Int64 = 200_000
 
     /// How many calls in a row are not checked.
     private static let unchecked = 8
