@@ -21,7 +21,8 @@
 /// let the tasks of a test prefer the loop, as above, also those that run on its actors: Swift resumes a task on its
 /// preferred executor before it continues on its actor. Or take a ``VirtualClock/hold()`` until they sleep.
 ///
-/// It may be used on any thread and in any task. It retains its loop.
+/// Where a parameter is generic over clocks, `.loop(loop)` is short for `LoopClock(loop)`. It may be used on any thread
+/// and in any task. It retains its loop.
 public struct LoopClock: Clock {
     /// The loop of the timers.
     public let loop: Loop

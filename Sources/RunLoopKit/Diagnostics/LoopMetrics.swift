@@ -16,13 +16,17 @@ public struct LoopMetrics: Equatable, Sendable {
     /// How long each pass took, without its sleep.
     public let passes: DurationHistogram
 
-    /// How much later than scheduled timers fired.
+    /// How much later than scheduled timers fired. Calls are counted: the instants that a slow handler made its own
+    /// timer miss are in ``Loop/Timer/Firing/missed``, not here.
     public let timerLateness: DurationHistogram
 
     /// What waits for the loop. Blocks that a pass has taken to run them one after the other do not count any more.
     public let waiting: WaitingWork
 
     /// The share of the time awake that was spent in handlers, from 0 to 1; 0 for a loop that never ran.
+    ///
+    /// The rest is what the loop itself costs. So it is near 1 also for a loop that sleeps nearly always: for the share
+    /// of a minute that handlers took, divide ``timeInCallouts`` by the minute.
     public var utilisation: Double { timeAwake == .zero ? 0 : timeInCallouts / timeAwake }
 }
 
@@ -31,7 +35,7 @@ extension LoopMetrics {
     ///
     /// ```swift
     /// let now = monitor.metrics(of: .main)!
-    /// print("utilisation in this minute: \(now.since(last).utilisation)")
+    /// print("in handlers: \(now.since(last).timeInCallouts / .seconds(60)) of this minute")
     /// last = now
     /// ```
     ///

@@ -4,12 +4,12 @@
 /// let monitor = try StallMonitor()
 /// monitor.watch(.main, name: "main")
 /// // …
-/// // RunLoopKit: the loop 'main' is stalled: Timer in mode 'default' has kept it from coming around for 100 ms
+/// // RunLoopKit: the loop 'main' is stalled: timer "save" in mode 'default' has kept it from coming around for 100 ms
 /// // (stall 1, threshold 100 ms); 3 blocks wait behind it
 /// //  0  __futex_abstimed_wait_common + 193 in libc.so.6
 /// //  1  Document.save() -> () + 121 in Editor
 /// // …
-/// // RunLoopKit: the loop 'main' continues: Timer in mode 'default' had kept it from coming around for 512 ms
+/// // RunLoopKit: the loop 'main' continues: timer "save" in mode 'default' had kept it from coming around for 512 ms
 /// // (stall 1)
 /// ```
 ///
@@ -24,14 +24,15 @@
 ///
 /// **What is reported.** A report when a stall exceeds the first threshold, another one for each further threshold, and
 /// a last one when it has ended, with its true start and end. Time does not count while the machine is suspended, and
-/// while the watcher's thread, too, could not run: after a stop of the process, or on a machine that is too busy.
+/// while the watcher's thread, too, could not run: after a stop of the process, or on a machine that is too busy. A
+/// stall that ends right before the monitor is dropped, or the program ends, may have no last report.
 /// Nothing is reported while a debugger or another process traces this one (`TracerPid` in `/proc/self/status`).
 ///
 /// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The signal
-/// interrupts the thread: most system calls are restarted, but those that Linux never restarts, such as `nanosleep`,
-/// `poll` and `epoll_wait`, return `EINTR`. Code that is not prepared for that needs `signal: nil`, and has no
-/// backtraces. The monitor unblocks the signal on the threads of the loops that it watches. Functions have names if
-/// their file has symbols.
+/// interrupts the thread: most system calls are restarted, but those that Linux never restarts, such as `nanosleep`
+/// (and so `sleep` and `usleep`), `poll` and `epoll_wait`, return early with `EINTR`. Code that is not prepared for
+/// that needs `signal: nil`, and has no backtraces. The monitor unblocks the signal on the threads of the loops that it
+/// watches. Functions have names if their file has symbols.
 ///
 /// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
 /// nothing meanwhile. Dropping the monitor ends it.

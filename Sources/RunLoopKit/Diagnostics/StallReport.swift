@@ -20,7 +20,8 @@ public struct StallReport: Sendable, CustomStringConvertible {
     /// The kind of the handler.
     public let kind: Loop.HandlerKind
 
-    /// The item's type, or what the handler is: `block`, with the place where it was posted if that is recorded.
+    /// The item with its kind, such as `timer "frame"`, or what else the handler is: `block`, with the place where it
+    /// was posted if that is recorded.
     public let label: String
 
     /// The activity at which an observer is called; empty for other kinds.

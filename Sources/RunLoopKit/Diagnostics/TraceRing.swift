@@ -3,7 +3,7 @@ import Synchronization
 /// A ring of events that any number of threads write at the same time, also Unix signal handlers.
 ///
 /// It never waits: an event that finds no free slot is dropped. The ring consists of atomic words only. Each slot has a
-/// *mark*, which says which event it holds, and the words of the event. Event number `n`, from 0, belongs into slot
+/// *mark*, which says which event it holds, and the words of the event. Event number `n`, from 0, belongs in slot
 /// `n % capacity`; it is *whole* when the mark is `2 * (n + 1)`, and being written while the mark is one more. The
 /// protocol, which `TraceRingTests` explores in every interleaving:
 ///

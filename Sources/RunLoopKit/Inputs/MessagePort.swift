@@ -33,6 +33,12 @@ extension Loop {
     /// bounds the senders. A waiting message takes its own size and what it refers to. The queue doubles when it grows,
     /// so it may be twice as large as its contents. It releases its memory when it has been emptied.
     ///
+    /// Let all senders of a full port wait, or none: while a ``Loop/MessagePort/send(whenRoom:)`` waits, each
+    /// ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` is refused, so one sender that always waits
+    /// shuts them out for as long as it continues. A handler cannot wait for room. It sends from a task on its thread,
+    /// `Task(executorPreference: thread.loop.taskExecutor) { try await port.send(whenRoom: value) }`, or keeps the
+    /// value and tries again later.
+    ///
     /// **Threads.** A port can be in several modes, but only in one loop at a time. Any thread may call everything
     /// here, but not a Unix signal handler: see ``Loop/PortSource``. To move a port without two threads ever handling
     /// messages at the same time, remove it on the thread of its loop. The port keeps runs in its modes going.

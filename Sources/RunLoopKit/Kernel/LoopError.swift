@@ -9,6 +9,9 @@
 ///     print(error)  // eventfd: Too many open files (EMFILE)
 /// }
 /// ```
+///
+/// To react to one error, write `catch { guard error.errno == EPERM else { throw error }; … }`: with `catch where` and
+/// a handler that captures `[unowned self]`, the compiler of Swift 6.3 crashes.
 public struct LoopError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The call that failed, such as `epoll_create1`, with its argument where that was the reason.
     public let call: String

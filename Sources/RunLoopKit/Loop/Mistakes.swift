@@ -7,7 +7,7 @@ extension Loop {
         /// cannot know.
         case refusedItem(item: String, reason: Refusal)
         /// An item or a block was given to the loop of a thread that Swift concurrency lends to tasks, and two seconds
-        /// later no thread has run that loop: such as to ``Loop/current`` in a task, also as a limiter's default.
+        /// later no thread has run that loop: for example to ``Loop/current`` in a task, which is a limiter's default.
         case loopThatNeverRuns(item: String)
         /// A ``LoopThread`` was dropped while timers waited on it: its last reference was released, and it was not
         /// stopped.

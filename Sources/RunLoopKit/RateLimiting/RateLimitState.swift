@@ -25,8 +25,8 @@
 /// act without an edge, and do not call the state then.
 ///
 /// The rules are lodash's, whose names are given below, with two fixes: `flush` stops the timer, and a throttle never
-/// acts twice within its interval except by a flush. HWThrottle and MessageThrottle have no counterpart: there the
-/// rules are part of queues and timers.
+/// acts twice within its interval except after a flush or a `cancel`. HWThrottle and MessageThrottle have no
+/// counterpart: there the rules are part of queues and timers.
 public struct RateLimitState: Hashable, Sendable {
     /// Which of the two rules.
     public enum Kind: Hashable, Sendable {

@@ -54,8 +54,11 @@ extension Loop {
         public final var isValid: Bool { life.load(ordering: .acquiring) == .valid }
 
         /// Removes the item from every mode of every loop, permanently, and releases its handlers with what they
-        /// captured. May be called inside the item's own handler. A second call does nothing. CF:
-        /// `CFRunLoopSourceInvalidate` and the like.
+        /// captured. May be called inside the item's own handler. A second call does nothing.
+        ///
+        /// A call from another thread does not wait: a handler that runs at that moment, or is about to be called,
+        /// still runs. To know that none does, invalidate the item on the loop's thread, or join the ``LoopThread``.
+        /// CF: `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
             itemLock.lock()
             guard isValid else { return itemLock.unlock() }

@@ -26,7 +26,7 @@ extension Loop {
     public final class Timer: Item, @unchecked Sendable {
         /// One call of a timer.
         public struct Firing: Sendable {
-            /// The timer, such as to invalidate it.
+            /// The timer, for example to invalidate it.
             public let timer: Timer
             /// The instant at which this call was due, on the timer's clock.
             public let scheduledTime: Instant

@@ -70,8 +70,8 @@ extension Loop.Timer {
     /// its own handler. The timer stays in its modes, with one fire time for all, and keeps its tolerance. If it is in
     /// no loop, it counts from when it is added to one.
     ///
-    /// From any thread; it takes effect at once. To push a timer out costs a compare: the loop moves the timer in its
-    /// order, and arms the kernel's timer, only when the earlier time comes.
+    /// From any thread; it takes effect at once. To push a timer out costs a comparison: the loop moves the timer in
+    /// its order, and arms the kernel's timer, only when the earlier time comes.
     ///
     /// - Returns: Whether the timer was restarted. False if it is invalid, it fires once and its handler runs, or it
     ///   was made for a time and has no delay.
