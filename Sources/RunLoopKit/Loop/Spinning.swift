@@ -8,9 +8,10 @@ extension Loop {
     /// a whole CPU for this long before each sleep. Some 50 µs are enough for threads that answer each other.
     ///
     /// The loop spins only while that pays: after a few spins that found nothing, it spins before one of 32 sleeps
-    /// only, later of up to 1,024, until a spin finds something again. It never spins if its thread may use only one
-    /// CPU, in virtual time, or while it is hosted, since then the host sleeps. A descriptor that becomes ready ends a
-    /// spin within a few microseconds; a timer that another thread adds during a spin may fire late by the rest of it.
+    /// only, later of up to 1,024, until a spin finds something again. It never spins if the program's threads have
+    /// only one CPU, in virtual time, or while it is hosted, since then the host sleeps. A descriptor that becomes
+    /// ready ends a spin within a few microseconds; a timer that another thread adds during a spin may fire late by the
+    /// rest of it.
     ///
     /// Negative durations count as zero, those of more than a second as one second. From any thread; the next sleep
     /// obeys it. To the observers, ``isWaiting`` and the run's limits a spin is part of the sleep. CF: none.
