@@ -73,14 +73,25 @@ import Testing
         #expect(turns.begin().worker == 1)
     }
 
-    /// The policy in two lines, compared for any sequence of operations: pick a worker, use a named worker, finish.
+    @Test("A worker that has ended is passed over, unless all have")
+    func endedWorkers() {
+        let workload = Workload(workers: 3, policy: .leastLoaded)
+        #expect(workload.begin().worker == 0)
+        workload.noteEnd(of: 1)
+        #expect((0..<5).map { _ in workload.begin().worker } == [2, 0, 2, 0, 2])
+        workload.noteEnd(of: 0)
+        workload.noteEnd(of: 2)
+        #expect((0..<3).contains(workload.begin().worker))
+    }
+
+    /// The policy in three lines, compared for any sequence of operations: pick a worker, use a named worker, finish.
     @Test(
-        "The least loaded worker is picked, and among equals the next in turn", arguments: [1, 2, 3, 8],
-        0..<20 as Range<UInt64>)
+        "An idle worker is picked, first the last one; else the least loaded, among equals the next in turn",
+        arguments: [1, 2, 3, 8], 0..<20 as Range<UInt64>)
     func leastLoaded(_ workers: Int, _ seed: UInt64) {
         var random = SplitMix(seed)
         let workload = Workload(workers: workers, policy: .leastLoaded)
-        var (pieces, turn) = ([Workload.Piece](), 0)
+        var (pieces, last) = ([Workload.Piece](), Int?.none)
         for _ in 0..<200 {
             let loads = workload.unfinished
             switch Int.random(in: 0..<4, using: &random) {
@@ -89,9 +100,10 @@ import Testing
                 if !pieces.isEmpty { workload.finish(pieces.remove(at: .random(in: pieces.indices, using: &random))) }
             default:
                 let piece = workload.begin()
-                let fromTheTurn = (0..<workers).map { (turn + $0) % workers }
-                #expect(piece.worker == fromTheTurn.first { loads[$0] == loads.min() })
-                turn = (piece.worker + 1) % workers
+                let idle = [last].compactMap { $0 }.first { loads[$0] == 0 } ?? loads.firstIndex(of: 0)
+                let fromTheTurn = (1...workers).map { ((last ?? -1) + $0) % workers }
+                #expect(piece.worker == idle ?? fromTheTurn.first { loads[$0] == loads.min() })
+                last = piece.worker
                 pieces.append(piece)
             }
         }

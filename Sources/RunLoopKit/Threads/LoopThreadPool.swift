@@ -33,8 +33,9 @@
 public final class LoopThreadPool: Sendable {
     /// The worker for a piece of work without a key.
     public enum Policy: Sendable, Hashable {
-        /// The worker with the fewest unfinished pieces; among equals, the next in turn. Only work handed over through
-        /// the pool counts.
+        /// The worker with the fewest unfinished pieces. Of several without any, the one that was picked last, which
+        /// may not have gone to sleep yet, or else the first; of others with equally many, the next in turn. Only work
+        /// handed over through the pool counts.
         case leastLoaded
 
         /// The next in turn, however busy it is.
@@ -166,7 +167,13 @@ public final class LoopThreadPool: Sendable {
     private func perform(_ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
         // Every block gets a reply, a refused one too: so every piece is finished.
         let reply = Reply(block, .ofThread(name)) { [workload] _ in workload.finish(piece) }
-        return threads[piece.worker].loop.perform(in: .common, place, reply.makeBlock())
+        return post(piece, place, reply.makeBlock())
+    }
+
+    private func post(_ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
+        let isAccepted = threads[piece.worker].loop.perform(in: .common, place, block)
+        if !isAccepted { workload.noteEnd(of: piece.worker) }
+        return isAccepted
     }
 
     private nonisolated(nonsending) func run<Value: Sendable>(
@@ -177,7 +184,7 @@ public final class LoopThreadPool: Sendable {
         let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name)) { [workload] in
             workload.finish(piece)
         }
-        _ = threads[piece.worker].loop.perform(in: .common, place, reply.reply.makeBlock())
+        _ = post(piece, place, reply.reply.makeBlock())
         try await reply.value()
         return result.move()
     }

@@ -26,21 +26,30 @@ final class Workload: @unchecked Sendable {
     // Guarded by `lock`, and therefore without checks of exclusivity.
     /// The unfinished pieces of each worker.
     @exclusivity(unchecked) private var loads: [Int]
-    /// The worker whose turn it is.
-    @exclusivity(unchecked) private var next = 0
+    /// The workers that have ended.
+    @exclusivity(unchecked) private var hasEnded: [Bool]
+    /// The worker that was picked last; nil before the first.
+    @exclusivity(unchecked) private var last: Int?
     @exclusivity(unchecked) private var accepted: UInt64 = 0
     @exclusivity(unchecked) private var drains: [Drain] = []
     @exclusivity(unchecked) private var lastDrain: UInt64 = 0
 
     init(workers: Int, policy: LoopThreadPool.Policy) {
         loads = Array(repeating: 0, count: workers)
+        hasEnded = Array(repeating: false, count: workers)
         self.policy = policy
     }
 
     /// Enters a piece for `worker`, or for the one that the policy picks.
     func begin(on worker: Int? = nil) -> Piece {
         lock.withLock {
-            let chosen = worker ?? pick()
+            let chosen: Int
+            if let worker {
+                chosen = worker
+            } else {
+                chosen = pick()
+                last = chosen
+            }
             loads[chosen] += 1
             accepted += 1
             return Piece(worker: chosen, number: accepted)
@@ -49,17 +58,23 @@ final class Workload: @unchecked Sendable {
 
     private func pick() -> Int {
         lock.assertHeld()
+        let next = last.map { ($0 + 1) % loads.count } ?? 0
+        guard policy == .leastLoaded else { return next }
+        if let last, isIdle(last) { return last }
+        if let idle = loads.indices.first(where: isIdle) { return idle }
+        // Begins with the worker whose turn it is, so that equals take turns.
         var chosen = next
-        if policy == .leastLoaded {
-            // Begins with the worker whose turn it is, so that equals take turns.
-            for offset in 1..<max(loads.count, 2) {
-                let worker = (next + offset) % loads.count
-                if loads[worker] < loads[chosen] { chosen = worker }
-            }
+        for offset in 1..<max(loads.count, 2) {
+            let worker = (next + offset) % loads.count
+            if hasEnded[chosen] || !hasEnded[worker] && loads[worker] < loads[chosen] { chosen = worker }
         }
-        next = (chosen + 1) % loads.count
         return chosen
     }
+
+    private func isIdle(_ worker: Int) -> Bool { loads[worker] == 0 && !hasEnded[worker] }
+
+    /// Passes over a worker from now on, since it has refused a piece: it has nothing to do, and so would get all.
+    func noteEnd(of worker: Int) { lock.withLock { hasEnded[worker] = true } }
 
     func finish(_ piece: Piece) {
         let done = lock.withLock { () -> [Drain] in
