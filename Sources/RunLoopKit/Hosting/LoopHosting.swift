@@ -126,7 +126,7 @@ extension Loop {
         ThreadLoops.current.running(self) { hosting.makePasses(of: self, until: budgetEnd) }
     }
 
-    private func requireHosted(_ call: String) -> Hosting {
+    private func requireHosted(_ call: StaticString) -> Hosting {
         requireOwnThread(call)
         guard let host = own.host else {
             fatalError("RunLoopKit: Loop.\(call) was called on a loop that is not hosted. Call beginHosting(_:) first.")

@@ -87,11 +87,10 @@ extension Loop {
         unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
-        guard mode != .common else {
-            Mistakes.shared.report(.runInCommonModes)
+        guard let mode = lock.withLock({ modeToRun(mode) }) else {  // 0
+            if mode == .common { Mistakes.shared.report(.runInCommonModes) }
             return .finished
         }
-        guard let mode = lock.withLock({ modeToRun(mode) }) else { return .finished }  // 0
         let run = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
         notify(.entry, in: mode)  // 1
         run.limit = limit(self)
@@ -106,8 +105,11 @@ extension Loop {
     }
 
     /// Traps unless the caller is on the loop's thread: a programming error that would corrupt the loop.
-    func requireOwnThread(_ call: String) {
-        guard !isOnOwnThread else { return }
+    @inline(__always)
+    func requireOwnThread(_ call: StaticString) { if !isOnOwnThread { reportOtherThread(call) } }
+
+    @inline(never)
+    private func reportOtherThread(_ call: StaticString) -> Never {
         if !process.isCurrent {
             fatalError(
                 "RunLoopKit: Loop.\(call) was called in a forked child, on a loop of its parent's. Call exec or _exit "

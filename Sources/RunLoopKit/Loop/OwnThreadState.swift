@@ -19,8 +19,11 @@ final class OwnThreadState {
     }
 
     /// Forgets wake-ups that are listed and were not served: they were meant for an earlier run.
-    func forgetListedWakeUps() {
-        guard !modesWithWakeUp.isEmpty else { return }
+    @inline(__always)
+    func forgetListedWakeUps() { if !modesWithWakeUp.isEmpty { forgetThoseListed() } }
+
+    @inline(never)
+    private func forgetThoseListed() {
         for mode in modesWithWakeUp {
             mode.ready.forgetWakeUp()
             mode.ready.isKnownToHaveWakeUp = false

@@ -4,8 +4,8 @@
 /// the run that called the handler. A pass that a host makes is a run as well. When a run ends, the run below it may
 /// have to look for work again: see `Loop.lookAgain(beforeSleepIn:)`.
 ///
-/// Only the loop's thread accesses the variables, except `firing`, which the loop's lock guards. Exclusivity is
-/// unchecked, as in `Loop`.
+/// Only the loop's thread accesses the variables, except `firing` and `below`, which the loop's lock guards.
+/// Exclusivity is unchecked, as in `Loop`.
 final class Run {
     /// What ends a run, apart from a stop and a lack of work.
     enum Limit: Equatable {
@@ -38,8 +38,8 @@ final class Run {
     /// When a hosted pass leaves ready work to the next pass; nil for never.
     @exclusivity(unchecked) private(set) var budgetEnd: Int64?
 
-    /// The run whose handler began this one. It is suspended.
-    @exclusivity(unchecked) private(set) var below: Run?
+    /// The run whose handler began this one. It is suspended. Guarded by the loop's lock, as `Loop.innermostRun`.
+    @exclusivity(unchecked) var below: Run?
 
     /// Whether the code that began the run knew that the loop was closing. The closing does not end such a run.
     @exclusivity(unchecked) private(set) var outlivesClosing = false
@@ -77,10 +77,9 @@ final class Run {
 
     /// Makes this object a run that begins. The object may have been another run before: `ModeState.endedRun`.
     func begin(
-        above below: Run?, returnsAfterSourceHandled: Bool, isHosted: Bool, budgetEnd: Int64?, outlivesClosing: Bool,
+        returnsAfterSourceHandled: Bool, isHosted: Bool, budgetEnd: Int64?, outlivesClosing: Bool,
         stopFlagBelow: Loop.StopFlag?
     ) {
-        self.below = below
         self.returnsAfterSourceHandled = returnsAfterSourceHandled
         self.isHosted = isHosted
         self.budgetEnd = budgetEnd
@@ -99,12 +98,6 @@ final class Run {
         guard above.hasConsumedWakeUp else { return }
         hasConsumedWakeUp = true
         if phase == .hasLooked { hasMissedWakeUp = true }
-    }
-
-    /// Releases the run below, which may end after this object has become another run.
-    func end() {
-        assert(firing == nil, "RunLoopKit: a run ended inside a timer's handler.")
-        below = nil
     }
 
     /// The run and those below it, innermost first.

@@ -9,7 +9,7 @@ extension Loop {
     /// Begins a run of the loop on the calling thread, its own. It may be nested in others.
     func enterRun(in mode: ModeState, returnsAfterSourceHandled: Bool = false) -> Run {
         own.host?.runWillBegin(in: self)
-        let changesCurrentLoop = ThreadLoops.current.beginRunning(self)
+        let changesCurrentLoop = ThreadLoops.beginRunning(self)
         let run = begin(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
         run.changesCurrentLoop = changesCurrentLoop
         return run
@@ -28,42 +28,49 @@ extension Loop {
     func begin(
         in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil
     ) -> Run {
-        let below = innermostRun
-        if below == nil { informClockOfBeginning() }
-        let sharesStopFlag = isHosted && below?.isHosted ?? false
+        let isOutermost = innermostRun == nil
+        if isOutermost { informClockOfBeginning() }
+        let sharesStopFlag = isHosted && innermostRun?.isHosted ?? false
+        let ignoresWakeUps = innermostRun?.phase ?? .hasWaited == .hasWaited
         let run = mode.endedRun.take() ?? Run(in: mode)
         run.begin(
-            above: below, returnsAfterSourceHandled: returnsAfterSourceHandled, isHosted: isHosted,
-            budgetEnd: budgetEnd, outlivesClosing: callerKnowsOfClosing,
+            returnsAfterSourceHandled: returnsAfterSourceHandled, isHosted: isHosted, budgetEnd: budgetEnd,
+            outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
-        setInnermostRun(run, insteadOf: below)
-        if below?.phase ?? .hasWaited == .hasWaited { forgetWakeUps(for: nil) }
-        if below == nil { own.forgetListedWakeUps() }
+        push(run)
+        if ignoresWakeUps { forgetWakeUps(for: nil) }
+        if isOutermost { own.forgetListedWakeUps() }
         return run
     }
 
     /// Pops a run off the stack. The run below may have missed a wake-up that the ended run has consumed.
     func end(_ run: Run) {
-        let below = run.below
-        if run.phase == .hasWaited, let below, below.phase != .hasWaited { forgetWakeUps(for: run) }
-        setInnermostRun(below, insteadOf: run)
+        assert(run.firing == nil, "RunLoopKit: a run ended inside a timer's handler.")
+        if run.phase == .hasWaited, run.below?.phase ?? .hasWaited != .hasWaited { forgetWakeUps(for: run) }
+        pop(run)
         restoreStopFlag(after: run)
-        if let below {
-            below.mayHaveMissedWakeUp(of: run)
-        } else {
-            informClockOfEnd()
-        }
-        run.end()
+        if innermostRun == nil { informClockOfEnd() } else { innermostRun!.mayHaveMissedWakeUp(of: run) }
         if run.mode.isOpen { run.mode.endedRun = run }
     }
 
-    /// Makes `run` the innermost one, and records in the modes which of them that is in. Relaxed: the record decides
-    /// which thread carries a message to a task, and publishes nothing.
-    private func setInnermostRun(_ run: Run?, insteadOf other: Run?) {
-        lock.withLock { innermostRun = run }
-        other?.mode.isRunning.store(false, ordering: .relaxed)
-        run?.mode.isRunning.store(true, ordering: .relaxed)
+    // Relaxed, both: `isRunning` decides which thread carries a message to a task, and publishes nothing. Both move
+    // references, which costs no retain.
+
+    private func push(_ run: Run) {
+        innermostRun?.mode.isRunning.store(false, ordering: .relaxed)
+        lock.lock()
+        run.below = exchange(&innermostRun, with: run)
+        lock.unlock()
+        run.mode.isRunning.store(true, ordering: .relaxed)
+    }
+
+    private func pop(_ run: Run) {
+        run.mode.isRunning.store(false, ordering: .relaxed)
+        lock.lock()
+        innermostRun = run.below.take()
+        lock.unlock()
+        innermostRun?.mode.isRunning.store(true, ordering: .relaxed)
     }
 
     /// Makes up for wake-ups that runs above have consumed, or that were ignored. A run must not sleep if it was

@@ -67,6 +67,12 @@ final class ThreadLoops {
         return true
     }
 
+    /// The same for the calling thread, whose state is not retained.
+    static func beginRunning(_ loop: Loop) -> Bool {
+        guard let known = System.value(of: key) else { return current.beginRunning(loop) }
+        return Unmanaged<ThreadLoops>.fromOpaque(known)._withUnsafeGuaranteedRef { $0.beginRunning(loop) }
+    }
+
     func endRunning() { runningLoop = outerLoops.removeLast() }
 
     /// The thread's own loop, whichever loop runs now. Made on first use.
