@@ -171,7 +171,7 @@ final class Hosting: Host {
     private func stop(_ loop: Loop) {
         loop.own.host = nil
         loop.waiting.store(false, ordering: .relaxed)
-        loop.lock.withLock { loop.sleep = nil }
+        loop.lock.withLock { loop.lastSleep = nil }
         loop.waker.setHosted(false)
         if case .virtual(let clock) = loop.clock { clock.awake(loop) }
         loop.end(run)

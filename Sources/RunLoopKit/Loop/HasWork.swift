@@ -12,6 +12,6 @@ extension Loop {
     /// queue, which may get a job at any time.
     func hasAnythingToWaitFor(in mode: ModeState) -> Bool {
         lock.assertHeld()
-        return !mode.isEmpty || hasBlock(for: mode) || servesMainQueueWhileLocked(in: mode)
+        return !mode.isEmpty || hasBlock(for: mode) || servesMainQueue(in: mode)
     }
 }

@@ -36,6 +36,7 @@ extension Loop {
     }
 
     /// Whether every run ends. Acquire: see `advance(to:)`.
+    @inline(__always)
     var isClosing: Bool { lifecycle.load(ordering: .acquiring) >= .closing }
 
     /// Whether to drop blocks that a pass has taken out already. Relaxed: nothing depends on when a thread sees it.

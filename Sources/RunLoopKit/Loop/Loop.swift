@@ -103,8 +103,8 @@ public final class Loop: @unchecked Sendable {
     /// When the loop ended, for `explain(_:)`; nil before.
     @exclusivity(unchecked) var endTime: Instant?
     @exclusivity(unchecked) var madeTaskExecutor: LoopTaskExecutor?
-    /// What the loop, or its host, sleeps on. Nil while it is awake.
-    @exclusivity(unchecked) var sleep: Sleep?
+    /// See `sleep`.
+    @exclusivity(unchecked) var lastSleep: Sleep?
     @exclusivity(unchecked) var timerFDs = TimerFDs()
     /// Written only by the loop's thread, which may read it without the lock.
     @exclusivity(unchecked) var innermostRun: Run?

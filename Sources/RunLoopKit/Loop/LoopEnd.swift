@@ -51,7 +51,7 @@ extension Loop {
         }
         lock.withLock {
             // A thread that found an item here may still reach the mode, and must not arm or watch anything in it.
-            sleep = nil
+            lastSleep = nil
             for mode in modeStates { mode.close() }
             timerFDs = TimerFDs()
         }

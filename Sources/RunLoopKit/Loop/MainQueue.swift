@@ -38,18 +38,10 @@ struct MainQueue {
 }
 
 extension Loop {
-    /// Whether runs in `mode` drain the main queue: on the main loop, in common modes, and not inside a drain. The lock
-    /// is held.
-    func servesMainQueueWhileLocked(in mode: ModeState) -> Bool {
-        lock.assertHeld()
+    /// Whether runs in `mode` drain the main queue: on the main loop, in common modes, and not inside a drain.
+    func servesMainQueue(in mode: ModeState) -> Bool {
         guard let mainQueue = own.mainQueue else { return false }
         return !mainQueue.isDraining && mode.isCommon
-    }
-
-    /// The same, for callers without the lock.
-    func servesMainQueue(in mode: ModeState) -> Bool {
-        guard own.mainQueue != nil else { return false }
-        return lock.withLock { servesMainQueueWhileLocked(in: mode) }
     }
 
     /// Step 3.5 (see Pass.swift): whether to drain the queue now, before the loop considers sleeping. Not twice in a

@@ -11,8 +11,12 @@ final class ModeState {
     let waker: Waker
     let isVirtual: Bool
 
-    /// Whether the mode is one of the loop's common modes.
-    @exclusivity(unchecked) var isCommon = false
+    /// Whether the mode is one of the loop's common modes. Written with the lock held. Relaxed, as `observed`.
+    private let common = Atomic<Bool>(false)
+    var isCommon: Bool {
+        get { common.load(ordering: .relaxed) }
+        set { common.store(newValue, ordering: .relaxed) }
+    }
 
     /// The blocks that wait for this mode.
     @exclusivity(unchecked) var blocks = BlockQueue()

@@ -1,12 +1,19 @@
 extension Loop {
     /// What a pass serves.
-    enum Ready: Equatable {
+    enum Ready {
         case nothing
         case wakeUp
         case timers
         case mainQueue
-        /// A version-1 source, by its token, and what it is ready for.
-        case source1(UInt64, PollEvents)
+        case source1(ReadySource)
+    }
+
+    /// A version-1 source of the mode that has something to handle.
+    struct ReadySource {
+        let source: any Source1
+        let token: UInt64
+        /// What it is ready for.
+        let events: PollEvents
     }
 
     /// Step 3.7 (see Pass.swift): returns the one thing that this pass serves, and waits for it unless `polls`.
@@ -18,28 +25,31 @@ extension Loop {
         let mode = run.mode
         waiting.store(true, ordering: .relaxed)
         defer { waiting.store(false, ordering: .relaxed) }
-        var hasAsked = false
-        while true {
-            if let ready = takeReady(in: mode) {
-                // A wake-up queues behind leftovers.
-                if !hasAsked, waker.endWait() {
-                    run.hasConsumedWakeUp = true
-                    if ready != .wakeUp { own.listWakeUp(in: mode) }
-                }
-                return ready
+        if let ready = takeReady(in: mode) {
+            // A wake-up queues behind leftovers.
+            if waker.endWait() {
+                run.hasConsumedWakeUp = true
+                if case .wakeUp = ready {} else { own.listWakeUp(in: mode) }
             }
-            if hasAsked, polls { return .nothing }
-            if hasAsked, isTimeUp(for: run) {
+            return ready
+        }
+        while true {
+            let answer = ask(in: run, polls: polls)
+            if let ready = take(answer, in: mode) ?? takeReady(in: mode) { return ready }
+            if polls { return .nothing }
+            if isTimeUp(for: run) {
                 // A timer that is due at the very end of the run still fires.
                 return lock.withLock { isTimerDue(in: mode) } ? .timers : .nothing
             }
-            if let ready = take(ask(in: run, polls: polls), in: mode) { return ready }
-            hasAsked = true
         }
     }
 
     /// The first entry that is not stale. Removes those before it.
-    private func takeReady(in mode: ModeState) -> Ready? {
+    @inline(__always)
+    private func takeReady(in mode: ModeState) -> Ready? { mode.ready.isEmpty ? nil : takeListed(in: mode) }
+
+    @inline(never)
+    private func takeListed(in mode: ModeState) -> Ready? {
         while let entry = mode.ready.popFirst() {
             if let ready = look(at: entry, in: mode, takes: true) { return ready }
         }
@@ -79,35 +89,37 @@ extension Loop {
         case ReadyList.mainQueue:
             return hasMainQueueEdge(in: mode, takes: takes) ? .mainQueue : nil
         default:
-            return lock.withLock { work(behind: entry, in: mode) }.map { .source1(entry.token, $0) }
+            return lock.withLock { work(behind: entry, in: mode) }.map { .source1($0) }
         }
     }
 
     /// What is left of a source's readiness after observers have been called. They may have read the descriptor, run
     /// the loop nested, or changed what the source waits for.
-    func lookAgain(at token: UInt64, _ events: PollEvents, in mode: ModeState) -> Ready {
-        lock.withLock { work(behind: .old(token, events), in: mode) }.map { .source1(token, $0) } ?? .nothing
+    @inline(never)
+    func lookAgain(at ready: ReadySource, in mode: ModeState) -> Ready {
+        lock.withLock { work(behind: .old(ready.token, ready.events), in: mode) }.map { .source1($0) } ?? .nothing
     }
 
     /// What a version-1 source has to handle; nil when it has nothing, or has left.
     ///
     /// Nil also when it has been served and has become ready again: it is then listed again, by its new sequence
     /// number.
-    func work(behind entry: ReadyList.Entry, in mode: ModeState) -> PollEvents? {
+    func work(behind entry: ReadyList.Entry, in mode: ModeState) -> ReadySource? {
         lock.assertHeld()
-        guard let port = mode.source1s.member(for: entry.token),
-            entry.turn == nil || entry.turn == port.readyTurn
+        guard let member = mode.source1s.member(for: entry.token),
+            entry.turn == nil || entry.turn == member.readyTurn,
+            let events = member.source.workBehind(entry.events, isFresh: entry.isFresh)
         else {
             return nil
         }
-        return port.source.workBehind(entry.events, isFresh: entry.isFresh)
+        return ReadySource(source: member.source, token: entry.token, events: events)
     }
 
     // MARK: Asking the kernel
 
     /// What the kernel and the wake word have answered.
     private struct Answer {
-        /// Whether the thread was in the kernel for long enough to be woken, or only polled.
+        /// Whether the thread waited in the kernel, or only polled.
         let hasSlept: Bool
         /// The number of descriptors that are ready: `ModeState.report(at:)`.
         let count: Int
@@ -124,6 +136,7 @@ extension Loop {
     }
 
     /// Asks the kernel what is ready. If nothing is, and the run may sleep, waits until something is.
+    @inline(__always)
     private func ask(in run: Run, polls: Bool) -> Answer {
         assertOnOwnThread()
         let mode = run.mode
@@ -146,6 +159,7 @@ extension Loop {
         }
         let wasNotified = waker.endWait()
         if wasNotified { run.hasConsumedWakeUp = true }
+        own.hasAskedLast = true
         let hasSlept = deadline != nil
         if hasSlept, isMonitored.load(ordering: .relaxed) {
             waker.monitors.report { $0.didWait(readyCount: count, wasWoken: wasNotified) }
@@ -156,25 +170,29 @@ extension Loop {
 
     /// What the pass serves, if the answer is one thing and nothing else is ready: the usual case, in which listing it
     /// would take 180 instructions, for a message 900. Otherwise lists the answer and returns nil.
+    @inline(__always)
     private func take(_ answer: Answer, in mode: ModeState) -> Ready? {
-        let isAlone = mode.ready.isEmpty && !answer.isMainQueueReady
-        guard answer.hasSlept || !isAlone || answer.count > 0 || !mode.messages.isEmpty else {
-            return answer.wasNotified ? .wakeUp : nil
-        }
-        return lock.withLock {
-            sleep = nil
-            guard isAlone, answer.count <= 1 else {
+        let isAlone = mode.ready.isEmpty && !answer.isMainQueueReady && answer.count <= 1
+        // The eventfd may have a stale edge: the wake word decides.
+        let hasReport = answer.count > 0 && mode.report(at: 0).token != ReadyList.wakeUp
+        if isAlone, !hasReport, mode.messages.isEmpty { return answer.wasNotified ? .wakeUp : nil }
+        return takeWork(answer, isAlone: isAlone, hasReport: hasReport, in: mode)
+    }
+
+    @inline(never)
+    private func takeWork(_ answer: Answer, isAlone: Bool, hasReport: Bool, in mode: ModeState) -> Ready? {
+        lock.withLock {
+            guard isAlone else {
                 list(answer, in: mode)
                 return nil
             }
-            let report = answer.count == 1 ? mode.report(at: 0) : nil
-            // The eventfd may have a stale edge: the wake word decides.
-            guard let report, report.token != ReadyList.wakeUp else { return takeMessage(answer, in: mode) }
+            guard hasReport else { return takeMessage(answer, in: mode) }
+            let report = mode.report(at: 0)
             guard ReadyList.isSource(report.token), mode.messages.isEmpty, !answer.wasNotified else {
                 list(answer, in: mode)
                 return nil
             }
-            return work(behind: .fresh(report.token, report.events), in: mode).map { .source1(report.token, $0) }
+            return work(behind: .fresh(report.token, report.events), in: mode).map { .source1($0) }
         }
     }
 
@@ -187,13 +205,13 @@ extension Loop {
             return nil
         }
         guard let token = mode.source1s.token(of: port) else { return nil }
-        return work(behind: .fresh(token, []), in: mode).map { .source1(token, $0) }
+        return work(behind: .fresh(token, []), in: mode).map { .source1($0) }
     }
 
     /// Lists all that is ready, in the order in which it became ready.
     private func list(_ answer: Answer, in mode: ModeState) {
         lock.assertHeld()
-        sleep = nil
+        lastSleep = nil
         // The eventfd may have a stale edge: the wake word decides. A loop that was awake, hosted or not, gets its
         // wake-up behind what was ready, whether the sender has written or not.
         listReady(answer.count, countsWakeUp: answer.wasNotified && answer.hasSlept, in: mode)
@@ -243,13 +261,13 @@ extension Loop {
     }
 
     /// Marks the loop asleep, and returns the time until which it may sleep, `TimerHeap.never` for forever. Nil if it
-    /// may not sleep: a message or a wake-up has arrived, or the run's time is up.
+    /// may not sleep: a message or a wake-up has arrived. If that time has passed, the kernel ends the sleep at once:
+    /// reading the clock here would make every pass dearer, for the sake of few.
     ///
     /// The timerfds are armed only here, except when a thread adds an earlier timer while the loop sleeps, or a host
     /// does the sleeping.
     private func beginSleep(in run: Run) -> Int64? {
         lock.assertHeld()
-        if case .until(let end) = run.limit, end <= clock.nanoseconds { return nil }
         guard !run.mode.hasMessages, waker.beginWait() else { return nil }
         var sleep = nextSleep(in: run)
         if run.mode.timers.others != nil { wakeUpEarly(from: &sleep, in: run.mode) }

@@ -31,6 +31,9 @@ final class OwnThreadState {
         modesWithWakeUp.removeAll(keepingCapacity: true)
     }
 
+    /// Whether the kernel has been asked since a handler last returned.
+    @exclusivity(unchecked) var hasAskedLast = false
+
     /// Whether code that calls the loop outside any run has learned that the loop is closing. See
     /// `Loop.callerKnowsOfClosing`.
     @exclusivity(unchecked) var callerKnowsOfClosing = false

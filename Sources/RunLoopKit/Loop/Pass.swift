@@ -32,15 +32,16 @@ extension Loop {
         if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4
         let ready = takeMainQueue(in: run) ? .mainQueue : wait(in: run, polls: hasHandledSource)  // 3.5
         run.phase = .hasWaited
-        run.hasJustDrainedMainQueue = ready == .mainQueue
+        run.hasJustDrainedMainQueue = false
         switch ready {  // 3.9
         case .nothing, .wakeUp: break
         case .timers: fireTimers(of: run)
         case .mainQueue:
+            run.hasJustDrainedMainQueue = true
             drainMainQueue()
             hasHandledSource = true
-        case .source1(let token, let events):
-            if performSource1(token, events, of: mode) { hasHandledSource = true }
+        case .source1(let ready):
+            if performSource1(ready, of: mode) { hasHandledSource = true }
         }
         performBlocksIfInTime(of: run)  // 3.10
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
@@ -48,6 +49,7 @@ extension Loop {
 
     /// Begins to count wake-ups. Those since the last wait are forgotten, and none is missed, since the pass looks for
     /// all work.
+    @inline(__always)
     private func beginPass(of run: Run) {
         Tally.count(tally.passes)
         if run.phase == .hasWaited { forgetWakeUps(for: run) }
@@ -56,6 +58,7 @@ extension Loop {
     }
 
     /// Steps 3.6 to 3.8.
+    @inline(__always)
     private func wait(in run: Run, polls hasHandledSource: Bool) -> Ready {
         let polls = hasHandledSource || run.limit == .onePass
         if !polls {
@@ -65,13 +68,14 @@ extension Loop {
         let ready = nextReady(in: run, polls: polls)  // 3.7
         own.host?.mayHaveMore(in: self)
         run.phase = .hasWaited
-        guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let token, let events) = ready else {  // 3.8
+        guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let source) = ready else {  // 3.8
             return ready
         }
-        return lookAgain(at: token, events, in: run.mode)
+        return lookAgain(at: source, in: run.mode)
     }
 
     /// Step 3.11.
+    @inline(__always)
     private func result(of run: Run, hasHandledSource: Bool) -> RunResult? {
         if hasHandledSource, run.returnsAfterSourceHandled { return .handledSource }
         if isTimeUp(for: run) { return .timedOut }
@@ -82,6 +86,7 @@ extension Loop {
 
     /// Whether a hosted pass has used up its budget. Checked after each callout, so the pass calls at least one handler
     /// of each kind.
+    @inline(__always)
     func isSpent(_ run: Run?) -> Bool { run?.budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
 
     /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and
@@ -89,18 +94,23 @@ extension Loop {
     @inline(__always)
     func callOut<Result>(_ callout: @autoclosure () -> Callout, _ handler: () -> Result) -> Result {
         Lock.assertNoneHeld()
-        defer { process.requireCurrent() }
         // This handler does not know what the handler before has learned.
-        callerKnowsOfClosing = false
-        return isMonitored.load(ordering: .relaxed) ? callOutMonitored(callout(), handler) : handler()
+        if isClosing { callerKnowsOfClosing = false }
+        let reported = isMonitored.load(ordering: .relaxed) ? callout() : nil
+        if let reported { reportBeginning(of: reported) }
+        defer {
+            if let reported { reportEnd(of: reported) }
+            own.hasAskedLast = false
+            process.requireCurrent()
+        }
+        return handler()
     }
 
     @inline(never)
-    func callOutMonitored<Result>(_ callout: Callout, _ handler: () -> Result) -> Result {
-        waker.monitors.report { $0.willCallOut(callout) }
-        defer { waker.monitors.report { $0.didCallOut(callout) } }
-        return handler()
-    }
+    func reportBeginning(of callout: Callout) { waker.monitors.report { $0.willCallOut(callout) } }
+
+    @inline(never)
+    func reportEnd(of callout: Callout) { waker.monitors.report { $0.didCallOut(callout) } }
 
     // MARK: Observers
 
@@ -108,18 +118,38 @@ extension Loop {
     /// next activity. Observers that they remove are still called; those that they invalidate are not. Returns whether
     /// there were any.
     @discardableResult
+    @inline(__always)
     func notify(_ activity: Activity, in mode: ModeState) -> Bool {
-        if isMonitored.load(ordering: .relaxed) { waker.monitors.report { $0.reached(activity, in: mode.mode) } }
+        if isMonitored.load(ordering: .relaxed) { report(activity, in: mode) }
         guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
-        // The array is a snapshot that costs nothing unless a thread changes the original.
-        let entries = lock.withLock { mode.observers.entries(for: activity) }
-        for index in entries.indices {
-            guard let observer = entries[index].observer, observer.wants(activity) else { continue }
-            callOut(Callout(.observer, observer, at: activity)) {
-                loopIsCallingOutToAnObserver(observer, activity)
-            }
-        }
+        callObservers(of: activity, in: mode)
         return true
+    }
+
+    @inline(never)
+    private func report(_ activity: Activity, in mode: ModeState) {
+        waker.monitors.report { $0.reached(activity, in: mode.mode) }
+    }
+
+    @inline(never)
+    private func callObservers(of activity: Activity, in mode: ModeState) {
+        lock.lock()
+        if let observer = mode.observers.only(at: activity) {
+            lock.unlock()
+            return call(observer, at: activity)
+        }
+        // The array is a snapshot that costs nothing unless a thread changes the original.
+        let entries = mode.observers.entries(for: activity)
+        lock.unlock()
+        for index in entries.indices {
+            if let observer = entries[index].observer { call(observer, at: activity) }
+        }
+    }
+
+    @inline(__always)
+    private func call(_ observer: Observer, at activity: Activity) {
+        guard observer.wants(activity) else { return }
+        callOut(Callout(.observer, observer, at: activity)) { loopIsCallingOutToAnObserver(observer, activity) }
     }
 
     // MARK: Blocks
@@ -176,13 +206,11 @@ extension Loop {
 
     // MARK: Version-1 sources
 
-    /// Performs a source that was found ready, if it is still in the mode.
-    private func performSource1(_ token: UInt64, _ events: PollEvents, of mode: ModeState) -> Bool {
-        guard let source = lock.withLock({ mode.source1s.source(for: token) }), source.isValid else {
-            return false
-        }
-        return callOut(Callout(.source1, source, cause: source.readyTurn ?? 0)) {
-            loopIsCallingOutToASource1(source, events, mode)
+    /// Performs a source that was found ready in the mode.
+    private func performSource1(_ ready: ReadySource, of mode: ModeState) -> Bool {
+        guard ready.source.isValid else { return false }
+        return callOut(Callout(.source1, ready.source, cause: ready.source.readyTurn ?? 0)) {
+            loopIsCallingOutToASource1(ready.source, ready.events, mode)
         }
     }
 

@@ -78,7 +78,13 @@ extension Loop {
     ///
     /// Not done when the run above ends: a handler of this run may make passes as a host until there is nothing left to
     /// do, and the wake-up would count as work.
+    @inline(__always)
     func lookAgain(beforeSleepIn run: Run) {
+        if run.hasMissedWakeUp || isStopped { lookAgainNow(beforeSleepIn: run) }
+    }
+
+    @inline(never)
+    private func lookAgainNow(beforeSleepIn run: Run) {
         let hasMissedWork = run.hasMissedWakeUp && lock.withLock { hasPostedWork(for: run.mode) }
         run.hasMissedWakeUp = false
         if hasMissedWork || isStopped { waker.wake() }
@@ -101,6 +107,7 @@ extension Loop {
     // MARK: Stopping
 
     /// Whether the innermost run is to end. Acquire: what the thread that stopped it did before is visible.
+    @inline(__always)
     var isStopped: Bool { stopFlag.load(ordering: .acquiring) == .stopped || isEndedByClosing }
 
     /// Whether the closing of the loop ends the innermost run.
@@ -109,7 +116,12 @@ extension Loop {
     /// the next one that it begins. If it then begins another run, such as to wait for an answer, that run outlives the
     /// closing: otherwise a handler that checks for its answer, and not the result of the run, would make runs that
     /// return at once, and never get the answer. The thread ends when the handler returns.
-    var isEndedByClosing: Bool { isClosing && !(innermostRun?.outlivesClosing ?? false) }
+    @inline(__always)
+    var isEndedByClosing: Bool { isClosing && closingEndsInnermostRun }
+
+    private var closingEndsInnermostRun: Bool {
+        @inline(never) get { !(innermostRun?.outlivesClosing ?? false) }
+    }
 
     /// Whether the code that is calling the loop has learned that the loop is closing.
     var callerKnowsOfClosing: Bool {

@@ -21,6 +21,13 @@ extension Loop {
 
     // The rest is called with the lock held.
 
+    /// What the loop, or its host, sleeps on; nil while it is awake. The wake word decides: a loop that wakes need not
+    /// take the lock to say so, and one that goes to sleep changes the word with the lock held.
+    var sleep: Sleep? {
+        lock.assertHeld()
+        return waker.mayBeAsleep ? lastSleep : nil
+    }
+
     /// Whether a timer must fire now.
     func isTimerDue(in mode: ModeState) -> Bool { isTimerDue(in: mode, at: times(for: mode)) }
 
@@ -32,6 +39,7 @@ extension Loop {
     }
 
     /// Now, on the clocks that the mode has timers on.
+    @inline(__always)
     func times(for mode: ModeState) -> ClockTimes {
         var times = ClockTimes(suspending: mode.timers.suspending.isEmpty ? .min : clock.nanoseconds)
         if mode.timers.others != nil { readOthers(into: &times, for: mode) }
@@ -40,7 +48,13 @@ extension Loop {
 
     /// Lists the timers as ready if one must fire now. Returns whether it did.
     @discardableResult
+    @inline(__always)
     func listDueTimers(in mode: ModeState) -> Bool {
+        !mode.timers.isEmpty && listDueTimersNow(in: mode)
+    }
+
+    @inline(never)
+    private func listDueTimersNow(in mode: ModeState) -> Bool {
         let times = times(for: mode)
         guard isTimerDue(in: mode, at: times) else { return false }
         mode.ready.appendTimers(dueAt: times)
@@ -71,7 +85,7 @@ extension Loop {
     /// Arms the timerfds that end a sleep.
     func arm(for sleep: Sleep, in mode: ModeState) {
         lock.assertHeld()
-        self.sleep = sleep
+        lastSleep = sleep
         if sleep.deadline != TimerHeap.never { arm(at: sleep.deadline) }
         if mode.timers.others != nil { armOthers(in: mode) }
     }
@@ -84,7 +98,7 @@ extension Loop {
     /// Called when a mode's timers have changed: a loop that sleeps in this mode must wake for an earlier deadline.
     func timersChanged(in mode: ModeState) {
         lock.assertHeld()
-        if sleep != nil { timersChangedDuringSleep(in: mode) }
+        if lastSleep != nil { timersChangedDuringSleep(in: mode) }
     }
 
     @inline(never)
@@ -94,13 +108,13 @@ extension Loop {
         guard !clock.isVirtual else { return waker.nudge() }
         // Arming the timerfd on this thread saves waking the loop's thread to do it.
         if let wakeUp = mode.timers.suspending.wakeUpTime, wakeUp < sleep.deadline {
-            self.sleep!.deadline = wakeUp
+            lastSleep!.deadline = wakeUp
             arm(at: wakeUp)
         }
         guard mode.timers.others != nil else { return }
         if let wakeUp = mode.timers.others!.precise.earliestDeadline, wakeUp < sleep.deadline {
             // The loop wakes up early enough to prepare for it.
-            self.sleep!.deadline = wakeUp - HeadStart.most
+            lastSleep!.deadline = wakeUp - HeadStart.most
             arm(at: wakeUp - HeadStart.most)
         }
         armOthers(in: mode)

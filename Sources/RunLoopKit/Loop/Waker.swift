@@ -112,6 +112,9 @@ final class Waker: @unchecked Sendable {
         return found & Waker.mayBeAsleep != 0 && found & Waker.notes == 0
     }
 
+    /// Whether the loop sleeps, or its host may. Relaxed: see `Loop.sleep`.
+    var mayBeAsleep: Bool { word.load(ordering: .relaxed) & Waker.mayBeAsleep != 0 }
+
     // MARK: On the loop's thread
 
     /// Whether a sender has left a note since the loop last read the word. Relaxed: the loop reads the word again, with

@@ -51,7 +51,9 @@ extension Loop {
 
         /// Whether the item can still be added and called. False once ``Loop/Item/invalidate()`` was called. CF:
         /// `CFRunLoopSourceIsValid` and the like.
-        public final var isValid: Bool { life.load(ordering: .acquiring) == .valid }
+        public final var isValid: Bool {
+            @inline(__always) get { life.load(ordering: .acquiring) == .valid }
+        }
 
         /// Removes the item from every mode of every loop, permanently, and releases its handlers with what they
         /// captured. May be called inside the item's own handler. A second call does nothing.

@@ -63,6 +63,12 @@ struct ModeObservers {
     /// The observers of one activity, in the order in which they are called, with gaps.
     func entries(for activity: Loop.Activity) -> [Entry] { lists[activity.rawValue.trailingZeroBitCount].entries }
 
+    /// The observer of an activity that has only one, as most have: calling it takes no array. Nil if it has several.
+    func only(at activity: Loop.Activity) -> Loop.Observer? {
+        let list = activity.rawValue.trailingZeroBitCount
+        return lists[list].entries.count == 1 ? lists[list].entries[0].observer : nil
+    }
+
     /// - Precondition: The observer is not here.
     mutating func insert(_ observer: Loop.Observer) {
         let entry = Entry(turn: Turn.next(), order: observer.order, observer: observer)

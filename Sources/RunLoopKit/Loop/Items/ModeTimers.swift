@@ -21,6 +21,9 @@ struct ModeTimers {
         set { suspending.owner = newValue }
     }
 
+    /// False also for a mode that has had timers on another clock, or precise ones.
+    var isEmpty: Bool { suspending.isEmpty && others == nil }
+
     /// Whether no timer keeps a run going.
     var areIdle: Bool { mutating get { suspending.isIdle && others?.areIdle ?? true } }
     var all: [Loop.Timer] { suspending.all + (others?.all ?? []) }

@@ -58,7 +58,6 @@ extension Loop {
         }
 
         func observe(_ activity: Activity) {
-            guard isValid else { return }
             firing.store(true, ordering: .relaxed)
             currentHandler?(self, activity)
             if !repeats { invalidate() }

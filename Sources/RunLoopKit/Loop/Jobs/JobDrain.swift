@@ -85,7 +85,10 @@ extension JobQueue {
         for _ in 0..<limit {
             guard let job = take() else { return false }
             if let loop, loop.isMonitored.load(ordering: .relaxed) {
-                loop.callOutMonitored(Callout(.job, cause: job.number)) { loopIsRunningAJob(job, of: loop) }
+                let callout = Callout(.job, cause: job.number)
+                loop.reportBeginning(of: callout)
+                loopIsRunningAJob(job, of: loop)
+                loop.reportEnd(of: callout)
             } else {
                 loopIsRunningAJob(job, of: loop)
             }
