@@ -38,6 +38,8 @@ final class Hosting: Host {
         endRest(of: loop)
         var result: Loop.HostedResult
         repeat {
+            // A pass that serves what an earlier one has fetched does not ask the kernel.
+            loop.own.hasAskedLast = false
             _ = loop.pass(pass)
             // A handler may have run the host, which then has slept.
             endRest(of: loop)
@@ -79,6 +81,8 @@ final class Hosting: Host {
     private func hasMore(for pass: Run, of loop: Loop) -> Bool {
         // The next pass begins with posted work, which may make more ready, and asks the kernel after that.
         if loop.hasReady(mode) || hasPostedWork(loop) { return true }
+        // The pass has consumed all edges, and called no handler since, which may have consumed some and made work.
+        if loop.own.hasAskedLast { return false }
         // Consumes all edges of the descriptor: it now becomes readable only for what comes later.
         loop.fetch(in: pass, polls: true)
         // A wake-up since the pass calls for another pass, which begins by looking at all work, as in a run. Nothing of
