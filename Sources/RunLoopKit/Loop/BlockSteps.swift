@@ -15,25 +15,35 @@ struct BlockStep {
 extension Loop {
     // Called with the lock held.
 
-    func append(_ modes: ModeFilter, _ handle: PendingBlock?, _ body: @escaping @Sendable () -> Void) {
+    // A mode that a block was posted for exists.
+
+    func append(_ block: PostedBlock, for mode: Mode) {
         lock.assertHeld()
         lastBlock += 1
-        handle?.posting = (lastBlock, modes)
-        let block = PostedBlock(body: body, handle: handle)
-        // A mode that a block was posted for exists.
-        switch modes {
-        case .one(let mode): stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
-        case .any(let modes):
-            assert(handle != nil, "RunLoopKit: a block for several modes leaves all queues by its handle.")
-            // Sorted: the modes come into being in this order.
-            for mode in modes.sorted(by: { $0.name < $1.name }) {
-                stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
-            }
+        if let handle = block.handle { handle.posting = (lastBlock, .one(mode)) }
+        stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
+        countBlocks(1)
+    }
+
+    func append(_ block: PostedBlock, for modes: Set<Mode>) {
+        lock.assertHeld()
+        assert(block.handle != nil, "RunLoopKit: a block for several modes leaves all queues by its handle.")
+        lastBlock += 1
+        block.handle?.posting = (lastBlock, .any(modes))
+        // Sorted: the modes come into being in this order.
+        for mode in modes.sorted(by: { $0.name < $1.name }) {
+            stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
         }
         countBlocks(1)
     }
 
+    @inline(__always)
     private func stateForBlocks(in mode: Mode) -> ModeState {
+        mode.isDefault ? defaultState : otherStateForBlocks(in: mode)
+    }
+
+    @inline(never)
+    private func otherStateForBlocks(in mode: Mode) -> ModeState {
         existingStateForBlocks(in: mode) ?? (mode == .common ? stateOfCommon() : state(for: mode))
     }
 
@@ -91,17 +101,22 @@ extension Loop {
     /// time: the block before may have made it one.
     func takeBlock(of step: inout BlockStep, in mode: ModeState) -> PostedBlock? {
         lock.assertHeld()
-        let own = mode.blocks.firstNumber(after: step.last)
-        let common = mode.isCommon ? commonMembership?.blocks.firstNumber(after: step.last) ?? .max : .max
-        let number = min(own, common)
-        guard number <= step.end else { return nil }
-        step.last = number
-        let queue = number == own ? mode : commonMembership!
-        let block = queue.blocks.remove(number)
+        let taken =
+            commonComesFirst(after: step.last, in: mode)
+            ? commonMembership!.blocks.removeFirst(after: &step.last, upTo: step.end)
+            : mode.blocks.removeFirst(after: &step.last, upTo: step.end)
+        guard let block = taken else { return nil }
         countBlocks(-1)
         // A block for several modes leaves the queues of the others too.
-        if let modes = block?.modes { takeOut(number, for: modes) }
+        if let modes = block.modes { takeOut(step.last, for: modes) }
         return block
+    }
+
+    /// Whether the next block for a mode was posted for `common`.
+    @inline(__always)
+    private func commonComesFirst(after number: UInt64, in mode: ModeState) -> Bool {
+        guard mode.isCommon, let common = commonMembership, !common.blocks.isEmpty else { return false }
+        return common.blocks.firstNumber(after: number) < mode.blocks.firstNumber(after: number)
     }
 
     func end(_ step: BlockStep) {

@@ -88,6 +88,8 @@ public final class Loop: @unchecked Sendable {
     // so accesses cannot overlap. The checks cost a third of a pass.
 
     let lock = Lock(.loop)
+    /// The state of the default mode, which always exists. Constant, so that reading it retains nothing.
+    let defaultState: ModeState
     /// The modes that exist, in order of creation, and by their names.
     @exclusivity(unchecked) var modeStates: [ModeState] = []
     @exclusivity(unchecked) var statesByMode: [Mode: ModeState] = [:]
@@ -141,10 +143,12 @@ public final class Loop: @unchecked Sendable {
         self.isOfTaskThread = isOfTaskThread
         jobs = JobQueue(of: waker)
         self.threadName = threadName ?? (owner == .initial ? "main" : System.threadName)
+        defaultState = ModeState(.default, isCommon: true, waker: waker, isVirtual: clock.isVirtual)
         // Only the loop runs its blocks, so it is alive then.
         jobs.drainBlock = { [unowned(unsafe) self] in drainJobs() }
+        defaultState.loop = self
+        (modeStates, statesByMode) = ([defaultState], [.default: defaultState])
         LoopRegistry.shared.insert(self)
-        _ = lock.withLock { state(for: .default) }
         if case .virtual(let clock) = clock { clock.attach(self) }
     }
 

@@ -11,11 +11,17 @@ extension Loop {
         /// The name.
         public let name: String
 
+        /// Whether this is the default mode. Nearly every call names that one: it is found without comparing strings.
+        let isDefault: Bool
+
         /// Makes the mode called `name`.
-        public init(_ name: String) { self.name = name }
+        public init(_ name: String) {
+            self.name = name
+            isDefault = name == "default"
+        }
 
         /// Makes the mode called `value`.
-        public init(stringLiteral value: String) { self.name = value }
+        public init(stringLiteral value: String) { self.init(value) }
 
         /// The name.
         public var description: String { name }

@@ -5,7 +5,8 @@ import Synchronization
 /// Guarded by the loop's lock, except where stated.
 final class ModeState {
     let mode: Loop.Mode
-    private(set) weak var loop: Loop?
+    /// Set once, before any other thread knows the mode.
+    weak var loop: Loop?
 
     /// The loop's waker, stored here so that a source can wake its loops without references to them.
     let waker: Waker
@@ -60,11 +61,11 @@ final class ModeState {
     /// the loop's thread accesses it, until `close()`.
     @exclusivity(unchecked) var endedRun: Run?
 
-    init(_ mode: Loop.Mode, of loop: Loop) {
+    init(_ mode: Loop.Mode, isCommon: Bool, waker: Waker, isVirtual: Bool) {
         self.mode = mode
-        self.loop = loop
-        self.waker = loop.waker
-        self.isVirtual = loop.clock.isVirtual
+        self.waker = waker
+        self.isVirtual = isVirtual
+        self.isCommon = isCommon
         timers.owner = ObjectIdentifier(self)
     }
 

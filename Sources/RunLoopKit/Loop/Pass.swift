@@ -157,18 +157,33 @@ extension Loop {
     /// Runs the blocks that are posted for the run's mode. Blocks that they post wait for the next block step. Blocks
     /// for which a budget leaves no time stay in their queue.
     func performBlocks(of run: Run) {
-        guard blockCount.load(ordering: .relaxed) > 0 else { return }
-        var step = lock.withLock { beginBlockStep() }
-        // What a block captured is released before the next block runs.
-        while let block = lock.withLock({ takeBlock(of: &step, in: run.mode) }) {
-            let isWanted = block.handle?.take() ?? true
-            guard isWanted, !discardsBlocks else { continue }
+        if blockCount.load(ordering: .relaxed) > 0 { performWaitingBlocks(of: run) }
+    }
+
+    @inline(never)
+    private func performWaitingBlocks(of run: Run) {
+        lock.lock()
+        var step = beginBlockStep()
+        while performNextBlock(of: &step, in: run.mode) {
+            let isSpent = isSpent(run)
+            lock.lock()
+            if isSpent { break }
+        }
+        end(step)
+        lock.unlock()
+    }
+
+    /// Runs the next block of a step, and releases what it captured. Called with the lock held. If there is a block,
+    /// releases the lock first, and returns true.
+    private func performNextBlock(of step: inout BlockStep, in mode: ModeState) -> Bool {
+        guard let block = takeBlock(of: &step, in: mode) else { return false }
+        lock.unlock()
+        if block.handle?.take() ?? true, !discardsBlocks {
             callOut(Callout(.block, place: block.handle?.place ?? .unknown, cause: block.handle?.number ?? 0)) {
                 loopIsCallingOutToABlock(block.body)
             }
-            if isSpent(run) { break }
         }
-        lock.withLock { end(step) }
+        return true
     }
 
     private func performBlocksIfInTime(of run: Run) { if !isSpent(run) { performBlocks(of: run) } }

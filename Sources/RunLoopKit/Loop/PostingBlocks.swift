@@ -22,7 +22,7 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        post(.one(mode), wake, block, noteOfHandover(Place(label, file, line)))
+        post(PostedBlock(body: block, handle: noteOfHandover(Place(label, file, line))), mode, wake)
     }
 
     /// Posts a block that runs once, in whichever of `modes` runs first, as
@@ -34,7 +34,7 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        !modes.isEmpty && post(.any(modes), wake, block, PendingBlock(loop: self, Place(label, file, line)))
+        post(block, modes, wake, Place(label, file, line))
     }
 
     /// Posts a block as ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does. Returns an object that
@@ -45,16 +45,16 @@ extension Loop {
         _ block: @escaping @Sendable () -> Void
     ) -> PendingBlock? {
         let handle = PendingBlock(loop: self, Place(label, file, line))
-        return post(.one(mode), wake, block, handle) ? handle : nil
+        return post(PostedBlock(body: block, handle: handle), mode, wake) ? handle : nil
     }
 
     /// As `perform(in:wake:label:file:line:_:)`, for callers in the library that post on behalf of a place outside it.
     func perform(in modes: Set<Mode>, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
-        !modes.isEmpty && post(.any(modes), true, block, PendingBlock(loop: self, place))
+        post(block, modes, true, place)
     }
 
     func perform(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
-        post(.one(mode), true, block, noteOfHandover(place))
+        post(PostedBlock(body: block, handle: noteOfHandover(place)), mode, true)
     }
 
     /// What tells monitors where a block comes from; nil if there are none.
@@ -63,20 +63,40 @@ extension Loop {
         isMonitored.load(ordering: .relaxed) ? PendingBlock(loop: self, place()) : nil
     }
 
+    private func post(_ block: PostedBlock, _ mode: Mode, _ wake: Bool) -> Bool {
+        accept(block, wake) { append(block, for: mode) }
+    }
+
     private func post(
-        _ modes: ModeFilter, _ wake: Bool, _ body: @escaping @Sendable () -> Void, _ handle: PendingBlock?
+        _ body: @escaping @Sendable () -> Void, _ modes: Set<Mode>, _ wake: Bool, _ place: Place
     ) -> Bool {
+        guard !modes.isEmpty else { return false }
+        let block = PostedBlock(body: body, handle: PendingBlock(loop: self, place))
+        return accept(block, wake) { append(block, for: modes) }
+    }
+
+    /// Accepts a block unless the loop is closing. `append` adds it to its queues, with the lock held.
+    @inline(__always)
+    private func accept(_ block: PostedBlock, _ wake: Bool, _ append: () -> Void) -> Bool {
         guard isOfThisProcess else { return false }
-        let isAccepted = lock.withLock {
-            guard isOpen else { return false }
-            append(modes, handle, body)
-            // Before the block can run.
-            if let handle, handle.number != 0 { waker.monitors.report { $0.handedOver(Handover(of: handle)) } }
-            return true
+        lock.lock()
+        guard isOpen else {
+            lock.unlock()
+            complainIfMainIsGone()
+            return false
         }
-        if isAccepted { watchIfUnrun("block") } else { complainIfMainIsGone() }
-        if isAccepted, wake { waker.wake() }
-        return isAccepted
+        append()
+        // Before the block can run.
+        if let handle = block.handle { reportHandover(of: handle) }
+        lock.unlock()
+        watchIfUnrun("block")
+        if wake { waker.wake() }
+        return true
+    }
+
+    @inline(never)
+    private func reportHandover(of handle: PendingBlock) {
+        if handle.number != 0 { waker.monitors.report { $0.handedOver(Handover(of: handle)) } }
     }
 
     /// Drops a block that was withdrawn.

@@ -36,12 +36,16 @@ extension Loop {
     }
 
     private func insert(_ item: Item, into mode: Mode) -> Bool {
-        let (joined, isIn) = lock.withLock { () -> (ModeState?, Bool) in
-            guard isOpen, item.isValid else { return (nil, false) }
-            let state = state(for: mode)
-            return join(item, state) ? (state, true) : (nil, item.isIn(state))
+        lock.lock()
+        guard isOpen, item.isValid else {
+            lock.unlock()
+            return false
         }
-        if let joined { item.notifyJoined(joined, of: self) }
+        let state = state(for: mode)
+        let hasJoined = join(item, state)
+        let isIn = hasJoined || item.isIn(state)
+        lock.unlock()
+        if hasJoined { item.notifyJoined(state, of: self) }
         return isIn
     }
 
@@ -107,7 +111,11 @@ extension Loop {
     public func isCommon(_ mode: Mode) -> Bool { mode == .common || lock.withLock { commonModes.contains(mode) } }
 
     /// Removes an item from a mode of this loop. Returns whether it is notified of leaving.
-    func takeOut(_ item: Item, from mode: ModeState) -> Bool { lock.withLock { takeOutWhileLocked(item, from: mode) } }
+    func takeOut(_ item: Item, from mode: ModeState) -> Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        return takeOutWhileLocked(item, from: mode)
+    }
 
     /// Removes an item from those of `modes` that are this loop's. Returns those whose leaving it is notified of.
     func takeOut(_ item: Item, from modes: ModeList) -> [ModeState] {
@@ -141,19 +149,20 @@ extension Loop {
         return item.leave(mode)
     }
 
+    @inline(__always)
     func existingState(for mode: Mode) -> ModeState? {
         lock.assertHeld()
-        // Most programs use one or two modes.
-        if let first = modeStates.first, first.mode == mode { return first }
-        return statesByMode[mode]
+        return mode.isDefault ? defaultState : statesByMode[mode]
     }
 
     /// The mode's state, made if it does not exist yet.
-    func state(for mode: Mode) -> ModeState {
+    @inline(__always)
+    func state(for mode: Mode) -> ModeState { existingState(for: mode) ?? makeState(for: mode) }
+
+    @inline(never)
+    private func makeState(for mode: Mode) -> ModeState {
         lock.assertHeld()
-        if let state = existingState(for: mode) { return state }
-        let state = ModeState(mode, of: self)
-        state.isCommon = commonModes.contains(mode)
+        let state = makeState(mode, isCommon: commonModes.contains(mode))
         modeStates.append(state)
         statesByMode[mode] = state
         return state
@@ -163,8 +172,14 @@ extension Loop {
     func stateOfCommon() -> ModeState {
         lock.assertHeld()
         if let commonMembership { return commonMembership }
-        let state = ModeState(.common, of: self)
+        let state = makeState(.common, isCommon: false)
         commonMembership = state
+        return state
+    }
+
+    private func makeState(_ mode: Mode, isCommon: Bool) -> ModeState {
+        let state = ModeState(mode, isCommon: isCommon, waker: waker, isVirtual: clock.isVirtual)
+        state.loop = self
         return state
     }
 }
