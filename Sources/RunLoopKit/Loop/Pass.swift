@@ -156,6 +156,7 @@ extension Loop {
 
     /// Runs the blocks that are posted for the run's mode. Blocks that they post wait for the next block step. Blocks
     /// for which a budget leaves no time stay in their queue.
+    @inline(__always)
     func performBlocks(of run: Run) {
         if blockCount.load(ordering: .relaxed) > 0 { performWaitingBlocks(of: run) }
     }
@@ -186,15 +187,21 @@ extension Loop {
         return true
     }
 
+    @inline(__always)
     private func performBlocksIfInTime(of run: Run) { if !isSpent(run) { performBlocks(of: run) } }
 
     // MARK: Version-0 sources
 
     /// Performs the sources that are signalled now, by order, then by time of signal; only the first one if the run
     /// returns after a source.
+    @inline(__always)
     private func performSource0s(of run: Run) -> Bool {
+        !run.mode.signals.isEmpty && performSignalledSource0s(of: run)
+    }
+
+    @inline(never)
+    private func performSignalledSource0s(of run: Run) -> Bool {
         let mode = run.mode
-        guard !mode.signals.isEmpty else { return false }
         if let source = mode.signals.takeOnly() { return perform(source) }
         var signalled = mode.signals.takeAll().filter { $0.isSignalled }
         if signalled.count > 1 {

@@ -27,13 +27,13 @@ final class Arrivals<Item: Loop.Item> {
     /// Adds an item, unless it is here. The item's lock is held.
     func insert(_ item: Item, _ places: inout ArrivalPlaces) {
         item.itemLock.assertHeld()
-        lock.withLock {
-            guard places[ObjectIdentifier(self)]?.round != round else { return }
-            let index = gaps.popLast() ?? items.count
-            places.set(.init(round: round, index: index), in: ObjectIdentifier(self))
-            if index == items.count { items.append(item) } else { items[index] = item }
-            hasItems.store(true, ordering: .relaxed)
-        }
+        lock.lock()
+        defer { lock.unlock() }
+        guard places[ObjectIdentifier(self)]?.round != round else { return }
+        let index = gaps.isEmpty ? items.count : gaps.removeLast()
+        places.set(.init(round: round, index: index), in: ObjectIdentifier(self))
+        if index == items.count { items.append(item) } else { items[index] = item }
+        hasItems.store(true, ordering: .relaxed)
     }
 
     /// Removes an item if it is here. The item's lock is held.
@@ -51,13 +51,12 @@ final class Arrivals<Item: Loop.Item> {
     /// Removes and returns the item if it is the only one: the usual case, without an array.
     func takeOnly() -> Item? {
         guard !isEmpty else { return nil }
-        return lock.withLock {
-            guard items.count == 1, let item = items[0] else { return nil }
-            items.removeLast()
-            hasItems.store(false, ordering: .relaxed)
-            round += 1
-            return item
-        }
+        lock.lock()
+        defer { lock.unlock() }
+        guard items.count == 1, items[0] != nil else { return nil }
+        hasItems.store(false, ordering: .relaxed)
+        round += 1
+        return items.removeLast()
     }
 
     /// Removes and returns all items.
@@ -89,10 +88,12 @@ struct ArrivalPlaces {
     private var place = Place(round: 0, index: 0)
     private var others: [ObjectIdentifier: Place] = [:]
 
-    subscript(list: ObjectIdentifier) -> Place? { self.list == list ? place : others[list] }
+    subscript(list: ObjectIdentifier) -> Place? {
+        self.list == list ? place : others.isEmpty ? nil : others[list]
+    }
 
     mutating func set(_ place: Place, in list: ObjectIdentifier) {
-        if self.list == nil, others[list] == nil { self.list = list }
+        if self.list == nil, others.isEmpty || others[list] == nil { self.list = list }
         if self.list == list { self.place = place } else { others[list] = place }
     }
 

@@ -176,6 +176,9 @@ extension Loop {
         // MARK: For the kinds of items to override
 
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.
+        /// The mode that the item is in, if it is in one only, for callers that hold the item's lock.
+        final var onlyModeWhileLocked: ModeState? { memberships.only }
+
         var canBeInManyLoops: Bool { true }
 
         /// Whether `didJoin` and `didLeave` are called. Constant.

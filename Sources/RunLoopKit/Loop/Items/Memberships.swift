@@ -48,6 +48,9 @@ struct Memberships {
 
     private var more: More?
 
+    /// The mode that the item is in, if it is in one only.
+    var only: ModeState? { more?.modes.isEmpty ?? true ? first : nil }
+
     /// The modes that the item is in.
     var modes: ModeList { ModeList(first, more?.modes ?? []) }
 

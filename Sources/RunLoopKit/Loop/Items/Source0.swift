@@ -69,22 +69,31 @@ extension Loop {
         ///
         /// - Parameter wake: Whether to wake the source's loops. If `false`, as in CF, sleeping loops stay asleep.
         public func signal(wake: Bool = true) {
-            let modes = itemLock.withLock { () -> ModeList in
-                guard isValid else { return ModeList() }
-                // Release: the performing thread sees what the caller did before.
-                let number = Turn.next()
-                let isFirst = signalTime.compareExchange(
-                    expected: 0, desired: number, successOrdering: .releasing, failureOrdering: .relaxed
-                ).exchanged
-                if isFirst, Monitors.areAttached {
-                    Monitors.report(Handover(of: self, .source0, number), to: modesWhileLocked.lazy.map { $0.waker })
-                }
-                wakes = wake || (!isFirst && wakes)
-                for mode in modesWhileLocked { mode.signals.insert(self, &arrivalPlaces) }
-                return wake ? modesWhileLocked : ModeList()
+            itemLock.lock()
+            guard isValid else { return itemLock.unlock() }
+            // Release: the performing thread sees what the caller did before.
+            let number = Turn.next()
+            let isFirst = signalTime.compareExchange(
+                expected: 0, desired: number, successOrdering: .releasing, failureOrdering: .relaxed
+            ).exchanged
+            if isFirst, Monitors.areAttached {
+                Monitors.report(Handover(of: self, .source0, number), to: modesWhileLocked.lazy.map { $0.waker })
             }
+            wakes = wake || (!isFirst && wakes)
+            guard let mode = onlyModeWhileLocked else { return signalModes(wake) }
+            mode.signals.insert(self, &arrivalPlaces)
             // Without the item's lock: a thread that wakes on the same processor takes it at once.
-            for mode in modes { mode.waker.wake() }
+            itemLock.unlock()
+            if wake { mode.waker.wake() }
+        }
+
+        /// The rest of `signal(wake:)` for a source that is not in one mode only. Unlocks the item.
+        @inline(never)
+        private func signalModes(_ wake: Bool) {
+            let modes = modesWhileLocked
+            for mode in modes { mode.signals.insert(self, &arrivalPlaces) }
+            itemLock.unlock()
+            if wake { for mode in modes { mode.waker.wake() } }
         }
 
         // MARK: For the pass
