@@ -66,22 +66,25 @@ extension Loop {
             guard isValid else { return itemLock.unlock() }
             // Release: a thread that finds the item invalid sees what the caller did before.
             life.store(.invalid, ordering: .releasing)
-            let modes = memberships.modes
-            itemLock.unlock()
-            // All loops first: the item is in no mode when its cancel handlers are called. A loop that is nil is
-            // ending, and removes the item itself.
-            if modes.count == 1 {
-                let mode = modes[0]
+            if let mode = memberships.only {
+                itemLock.unlock()
+                // A loop that is nil is ending, and removes the item itself.
                 if let loop = mode.loop, loop.takeOut(self, from: mode) { notifyLeft(mode, of: loop) }
-            } else if !canBeInManyLoops, let loop = modes.first?.loop {
-                for mode in loop.takeOut(self, from: modes) { notifyLeft(mode, of: loop) }
             } else {
+                let modes = memberships.modes
+                itemLock.unlock()
                 leaveLoops(of: modes)
             }
             releaseIfOver()
         }
 
+        /// All loops first: the item is in no mode when its cancel handlers are called.
+        @inline(never)
         private func leaveLoops(of modes: ModeList) {
+            if !canBeInManyLoops, let loop = modes.first?.loop {
+                for mode in loop.takeOut(self, from: modes) { notifyLeft(mode, of: loop) }
+                return
+            }
             var loops: [Loop] = []
             for mode in modes {
                 if let loop = mode.loop, !loops.contains(where: { $0 === loop }) { loops.append(loop) }
@@ -97,12 +100,12 @@ extension Loop {
         /// Records that the item joins `mode`. Returns false if it is invalid, already there, or in another loop.
         final func join(_ mode: ModeState) -> Bool {
             mode.assertLocked()
-            return itemLock.withLock {
-                guard isValid, !memberships.contains(mode) else { return false }
-                if !canBeInManyLoops, let other = memberships.modes.first, other.waker !== mode.waker { return false }
-                memberships.join(mode, isNotified: isNotified(of: mode))
-                return true
-            }
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            guard isValid, !memberships.contains(mode) else { return false }
+            if !canBeInManyLoops, let other = memberships.first, other.waker !== mode.waker { return false }
+            memberships.join(mode, isNotified: isNotified(of: mode))
+            return true
         }
 
         /// Records that the item leaves `mode`. Returns whether the caller must call `notifyLeft(_:of:)`.
@@ -110,13 +113,17 @@ extension Loop {
             mode.assertLocked()
             let isNotified = isNotified(of: mode)
             let thread = isNotified ? ThreadLoops.currentID : .ended
-            return itemLock.withLock {
-                hasLeftWhileLocked(mode)
-                return memberships.leave(mode, isNotified: isNotified, on: thread)
-            }
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            hasLeftWhileLocked(mode)
+            return memberships.leave(mode, isNotified: isNotified, on: thread)
         }
 
-        final func isIn(_ mode: ModeState) -> Bool { itemLock.withLock { memberships.contains(mode) } }
+        final func isIn(_ mode: ModeState) -> Bool {
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            return memberships.contains(mode)
+        }
 
         private func isNotified(of mode: ModeState) -> Bool { isNotifiedOfModes && mode.mode != .common }
 
@@ -151,11 +158,10 @@ extension Loop {
         /// the end of `invalidate()`: the last of these calls finds the item in no mode, and exactly one call releases.
         private func releaseIfOver() {
             guard !isValid else { return }
-            let isOver = itemLock.withLock {
-                guard life.load(ordering: .relaxed) == .invalid, memberships.areOver else { return false }
-                life.store(.released, ordering: .releasing)
-                return true
-            }
+            itemLock.lock()
+            let isOver = life.load(ordering: .relaxed) == .invalid && memberships.areOver
+            if isOver { life.store(.released, ordering: .releasing) }
+            itemLock.unlock()
             guard isOver else { return }
             // A limiter holds its own lock as it invalidates its timer, which has captured nothing of a caller's.
             Lock.assertNoneHeld(from: .loop)
@@ -170,15 +176,15 @@ extension Loop {
         /// As `currentModes`, for callers that hold the item's lock.
         final var modesWhileLocked: ModeList { memberships.modes }
 
+        /// The mode that the item is in, if it is in one only, for callers that hold the item's lock.
+        final var onlyModeWhileLocked: ModeState? { memberships.only }
+
         /// The mode that the item has been in for the longest time, for callers that hold the item's lock.
         final var firstModeWhileLocked: ModeState? { memberships.first }
 
         // MARK: For the kinds of items to override
 
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.
-        /// The mode that the item is in, if it is in one only, for callers that hold the item's lock.
-        final var onlyModeWhileLocked: ModeState? { memberships.only }
-
         var canBeInManyLoops: Bool { true }
 
         /// Whether `didJoin` and `didLeave` are called. Constant.

@@ -64,7 +64,14 @@ struct Memberships {
         first === mode || (more?.modes.contains { $0 === mode } ?? false)
     }
 
+    @inline(__always)
     mutating func join(_ mode: ModeState, isNotified: Bool) {
+        // Nearly every item is in one mode, and is not notified.
+        if first == nil, !isNotified { first = mode } else { joinAnother(mode, isNotified: isNotified) }
+    }
+
+    @inline(never)
+    private mutating func joinAnother(_ mode: ModeState, isNotified: Bool) {
         if first != nil || isNotified, more == nil { more = More() }
         if first == nil { first = mode } else { more!.modes.append(mode) }
         if isNotified { more!.unnotified.append(mode) }
@@ -96,7 +103,17 @@ struct Memberships {
     }
 
     /// Removes a mode that the item is in. Returns whether the caller must notify the item.
+    @inline(__always)
     mutating func leave(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
+        if first === mode, more == nil {
+            first = nil
+            return false
+        }
+        return leaveOne(mode, isNotified: isNotified, on: thread)
+    }
+
+    @inline(never)
+    private mutating func leaveOne(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
         remove(mode)
         guard isNotified, let more, !more.unnotified.remove(mode) else { return false }
         if let index = more.notifications.firstIndex(where: { $0.mode === mode && $0.stay == .continues }) {
