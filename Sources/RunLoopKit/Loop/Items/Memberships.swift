@@ -31,7 +31,7 @@ struct Memberships {
     /// What few items have, so that the others have room for a reference only: further modes, and what is left to
     /// notify the item of.
     private final class More {
-        /// The modes after the first, in the order in which the item joined them.
+        /// The modes after the second, in the order in which the item joined them.
         @exclusivity(unchecked) var modes: [ModeState] = []
 
         /// The modes that the item is in and has not been notified of yet.
@@ -43,16 +43,20 @@ struct Memberships {
         @exclusivity(unchecked) var left = ModeList()
     }
 
+    // An item in `common` is in that and, mostly, in one common mode.
+
     /// The mode that the item has been in for the longest time.
     private(set) var first: ModeState?
+    /// The mode that it joined next. Nil if the first is.
+    private var second: ModeState?
 
     private var more: More?
 
     /// The mode that the item is in, if it is in one only.
-    var only: ModeState? { more?.modes.isEmpty ?? true ? first : nil }
+    var only: ModeState? { second == nil ? first : nil }
 
     /// The modes that the item is in.
-    var modes: ModeList { ModeList(first, more?.modes ?? []) }
+    var modes: ModeList { ModeList(first, second, more?.modes ?? []) }
 
     /// Whether the item is in no mode, and no notification is due or active.
     var areOver: Bool {
@@ -61,29 +65,33 @@ struct Memberships {
     }
 
     func contains(_ mode: ModeState) -> Bool {
-        first === mode || (more?.modes.contains { $0 === mode } ?? false)
+        first === mode || second != nil && (second === mode || (more?.modes.contains { $0 === mode } ?? false))
     }
 
     @inline(__always)
     mutating func join(_ mode: ModeState, isNotified: Bool) {
-        // Nearly every item is in one mode, and is not notified.
         if first == nil, !isNotified { first = mode } else { joinAnother(mode, isNotified: isNotified) }
     }
 
     @inline(never)
     private mutating func joinAnother(_ mode: ModeState, isNotified: Bool) {
-        if first != nil || isNotified, more == nil { more = More() }
-        if first == nil { first = mode } else { more!.modes.append(mode) }
+        if first != nil && second != nil || isNotified, more == nil { more = More() }
+        if first == nil { first = mode } else if second == nil { second = mode } else { more!.modes.append(mode) }
         if isNotified { more!.unnotified.append(mode) }
     }
 
     private mutating func remove(_ mode: ModeState) {
         if first === mode {
-            first = more.flatMap { $0.modes.isEmpty ? nil : $0.modes.removeFirst() }
+            (first, second) = (second, third())
+        } else if second === mode {
+            second = third()
         } else if let more, let index = more.modes.firstIndex(where: { $0 === mode }) {
             more.modes.remove(at: index)
         }
     }
+
+    /// Takes out the mode that follows when one of the first two leaves.
+    private func third() -> ModeState? { more.flatMap { $0.modes.isEmpty ? nil : $0.modes.removeFirst() } }
 
     /// Begins to notify the item of a mode. Returns false if it is not to be notified.
     func beginNotifying(of mode: ModeState, on thread: ThreadID) -> Bool {
@@ -105,15 +113,15 @@ struct Memberships {
     /// Removes a mode that the item is in. Returns whether the caller must notify the item.
     @inline(__always)
     mutating func leave(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
-        if first === mode, more == nil {
+        guard first !== mode || second != nil || more != nil else {
             first = nil
             return false
         }
-        return leaveOne(mode, isNotified: isNotified, on: thread)
+        return leaveOneOfMany(mode, isNotified: isNotified, on: thread)
     }
 
     @inline(never)
-    private mutating func leaveOne(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
+    private mutating func leaveOneOfMany(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
         remove(mode)
         guard isNotified, let more, !more.unnotified.remove(mode) else { return false }
         if let index = more.notifications.firstIndex(where: { $0.mode === mode && $0.stay == .continues }) {
