@@ -36,8 +36,8 @@ import Testing
     @Test("A sleeping loop does nothing")
     func sleepingLoop() throws {
         let thread = try LoopThread()
-        // Its first sleep has been counted, and so has everything before it.
-        spin(until: thread.loop.isWaiting && thread.loop.counters.waits >= 1)
+        // Its sleep has been counted, and so has everything before it.
+        spin(until: thread.loop.waker.isAsleep && thread.loop.counters.waits >= 1)
         let before = thread.loop.counters
         let clock = VirtualClock()
         let elsewhere = Loop(clock: clock)
@@ -67,15 +67,23 @@ import Testing
             let timers = (1...100).map { Loop.Timer(after: .seconds(3600 + $0)) { _ in } }
             for timer in timers.reversed() { loop.add(timer, in: "timed") }
             #expect(loop.counters.timerArms == before)
-            // Two sleeps with the same first deadline: armed once. Another thread wakes the loop each time.
+            // Three sleeps with the same first deadline: armed once. Another thread wakes the loop each time, and only
+            // once it sleeps: a wake-up before that would make it poll instead.
             for timer in timers.dropFirst() { timer.invalidate() }
             let naps = Count()
             loop.add(
                 Loop.Observer([.afterWaiting]) { _, _ in if naps.up() == 3 { Loop.current.stop() } }, in: "timed")
             let waker = try! LoopThread()
-            waker.perform { while naps.value < 3 { if loop.isWaiting { loop.wakeUp() } } }
+            waker.perform {
+                for nap in 0..<3 {
+                    spin(until: naps.value == nap && loop.waker.isAsleep)
+                    loop.wakeUp()
+                }
+            }
+            let waits = loop.counters.waits
             #expect(loop.run(mode: "timed", until: .distantFuture) == .stopped)
-            #expect(loop.counters.timerArms <= before + 1)
+            #expect(loop.counters.waits >= waits + 3)
+            #expect(loop.counters.timerArms == before + 1)
         }
     }
 

@@ -33,7 +33,7 @@ import Testing
         let child = Child.waiting(then: "exit 0")
         let log = Log<Loop.ProcessSource.Exit>()
         thread.loop.add(try Source(child.number) { _, exit in log.add(exit) }, in: .default)
-        spin(until: thread.loop.isWaiting)
+        spin(until: thread.loop.waker.isAsleep)
         child.goOn()
         spin(until: !log.entries.isEmpty)
         #expect(log.entries == [.exited(0)])

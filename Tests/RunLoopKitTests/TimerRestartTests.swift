@@ -237,7 +237,7 @@ import Testing
             fired.up()
         }
         thread.loop.add(timer)
-        spin(until: thread.loop.isWaiting)
+        spin(until: thread.loop.waker.isAsleep)
         let writes = thread.loop.counters.wakeWrites
         for number in 1...100 {
             timer.restart()
