@@ -149,7 +149,8 @@ import Testing
         let (source, reports) = try Source.makeReports(owning: ends.writer, interest: .write, on: loop)
         #expect(await reports.first { _ in true } == nil)
         #expect(!source.isValid && source.descriptor == -1)
-        #expect(ends.take() == "", "no writer is left")
+        // Async, unlike `waitUntilWriterIsGone()`.
+        await eventually(ends.take() == "")
     }
 
     @Test("Leaving the iteration closes an owned descriptor")

@@ -32,6 +32,7 @@ package struct TimeBound: Sendable {
         package func provideScope(
             for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
         ) async throws {
+            SpawningNeighbour.startIfAsked()
             guard let limit else { return try await function() }
             let location = test.sourceLocation
             let number = TestWatchdog.shared.begin("\(test.name), \(location.fileID):\(location.line)", limit: limit)

@@ -66,6 +66,18 @@ final class Ends: Sendable {
         close(reader)
         isReaderClosed = true
     }
+
+    /// Waits until no descriptor of the writer's end is open. Its last one may not be the last: a program that another
+    /// test is starting has copies of all descriptors until its exec, of those that close on exec too.
+    func waitUntilWriterIsGone() { waitForHangUpOrError(at: reader) }
+
+    /// The same for the reader's end.
+    func waitUntilReaderIsGone() { waitForHangUpOrError(at: writer) }
+
+    private func waitForHangUpOrError(at descriptor: Int32) {
+        var request = pollfd(fd: descriptor, events: 0, revents: 0)
+        while poll(&request, 1, -1) < 0, errno == EINTR {}
+    }
 }
 
 func readText(_ descriptor: Int32, _ count: Int = 4096) -> String? {
