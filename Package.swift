@@ -27,11 +27,11 @@ let package = Package(
             // The demo reads the recorded scenarios of limiters.
             name: "RunLoopKitTests", dependencies: ["RunLoopKit", "RunLoopDemo", "CLinux", "TestSupport"],
             exclude: ["Fixtures"]),
-        // What test targets share: a limit for tests that hang, random numbers, what an epoll set watches.
+        // What test targets share: a limit for tests that hang, random numbers, children, what an epoll set watches.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
         // Runs the demo as a program.
         .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo", "TestSupport"]),
-        .target(name: "ProgramSupport", path: "Tests/ProgramSupport"),
+        .target(name: "ProgramSupport", dependencies: ["CLinux", "TestSupport"], path: "Tests/ProgramSupport"),
         .testTarget(name: "BenchmarkTests", dependencies: ["Operations", "RunLoopBenchmarks", "TestSupport"]),
         // Compares with the toolchain's own CFRunLoop.
         .testTarget(name: "ConformanceTests", dependencies: ["ConformanceSupport", "RunLoopKit", "TestSupport"]),

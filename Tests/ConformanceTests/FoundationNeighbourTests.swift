@@ -75,7 +75,8 @@ import Testing
             isTold.signal()
         }
         ours.loop.add(source, in: .default)
-        try input.fileHandleForWriting.close()
+        // A line, not the end of the pipe: programs of other tests may have inherited it.
+        input.fileHandleForWriting.write(Data("\n".utf8))
         theirs.waitUntilExit()
         isTold.wait()
         #expect(theirs.terminationStatus == 7)

@@ -18,7 +18,7 @@ package final class Browser {
         package let description: String
     }
 
-    private let process = Process()
+    private let process: RunningProgram
     private let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     private let commands: FileHandle
     private let answers: FileHandle
@@ -39,18 +39,24 @@ package final class Browser {
         let descriptors = pipes.map { open($0, O_RDWR | O_CLOEXEC) }
         commands = FileHandle(fileDescriptor: descriptors[0], closeOnDealloc: true)
         answers = FileHandle(fileDescriptor: descriptors[1], closeOnDealloc: true)
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = [
-            "-c", "exec \"$0\" \"$@\" 3<>\"\(pipes[0])\" 4<>\"\(pipes[1])\" </dev/null >/dev/null 2>&1", path,
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-            "--window-size=1400,1000", "--user-data-dir=\(folder.path)/profile", "about:blank",
+        let command = [
+            path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            "--remote-debugging-pipe", "--window-size=1400,1000", "--user-data-dir=\(folder.path)/profile",
+            "about:blank",
         ]
-        try Spawning.withLock { try process.run() }
+        process = try RunningProgram(command) { actions in
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+            for descriptor: Int32 in 1...2 {
+                posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0)
+            }
+            posix_spawn_file_actions_addopen(&actions, 3, pipes[0], O_RDWR, 0)
+            posix_spawn_file_actions_addopen(&actions, 4, pipes[1], O_RDWR, 0)
+        }
     }
 
     deinit {
-        process.terminate()
-        process.waitUntilExit()
+        kill(process.processIdentifier, SIGTERM)
+        _ = process.reap()
         try? FileManager.default.removeItem(at: folder)
     }
 

@@ -2,21 +2,21 @@ import Foundation
 
 /// A running program that reads from a pipe.
 package final class Conversation {
-    private let process: Process
-    private let input: Pipe
+    private let process: RunningProgram
+    private let input: PrivatePipe
     private let output: FileHandle
 
     /// All output so far.
     package private(set) var heard = Data()
 
-    init(process: Process, input: Pipe, output: FileHandle) {
+    init(process: RunningProgram, input: PrivatePipe, output: FileHandle) {
         (self.process, self.input, self.output) = (process, input, output)
     }
 
-    package func send(_ text: String) { input.fileHandleForWriting.write(Data(text.utf8)) }
+    package func send(_ text: String) { input.writer.write(Data(text.utf8)) }
 
     /// Ends the program's input.
-    package func hangUp() { try? input.fileHandleForWriting.close() }
+    package func hangUp() { try? input.writer.close() }
 
     /// Waits until the output contains `text`, or the program has ended.
     package func wait(for text: String) {
@@ -29,7 +29,7 @@ package final class Conversation {
 
     /// Waits until the program has read all input that was sent, or has ended.
     package func waitUntilAllIsRead() {
-        var entry = pollfd(fd: input.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+        var entry = pollfd(fd: input.reader.fileDescriptor, events: Int16(POLLIN), revents: 0)
         while poll(&entry, 1, 0) > 0, process.isRunning { sched_yield() }
     }
 
@@ -37,6 +37,6 @@ package final class Conversation {
 
     /// Whether a process has made the program's inherited end of the pipe non-blocking.
     package var inputIsNonBlocking: Bool {
-        fcntl(input.fileHandleForReading.fileDescriptor, F_GETFL) & O_NONBLOCK != 0
+        fcntl(input.reader.fileDescriptor, F_GETFL) & O_NONBLOCK != 0
     }
 }

@@ -7,7 +7,7 @@ package struct Program {
         case nothing
         case file(String)
         /// The caller still owns it.
-        case handle(FileHandle)
+        case descriptor(Int32)
         /// There is no standard input at all.
         case closed
     }
@@ -58,10 +58,10 @@ package struct Program {
             var count: Int32 = 0
             // A pipe takes 65536 bytes. The program writes in pieces, and exits if it cannot write.
             while count < 60000, process.isRunning, ioctl(output.fileDescriptor, UInt(FIONREAD), &count) == 0 {
-                sched_yield()
+                usleep(50)
             }
             kill(process.processIdentifier, signal)
-            process.waitUntilExit()
+            process.waitUntilEnd()
             return output.readDataToEndOfFile()
         }
     }
@@ -71,8 +71,8 @@ package struct Program {
     package static func talk(
         _ name: String, _ arguments: [String], _ body: (Conversation) -> Void
     ) throws -> Program {
-        let pipe = Spawning.makePipe()
-        return try run(name, arguments, [:], .handle(pipe.fileHandleForReading), "") { process, output in
+        let pipe = try PrivatePipe()
+        return try run(name, arguments, [:], .descriptor(pipe.reader.fileDescriptor), "") { process, output in
             let conversation = Conversation(process: process, input: pipe, output: output)
             body(conversation)
             conversation.hangUp()
@@ -88,48 +88,42 @@ package struct Program {
 
     private static func run(
         _ name: String, _ arguments: [String], _ environment: [String: String], _ input: Input,
-        _ redirections: String, reading: (Process, FileHandle) -> Data
+        _ redirections: String, reading: (RunningProgram, FileHandle) -> Data
     ) throws -> Program {
-        let process = Process()
-        process.executableURL = url(of: name)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        var redirections = redirections
-        switch input {
-        case .nothing: break
-        case .file(let path): process.standardInput = try FileHandle(forReadingFrom: URL(filePath: path))
-        case .handle(let handle): process.standardInput = handle
-        case .closed: redirections += " <&-"
-        }
-        if !redirections.isEmpty {
-            process.executableURL = URL(filePath: "/bin/sh")
-            process.arguments = ["-c", "exec \"$0\" \"$@\" \(redirections)", url(of: name).path] + arguments
-        }
-        let output = Spawning.makePipe()
-        process.standardOutput = output
+        let path = url(of: name).path
+        let command =
+            redirections.isEmpty
+            ? [path] + arguments : ["/bin/sh", "-c", "exec \"$0\" \"$@\" \(redirections)", path] + arguments
+        let output = try PrivatePipe()
         // A file, not a pipe: a full pipe would block the program while the test reads its output.
         let complaints = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         _ = FileManager.default.createFile(atPath: complaints.path, contents: nil)
         defer { try? FileManager.default.removeItem(at: complaints) }
-        let complaintsEnd = try FileHandle(forWritingTo: complaints)
-        process.standardError = complaintsEnd
-        // Closed here: Foundation keeps a process's files open for as long as this process lives.
-        defer { try? complaintsEnd.close() }
-        defer { if case .file = input { try? (process.standardInput as? FileHandle)?.close() } }
-        try Spawning.withLock { try process.run() }
+        let process = try RunningProgram(command, environment: environment) { actions in
+            switch input {
+            case .nothing: posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+            case .file(let path): posix_spawn_file_actions_addopen(&actions, 0, path, O_RDONLY, 0)
+            case .descriptor(let descriptor): posix_spawn_file_actions_adddup2(&actions, descriptor, 0)
+            case .closed: posix_spawn_file_actions_addclose(&actions, 0)
+            }
+            posix_spawn_file_actions_adddup2(&actions, output.writer.fileDescriptor, 1)
+            posix_spawn_file_actions_addopen(&actions, 2, complaints.path, O_WRONLY, 0)
+        }
+        // Otherwise the output would have no end.
+        try output.writer.close()
         let deadline = Deadline { kill(process.processIdentifier, SIGKILL) }
-        let text = reading(process, output.fileHandleForReading)
-        process.waitUntilExit()
+        let text = reading(process, output.reader)
+        process.waitUntilEnd()
+        let isInTime = deadline.isMet()
+        let status = process.reap()
         // Not `Data(contentsOf:)`: it leaks when the file is empty.
         let reader = try FileHandle(forReadingFrom: complaints)
         defer { try? reader.close() }
         let complained = reader.readDataToEndOfFile()
         let program = Program(
-            status: process.terminationReason == .exit ? process.terminationStatus : -1,
-            output: String(decoding: text, as: UTF8.self),
+            status: max(status, -1), output: String(decoding: text, as: UTF8.self),
             errors: String(decoding: complained, as: UTF8.self))
-        guard deadline.isMet() else { throw program.overdue(([name] + arguments).joined(separator: " ")) }
+        guard isInTime else { throw program.overdue(([name] + arguments).joined(separator: " ")) }
         return program
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A program that runs on a terminal of its own, a pseudo-terminal, as the leader of its session: the test types its
 /// input, Ctrl-C included.
@@ -39,8 +40,14 @@ package final class TerminalProgram {
         terminal = open(file, O_RDWR | O_NOCTTY | O_CLOEXEC)
         var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
         guard ioctl(terminal, UInt(TIOCSWINSZ), &size) == 0 else { throw Failure(call: "ioctl", code: errno) }
-        let process = try Self.spawn(
-            Program.url(of: name).path, [name] + arguments, environment, on: file)
+        let environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
+            .merging(environment) { $1 }
+        let process = try spawn(
+            Program.url(of: name).path, [name] + arguments, environment: environment, leadsSession: true
+        ) { actions in
+            posix_spawn_file_actions_addopen(&actions, 0, file, O_RDWR, 0)
+            for descriptor: Int32 in 1...2 { posix_spawn_file_actions_adddup2(&actions, 0, descriptor) }
+        }
         processIdentifier = process
         deadline = Deadline { kill(process, SIGKILL) }
     }
@@ -53,32 +60,6 @@ package final class TerminalProgram {
         }
         close(keyboard)
         close(terminal)
-    }
-
-    /// The first terminal that the leader of a session opens becomes the session's terminal.
-    private static func spawn(
-        _ program: String, _ words: [String], _ variables: [String: String], on terminal: String
-    ) throws -> pid_t {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0)
-        for descriptor: Int32 in 1...2 { posix_spawn_file_actions_adddup2(&actions, 0, descriptor) }
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // POSIX_SPAWN_SETSID, which the Swift module of the C library lacks.
-        posix_spawnattr_setflags(&attributes, 0x80)
-        let environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
-            .merging(variables) { $1 }
-        var process: pid_t = 0
-        let code = withStrings(words) { words in
-            withStrings(environment.map { "\($0.key)=\($0.value)" }) { variables in
-                Spawning.withLock { posix_spawn(&process, program, &actions, &attributes, words, variables) }
-            }
-        }
-        guard code == 0 else { throw Failure(call: "posix_spawn", code: code) }
-        return process
     }
 
     /// Whether keys arrive one by one, not line by line, and are not echoed.
@@ -118,22 +99,16 @@ package final class TerminalProgram {
 
     /// Waits for its end. Returns the exit code, or minus the signal that ended it.
     package func waitForEnd() -> Int32 {
-        var status: Int32 = 0
         // The program must not block on a screen that the test does not read.
-        while waitpid(processIdentifier, &status, WNOHANG) == 0 { _ = readMore(for: 20) }
+        while !hasEnded { _ = readMore(for: 20) }
         while readMore(for: 0) {}
         hasBeenWaitedFor = true
         if !deadline.isMet() { screen += "\n[It did not end within \(Deadline.limit) s and was killed.]" }
-        let signal = status & 0x7F
-        return signal == 0 ? (status >> 8) & 0xFF : -signal
+        return reap(processIdentifier)
     }
 
     /// The program becomes a zombie. The terminal cannot report its end, because it outlives the program.
-    private var hasEnded: Bool {
-        var status = siginfo_t()
-        waitid(P_PID, id_t(processIdentifier), &status, WEXITED | WNOHANG | WNOWAIT)
-        return status.si_signo == SIGCHLD
-    }
+    private var hasEnded: Bool { TestSupport.hasEnded(processIdentifier) }
 
     /// Forgets what the program has drawn.
     package func clear() { screen = "" }
@@ -147,13 +122,4 @@ package final class TerminalProgram {
         screen += String(decoding: bytes[..<count], as: UTF8.self)
         return true
     }
-}
-
-/// Calls `body` with a null-terminated array of C strings.
-private func withStrings<Result>(
-    _ strings: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
-) -> Result {
-    let copies = strings.map { strdup($0) }
-    defer { for copy in copies { free(copy) } }
-    return body(copies + [nil])
 }

@@ -6,6 +6,8 @@
     import Android
 #endif
 
+import TestSupport
+
 /// A child process. The test waits for it.
 final class Child: Sendable {
     let number: Int32
@@ -13,16 +15,10 @@ final class Child: Sendable {
 
     /// `input` becomes the child's descriptor 3, `output` its standard output.
     init(_ path: String, _ arguments: [String], input: Int32, output: Int32? = nil, hold: Ends? = nil) {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, input, 3)
-        if let output { posix_spawn_file_actions_adddup2(&actions, output, 1) }
-        var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var number: pid_t = 0
-        precondition(posix_spawn(&number, path, &actions, nil, &words, environ) == 0)
-        self.number = number
+        number = try! spawn(path, [path] + arguments) { actions in
+            posix_spawn_file_actions_adddup2(&actions, input, 3)
+            if let output { posix_spawn_file_actions_adddup2(&actions, output, 1) }
+        }
         self.hold = hold
     }
 
@@ -33,17 +29,6 @@ final class Child: Sendable {
     }
 
     func goOn() { hold?.send("\n") }
-}
-
-/// Waits until a child has ended, and leaves its status to other code.
-func waitForEnd(of number: Int32) {
-    var info = siginfo_t()
-    while waitid(P_PID, id_t(number), &info, Int32(WEXITED | WNOWAIT)) < 0, errno == EINTR {}
-}
-
-/// Waits for a child and reaps it.
-func reap(_ number: Int32) {
-    while waitpid(number, nil, 0) < 0, errno == EINTR {}
 }
 
 /// Whether a child has ended and has not been reaped.
