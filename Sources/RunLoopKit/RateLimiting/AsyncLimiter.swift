@@ -11,6 +11,22 @@
 /// decides what happens if the previous action has not ended. All calls of a burst that lead to one action get its
 /// result.
 ///
+/// **Where the action runs**: on Swift's own threads, unless it belongs to an actor; the limiter's loop only decides when
+/// it begins. With an `executorPreference` it runs on that executor, as far as its code belongs to no actor with an
+/// executor of its own:
+///
+/// ```swift
+/// let search = AsyncLimiter.debounce(
+///     interval: .milliseconds(300), on: worker.loop, executorPreference: worker.loop.taskExecutor
+/// ) { (text: String) in
+///     try await index.find(text)  // begins, and continues after each await, on the worker's thread
+/// }
+/// ```
+///
+/// In virtual time, let the action prefer the loop that the limiter is on: then no time passes between the end of a
+/// burst and the action. An executor does not keep its loop running: the program holds the ``LoopThread``. For tasks
+/// whose loop has ended, see ``Loop/asUnownedSerialExecutor()``.
+///
 /// **Every caller gets an answer**: the action's result, the error that it throws, or nil if the call led to no action:
 /// it was limited away, skipped or replaced while another action ran, cancelled, or dropped with the limiter or its
 /// loop. An action that never ends never answers.
@@ -40,11 +56,15 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
     ///     clock's range never ends.
     ///   - edges: When to act. Without any edge it never acts.
-    ///   - loop: The loop that decides when to act. The action does not run on its thread.
+    ///   - loop: The loop that decides when to act. The action runs on its thread only if it prefers the loop's
+    ///     ``Loop/taskExecutor``.
     ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - overlap: What happens if an action is due while another one runs.
+    ///   - executorPreference: The executor that the action's task prefers, such as ``Loop/taskExecutor``; nil for
+    ///     Swift's own threads. Its `enqueue` is called with no lock of the library held, on any thread, and may call
+    ///     the limiter.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -53,11 +73,11 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     public static func throttle(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        whileRunning overlap: RateLimitOverlap = .queueLatest,
+        whileRunning overlap: RateLimitOverlap = .queueLatest, executorPreference: (any TaskExecutor)? = nil,
         label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) async throws -> Output
     ) -> AsyncLimiter {
-        let runner = AsyncRunner(overlap, action)
+        let runner = AsyncRunner(overlap, on: executorPreference, action)
         let limiter = Throttle<AnyAsyncCall>.collecting(
             interval: interval, edges: edges, on: loop, in: modes, whenReleased: whenReleased, label: label,
             file: file, line: line
@@ -73,11 +93,15 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     ///   - edges: When to act. Without any edge it never acts.
     ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
     ///     counts as the interval; nil: no limit.
-    ///   - loop: The loop that decides when to act. The action does not run on its thread.
+    ///   - loop: The loop that decides when to act. The action runs on its thread only if it prefers the loop's
+    ///     ``Loop/taskExecutor``.
     ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - overlap: What happens if an action is due while another one runs.
+    ///   - executorPreference: The executor that the action's task prefers, such as ``Loop/taskExecutor``; nil for
+    ///     Swift's own threads. Its `enqueue` is called with no lock of the library held, on any thread, and may call
+    ///     the limiter.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -86,11 +110,11 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     public static func debounce(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        whileRunning overlap: RateLimitOverlap = .queueLatest,
+        whileRunning overlap: RateLimitOverlap = .queueLatest, executorPreference: (any TaskExecutor)? = nil,
         label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) async throws -> Output
     ) -> AsyncLimiter {
-        let runner = AsyncRunner(overlap, action)
+        let runner = AsyncRunner(overlap, on: executorPreference, action)
         let limiter = Debounce<AnyAsyncCall>.collecting(
             interval: interval, edges: edges, maxWait: maxWait, on: loop, in: modes, whenReleased: whenReleased,
             label: label,

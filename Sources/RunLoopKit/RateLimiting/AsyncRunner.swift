@@ -1,16 +1,40 @@
 /// Runs the actions of an `AsyncLimiter`, at most one at a time unless one ignores its cancellation.
 ///
-/// Calls are answered and released without the lock.
+/// Calls are answered and released, and tasks are made and cancelled, without the lock: all of these call code of the
+/// program. A task executor's `enqueue` is called as the task is made, and may call the limiter.
 final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable {
     typealias Call = AsyncCall<Input, Output>
 
-    private struct Running {
-        let run: AsyncRun
-        var task: Task<Void, Never>?
+    /// An action that was begun. Guarded by the runner's lock.
+    private final class Running: @unchecked Sendable {
+        let run = AsyncRun()
         let calls: [Call]
+        let action: @Sendable (Input) async throws -> Output
+        /// Nil until the thread that has begun the action has made its task.
+        private var task: Task<Void, Never>?
+        private var isCancelled = false
+
+        init(_ calls: [Call], _ action: @escaping @Sendable (Input) async throws -> Output) {
+            self.calls = calls
+            self.action = action
+        }
+
+        /// Returns the task that the caller must cancel. Nil if there is none yet: then the thread that makes it
+        /// cancels it.
+        func cancel() -> Task<Void, Never>? {
+            isCancelled = true
+            return task
+        }
+
+        /// Returns whether the caller must cancel the task.
+        func hasStarted(_ task: Task<Void, Never>) -> Bool {
+            self.task = task
+            return isCancelled
+        }
     }
 
     private let overlap: RateLimitOverlap
+    private let taskExecutor: (any TaskExecutor)?
     private let lock = Lock(.asyncActions)
 
     // Guarded by `lock`.
@@ -19,8 +43,13 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private var running: Running?
     private var queued: [Call] = []
 
-    init(_ overlap: RateLimitOverlap, _ action: @escaping @Sendable (Input) async throws -> Output) {
+    /// - Parameter taskExecutor: Preferred by the tasks of the actions; nil for none.
+    init(
+        _ overlap: RateLimitOverlap, on taskExecutor: (any TaskExecutor)?,
+        _ action: @escaping @Sendable (Input) async throws -> Output
+    ) {
         self.overlap = overlap
+        self.taskExecutor = taskExecutor
         self.action = action
     }
 
@@ -29,27 +58,29 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
         // All of them were made by the limiter that this runner belongs to.
         let calls = calls.map { unsafeDowncast($0, to: Call.self) }
         typealias Waiter = AsyncOutcome<Output>.Waiter
-        let (replaced, closingRings, task) = lock.withLock { () -> ([Call], [Waiter], Task<Void, Never>?) in
-            guard action != nil else { return (calls, [], nil) }
-            guard let previous = running else {
-                begin(calls)
-                return ([], [], nil)
-            }
+        var replaced: [Call] = []
+        var closingRings: [Waiter] = []
+        var (begun, cancelled) = (Running?.none, Task<Void, Never>?.none)
+        lock.withLock {
+            guard action != nil else { return replaced = calls }
+            guard let previous = running else { return begun = begin(calls) }
             switch overlap {
-            case .skipWhileRunning: return (calls, [], nil)
+            case .skipWhileRunning: replaced = calls
             case .queueLatest:
                 // A call that the running action waits for cannot wait for that action's end.
-                let closingRings = calls.flatMap { $0.outcome.depend(on: previous.run) }
-                return (exchange(&queued, with: calls), closingRings, nil)
+                closingRings = calls.flatMap { $0.outcome.depend(on: previous.run) }
+                replaced = exchange(&queued, with: calls)
             case .cancelPrevious:
-                begin(calls)
-                return (previous.calls, [], previous.task)
+                begun = begin(calls)
+                replaced = previous.calls
+                cancelled = previous.cancel()
             }
         }
         // Answered before the task is cancelled: otherwise some would get the cancellation's error.
         for call in replaced { call.outcome.answer(.success(nil)) }
         for waiter in closingRings { waiter.answer(.success(nil)) }
-        task?.cancel()
+        cancelled?.cancel()
+        if let begun { launch(begun) }
     }
 
     func dropQueued() {
@@ -59,23 +90,30 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
 
     func end() {
         let (dropped, action, task) = lock.withLock {
-            (exchange(&queued, with: []), self.action.take(), running?.task)
+            (exchange(&queued, with: []), self.action.take(), running?.cancel())
         }
         task?.cancel()
         withExtendedLifetime((dropped, action)) {}
     }
 
-    /// The lock is held, and the limiter valid.
-    private func begin(_ calls: [Call]) {
-        let (action, input) = (action!, calls.last!.input)
-        let run = AsyncRun()
+    /// Records that an action runs for these calls. The caller must launch it after unlocking. The lock is held, and
+    /// the limiter is valid.
+    private func begin(_ calls: [Call]) -> Running {
+        let begun = Running(calls, action!)
         // The new action does not wait for any other yet: so this closes no ring.
-        for call in calls { _ = call.outcome.depend(on: run) }
-        running = Running(run: run, calls: calls)
-        // The task may end before `running` has it, but cannot report that: reporting takes the lock.
-        running?.task = Task.detached {
+        for call in calls { _ = call.outcome.depend(on: begun.run) }
+        running = begun
+        return begun
+    }
+
+    /// Makes the task of an action that was begun. Meanwhile other threads, and the executor, may replace the action.
+    private func launch(_ begun: Running) {
+        Lock.assertNoneHeld()
+        let (run, calls, action) = (begun.run, begun.calls, begun.action)
+        let task = Task.detached(executorPreference: taskExecutor) {
             let result: Result<Output?, any Error>
             do {
+                let input = calls.last!.input
                 result = .success(try await AsyncRun.$current.withValue(run) { try await action(input) })
             } catch {
                 result = .failure(error)
@@ -85,17 +123,19 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             for call in calls { call.outcome.answer(result) }
             self.hasEnded(run)
         }
+        // The task may have ended before this.
+        if lock.withLock({ begun.hasStarted(task) }) { task.cancel() }
     }
 
     private func hasEnded(_ run: AsyncRun) {
-        let ended = lock.withLock { () -> Running? in
+        let (ended, next) = lock.withLock { () -> (Running?, Running?) in
             // Another one may have started beside it.
-            guard let ended = running, ended.run === run else { return nil }
+            guard let ended = running, ended.run === run else { return (nil, nil) }
             running = nil
             // The queue is empty after the limiter was invalidated.
-            if !queued.isEmpty { begin(exchange(&queued, with: [])) }
-            return ended
+            return (ended, queued.isEmpty ? nil : begin(exchange(&queued, with: [])))
         }
         withExtendedLifetime(ended) {}
+        if let next { launch(next) }
     }
 }
