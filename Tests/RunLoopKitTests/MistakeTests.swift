@@ -60,8 +60,59 @@ import Testing
                 if isStopped { thread.stop() }
             }
             // Not exit: the threads may still end.
-            _exit(mistakes.entries == [.droppedThread(name: "dropped", timers: ["timer \"delayed\""])] ? 0 : 1)
+            _exit(mistakes.entries == [.droppedThread(name: "dropped", items: ["timer \"delayed\""])] ? 0 : 1)
         }
+    }
+
+    @Test("A thread that is dropped with a source is reported, but not one with ports only")
+    func droppedThreadWithSources() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let port = Loop.MessagePort<Int> { _ in }
+            let drop: @Sendable (String, Loop.Item) throws -> Void = { name, item in
+                let thread = try LoopThread(name: name)
+                precondition(thread.loop.add(item, in: .common))
+                withExtendedLifetime(thread) {}
+            }
+            try drop("ports", port)
+            let signal = try Loop.SignalSource(SIGUSR1, checkingThreads: false, label: "s") { _, _ in }
+            let process = try Loop.ProcessSource(getppid(), label: "p") { _, _ in }
+            let pipe = Pipe()
+            let descriptor = try Loop.FileDescriptorSource(pipe.fileHandleForReading.fileDescriptor, label: "d") {
+                _, _ in withExtendedLifetime(pipe) {}
+            }
+            for item in [signal, process, descriptor] { try drop("sources", item) }
+            let names = mistakes.entries.flatMap { mistake -> [String] in
+                if case .droppedThread("sources", let items) = mistake { items } else { ["?"] }
+            }
+            let isReported = names.count == 3 && zip(names, ["s", "p", "d"]).allSatisfy { $0.contains("\"\($1)\"") }
+            _exit(isReported ? 0 : 1)
+        }
+    }
+
+    @Test("An actor on a loop that is dropped with its timers is no mistake")
+    func droppedActor() async {
+        await #expect(processExitsWith: .success) {
+            Loop.mistakeHandling = .trap
+            weak var remains: LoopThread?
+            do {
+                let ticker = try Ticker()
+                remains = ticker.thread
+                await ticker.start()
+            }
+            await eventually(remains == nil)
+            _exit(0)
+        }
+    }
+
+    private actor Ticker {
+        nonisolated let thread: LoopThread
+        nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+
+        init() throws { thread = try LoopThread(name: "ticker") }
+
+        func start() { thread.loop.add(Loop.Timer(every: .milliseconds(1), isolation: self) { _, _ in }) }
     }
 
     @Test(

@@ -156,7 +156,7 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
     private let handler: @Sendable (isolated A, Input) -> Void
 
     /// Set once, before the item is shared.
-    weak var item: Loop.Item?
+    weak var item: Loop.Item? { didSet { item?.isForActor = true } }
 
     init(_ actor: A, _ handler: @escaping @Sendable (isolated A, Input) -> Void) {
         self.actor = actor

@@ -9,9 +9,10 @@ extension Loop {
         /// An item or a block was given to the loop of a thread that Swift concurrency lends to tasks, and two seconds
         /// later no thread has run that loop: for example to ``Loop/current`` in a task, which is a limiter's default.
         case loopThatNeverRuns(item: String)
-        /// A ``LoopThread`` was dropped while timers waited on it: its last reference was released, and it was not
-        /// stopped.
-        case droppedThread(name: String, timers: [String])
+        /// A ``LoopThread`` was dropped while timers, or sources of descriptors, signals or processes, were on it: its
+        /// last reference was released, and it was not stopped. Items with handlers of an actor do not count, since
+        /// they end with their actor.
+        case droppedThread(name: String, items: [String])
         /// A loop was run in ``Loop/Mode/common``, which stands for a set of modes: `run` returned `finished`.
         case runInCommonModes
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
@@ -41,9 +42,10 @@ extension Loop {
             case .loopThatNeverRuns(let item):
                 "The \(item) waits on the loop of a thread of Swift concurrency, which no thread runs: give it the "
                     + "loop of a LoopThread, or Loop.main."
-            case .droppedThread(let name, let timers):
+            case .droppedThread(let name, let items):
                 "The LoopThread \"\(name)\" was dropped, and so stopped, while these waited on it: "
-                    + "\(timers.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work."
+                    + "\(items.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work, "
+                    + "or call stop() before it is dropped."
             case .runInCommonModes:
                 "A loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run "
                     + "in one of them, such as 'default'."

@@ -78,12 +78,24 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         (loop, refusedOptions) = try worker.start(options)
     }
 
-    private func reportTimersLeft() {
+    private func reportItemsLeft() {
         guard !loop.isClosing, loop.process.isCurrent else { return }
-        let timers = loop.lock.withLock { loop.modeStates.flatMap { $0.timers.allThatKeepRunsGoing } }
-        guard !timers.isEmpty else { return }
-        let names = Set(timers.map(\.name)).sorted()
-        Mistakes.shared.report(.droppedThread(name: name, timers: names))
+        let items = loop.lock.withLock {
+            loop.modeStates.flatMap { mode -> [Loop.Item] in
+                mode.timers.allThatKeepRunsGoing + mode.source1s.all.map(\.source)
+            }
+        }
+        let names = Set(items.filter(isLeft).map(\.name)).sorted()
+        guard !names.isEmpty else { return }
+        Mistakes.shared.report(.droppedThread(name: name, items: names))
+    }
+
+    /// Whether nothing remains that an item could serve. A port waits for senders, which learn of the end. An actor on
+    /// the loop holds this object: it has been deallocated.
+    private func isLeft(_ item: Loop.Item) -> Bool {
+        if item.isForActor { return false }
+        return item is Loop.Timer || item is Loop.FileDescriptorSource || item is Loop.SignalSource
+            || item is Loop.ProcessSource
     }
 
     /// Starts a thread. Its loop accepts work when this returns, even if the thread has not begun to run. For more
@@ -102,7 +114,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     }
 
     deinit {
-        reportTimersLeft()
+        reportItemsLeft()
         stop()
         worker.detach()
     }

@@ -18,7 +18,7 @@ import Testing
     func mistakes() throws {
         let mistakes: [Loop.Mistake] = [
             .refusedItem(item: "timer", reason: .itemIsInvalid), .loopThatNeverRuns(item: "block"),
-            .droppedThread(name: "worker", timers: ["timer"]), .runInCommonModes, .mainLoopWithoutThread,
+            .droppedThread(name: "worker", items: ["timer"]), .runInCommonModes, .mainLoopWithoutThread,
             .jobsOfEndedLoop(thread: "worker"), .rulesNotApplied(fault: "fault"),
         ]
         // The handling is one for the process, so this calls what it would call.

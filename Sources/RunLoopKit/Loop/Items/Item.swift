@@ -37,6 +37,10 @@ extension Loop {
         /// while the item is made.
         @exclusivity(unchecked) final var isForMainActor = false
 
+        /// Whether a handler is isolated to an actor on the loop, which holds the loop's thread and is not retained by
+        /// the item. Set only while the item is made.
+        @exclusivity(unchecked) final var isForActor = false
+
         init(_ place: Place = .unknown, _ label: String? = nil) {
             self.place = place
             givenLabel = label.map { .given($0) }
