@@ -208,6 +208,57 @@ import Testing
         }
     }
 
+    @Test("A run that was to wait and has nothing to wait for is reported")
+    func emptyRuns() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let body: @Sendable () -> Void = {
+                let loop = Loop.current
+                loop.add(Loop.Timer(every: .seconds(1000)) { _ in }, in: .tracking)
+                loop.run()
+                loop.run(mode: "mistyped", for: .seconds(1000))
+                loop.run(mode: "mistyped", until: .distantFuture)
+            }
+            try onThreadOfItsOwn(body)
+            precondition(
+                mistakes.entries == [
+                    .emptyRun(mode: .default, others: [.tracking]), .emptyRun(mode: "mistyped", others: [.tracking]),
+                    .emptyRun(mode: "mistyped", others: [.tracking]),
+                ])
+            // In virtual time only in a mode that never had anything in it: here a timer is in the common modes.
+            let loop = Loop(clock: VirtualClock())
+            loop.run()
+            loop.add(Loop.Timer(every: .seconds(1000)) { _ in }, in: .common)
+            loop.run(mode: .tracking, for: .seconds(1))
+            _exit(mistakes.entries.dropFirst(3) == [.emptyRun(mode: .tracking, others: [.default])] ? 0 : 1)
+        }
+    }
+
+    @Test("An empty run is no mistake if it only polls, something was in its mode before, or the loop has ended")
+    func ordinaryEmptyRuns() async {
+        await #expect(processExitsWith: .success) {
+            Loop.mistakeHandling = .trap
+            try onThreadOfItsOwn {
+                let loop = Loop.current
+                loop.run(mode: .default, for: .zero)
+                loop.run(mode: "polled", for: .zero)
+                loop.perform {}
+                loop.run(mode: .default, for: .nanoseconds(1))
+                loop.run()
+                let timer = Loop.Timer(every: .seconds(1)) { _ in }
+                loop.add(timer, in: .tracking)
+                timer.invalidate()
+                loop.run(mode: .tracking, for: .seconds(1000))
+                let ended = Loop(clock: VirtualClock())
+                ended.end()
+                ended.run()
+                ended.run(mode: "other", for: .seconds(1))
+            }
+            _exit(0)
+        }
+    }
+
     @Test("Mistakes can be silenced, and can trap")
     func handling() async {
         let silent = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {

@@ -1,6 +1,10 @@
 extension Loop {
     /// Runs the default mode repeatedly until the loop is stopped or nothing is left in that mode. CF: `CFRunLoopRun`.
     ///
+    /// With nothing in the default mode it returns at once: in a loop that has not run before, that is reported as
+    /// ``Loop/Mistake/emptyRun(mode:others:)``. A ``Loop/PortSource`` in the mode keeps a run going, as in every
+    /// ``LoopThread``.
+    ///
     /// On ``Loop/main`` a run never finishes for lack of work, since it serves the main queue (except in programs
     /// without libdispatch). Call ``Loop/stop()``, or give a limit with
     /// ``Loop/run(mode:for:returnAfterSourceHandled:)``.
@@ -20,8 +24,10 @@ extension Loop {
     ///
     /// Returns `finished` at once, without calling any observer, if there is nothing to wait for: the mode does not
     /// exist, it is `common` (in which no loop can run; reported once on stderr), it has no source, no timer and no
-    /// posted block, or the loop has ended. A handler may call this: the run is nested in the run that called the
-    /// handler. CF: `CFRunLoopRunInMode`.
+    /// posted block, or the loop has ended. Items that were added to `common` are in a mode only if it is a common one:
+    /// see ``Loop/addCommonMode(_:)``. A run with time to wait in a mode that has never had anything in it is reported
+    /// as ``Loop/Mistake/emptyRun(mode:others:)``. A handler may call this: the run is nested in the run that called
+    /// the handler. CF: `CFRunLoopRunInMode`.
     ///
     /// - Parameters:
     ///   - mode: The mode whose sources, timers and observers the run serves.
@@ -87,21 +93,38 @@ extension Loop {
         unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
-        guard let mode = lock.withLock({ modeToRun(mode) }) else {  // 0
-            if mode == .common { Mistakes.shared.report(.runInCommonModes) }
+        guard let state = lock.withLock({ modeToRun(mode) }) else {  // 0
+            reportEmptyRun(in: mode, limit(self))
             return .finished
         }
-        let run = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
-        notify(.entry, in: mode)  // 1
+        let run = enterRun(in: state, returnsAfterSourceHandled: returnsAfterSourceHandled)
+        notify(.entry, in: state)  // 1
         run.limit = limit(self)
         var result: RunResult? = isStopped ? .stopped : nil  // 2
         while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
-        notify(.exit, in: mode)  // 4
+        notify(.exit, in: state)  // 4
         let isEndedByClosing = isEndedByClosing
         leave(run)
         // The caller of a run that returns for another reason has not learned of the closing.
         if result == .stopped, isEndedByClosing { callerKnowsOfClosing = true }
         return result!
+    }
+
+    /// Reports a run in `common`; and one that was to wait and had nothing to wait for, unless something was in its mode
+    /// before.
+    @inline(never)
+    private func reportEmptyRun(in mode: Mode, _ limit: Run.Limit) {
+        if mode == .common { return Mistakes.shared.report(.runInCommonModes) }
+        if case .onePass = limit { return }
+        let others = lock.withLock { () -> [Mode]? in
+            guard !hasEnded else { return nil }
+            if let state = existingState(for: mode) {
+                // The default mode always exists. In virtual time, tests run loops that may have nothing to do.
+                guard mode.isDefault, !state.isOpen, !clock.isVirtual else { return nil }
+            }
+            return modeStates.filter(hasAnythingToWaitFor(in:)).map(\.mode)
+        }
+        if let others { Mistakes.shared.report(.emptyRun(mode: mode, others: others)) }
     }
 
     /// Traps unless the caller is on the loop's thread: a programming error that would corrupt the loop.

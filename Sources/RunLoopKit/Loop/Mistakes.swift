@@ -15,6 +15,11 @@ extension Loop {
         case droppedThread(name: String, items: [String])
         /// A loop was run in ``Loop/Mode/common``, which stands for a set of modes: `run` returned `finished`.
         case runInCommonModes
+        /// A run with time to wait had nothing to wait for, in a mode to which nothing was ever added or posted, or in
+        /// the default mode before its first run: it returned `finished` at once. `others` are the modes in which the
+        /// loop has something to wait for. A loop in virtual time may run so in its default mode: for a test that is no
+        /// mistake.
+        case emptyRun(mode: Mode, others: [Mode])
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil. They
@@ -49,6 +54,13 @@ extension Loop {
             case .runInCommonModes:
                 "A loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run "
                     + "in one of them, such as 'default'."
+            case .emptyRun(let mode, let others):
+                "A run in the mode '\(mode)' returned 'finished' at once, since that mode has no source, no timer and "
+                    + "no block\(others.isEmpty ? "" : "; the loop has some in \(others.inWords)"). Add an item to the "
+                    + "mode before the run, or "
+                    + (mode == .default
+                        ? "use a LoopThread, which runs until it is stopped."
+                        : "call addCommonMode(_:) if the mode is to have the items of the common modes.")
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
                     + "(by dispatchMain(), an async main function, or a test runner). Give the work to a LoopThread or "
@@ -89,6 +101,10 @@ extension Loop {
         get { Mistakes.shared.handling }
         set { Mistakes.shared.handling = newValue }
     }
+}
+
+extension [Loop.Mode] {
+    fileprivate var inWords: String { map { "'\($0)'" }.joined(separator: ", ") }
 }
 
 /// What to do about mistakes, and which were reported.

@@ -22,6 +22,7 @@ extension Loop.Mistake {
         case .loopThatNeverRuns: "loopThatNeverRuns"
         case .droppedThread: "droppedThread"
         case .runInCommonModes: "runInCommonModes"
+        case .emptyRun: "emptyRun"
         case .mainLoopWithoutThread: "mainLoopWithoutThread"
         case .jobsOfEndedLoop: "jobsOfEndedLoop"
         case .rulesNotApplied: "rulesNotApplied"
