@@ -259,6 +259,60 @@ import Testing
         }
     }
 
+    @Test("A limiter that is dropped with its first call is reported")
+    func droppedLimiters() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let thread = try LoopThread()
+            do {
+                Debounce<Int>(interval: .seconds(1000), on: thread.loop, label: "single") { _ in }(1)
+                Throttle<Int>(interval: .seconds(1000), edges: .trailing, on: thread.loop, label: "last") { _ in }(1)
+                let keyed = KeyedDebounce<Int, Void>(
+                    interval: .seconds(1000), on: thread.loop, label: "keyed"
+                ) { _, _ in }
+                keyed(for: 1)
+                AsyncLimiter.debounce(interval: .seconds(1000), on: thread.loop, label: "async") { (_: Int) in }(1)
+            }
+            let names = ["debounce \"single\"", "throttle \"last\"", "debounce \"keyed\"", "debounce \"async\""]
+            let areReported = names.allSatisfy { mistakes.entries.contains(.droppedLimiter(limiter: $0)) }
+            _exit(areReported && mistakes.entries.count == names.count ? 0 : 1)
+        }
+    }
+
+    @Test("A limiter that flushes, has acted, has nothing pending or is on an ended or virtual loop may be dropped")
+    func ordinaryLimiters() async {
+        await #expect(processExitsWith: .success) {
+            Loop.mistakeHandling = .trap
+            let thread = try LoopThread()
+            let make = { (loop: Loop, release: RateLimitRelease) in
+                Debounce<Int>(interval: .seconds(1000), on: loop, whenReleased: release) { _ in }
+            }
+            make(thread.loop, .flush)(1)
+            do { _ = make(thread.loop, .discard) }
+            for end in [{ $0.cancel() }, { $0.flush() }, { $0.invalidate() }] as [(Debounce<Int>) -> Void] {
+                let limiter = make(thread.loop, .discard)
+                limiter(1)
+                end(limiter)
+            }
+            do {
+                let limiter = Throttle<Int>(
+                    interval: .seconds(1000), edges: [.leading, .trailing], on: thread.loop
+                ) { _ in }
+                limiter(1)
+                limiter(2)
+            }
+            do {
+                let limiter = make(thread.loop, .discard)
+                limiter(1)
+                thread.stop()
+                thread.join()
+            }
+            make(Loop(clock: VirtualClock()), .discard)(1)
+            _exit(0)
+        }
+    }
+
     @Test("Mistakes can be silenced, and can trap")
     func handling() async {
         let silent = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {

@@ -20,6 +20,9 @@ extension Loop {
         /// loop has something to wait for. A loop in virtual time may run so in its default mode: for a test that is no
         /// mistake.
         case emptyRun(mode: Mode, others: [Mode])
+        /// A limiter was deallocated with a pending call before it could act for the first time: it discarded the call.
+        /// It lived for less than its interval, in real time, and had ``RateLimitRelease/discard``.
+        case droppedLimiter(limiter: String)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil. They
@@ -61,6 +64,9 @@ extension Loop {
                     + (mode == .default
                         ? "use a LoopThread, which runs until it is stopped."
                         : "call addCommonMode(_:) if the mode is to have the items of the common modes.")
+            case .droppedLimiter(let limiter):
+                "The \(limiter) was deallocated before it could act, and has discarded a call. Keep a reference to a "
+                    + "limiter; pass whenReleased: .flush if it is to act on its last call; or call cancel() before."
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
                     + "(by dispatchMain(), an async main function, or a test runner). Give the work to a LoopThread or "

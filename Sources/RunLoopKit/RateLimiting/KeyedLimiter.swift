@@ -236,6 +236,8 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         lock.withLock { setTimerToFirst(at: now) }
     }
 
+    override var hasPending: Bool { !pendingSlots.isEmpty }
+
     override func takePending() -> [Action] {
         guard isOpen else { return [] }
         let now = now

@@ -18,7 +18,10 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
         core.open()
     }
 
-    deinit { core.release() }
+    deinit {
+        core.reportIfDropped()
+        core.release()
+    }
 
     /// Calls the limiter for a key. From any thread.
     ///

@@ -29,6 +29,8 @@ class LimiterBase: @unchecked Sendable {
     @exclusivity(unchecked) final var rules: RateLimitRules
     /// Becomes false when the limiter is invalidated or released, or the loop ends.
     @exclusivity(unchecked) private(set) final var isOpen = true
+    /// When a trailing edge can come first; `.min` once the limiter has acted.
+    @exclusivity(unchecked) private var firstTrailingEdge = Int64.min
     /// Made by the first burst, and set again by each: a timer without a fire time keeps no run going.
     @exclusivity(unchecked) private var timer: Loop.Timer?
     /// When the timer fires; nil when it does not run.
@@ -57,6 +59,9 @@ class LimiterBase: @unchecked Sendable {
 
     /// Takes everything that is pending, as actions. The lock is held, and the limiter open.
     func takePending() -> [Action] { [] }
+
+    /// Whether anything is pending. The lock is held.
+    var hasPending: Bool { false }
 
     /// Drops everything for good. The lock is held. Returns what the caller must release without it: a user's object
     /// may call the limiter in its `deinit`.
@@ -126,6 +131,7 @@ class LimiterBase: @unchecked Sendable {
     /// The lock is held; once it is released, call `perform(_:)`.
     private func lineUp(_ actions: [Action]) -> Acceptance {
         guard !actions.isEmpty else { return (true, 0) }
+        firstTrailingEdge = .min
         guard !loopIsHere else {
             for action in actions { linedUp.append(action) }
             return (true, linedUp.count)
@@ -148,6 +154,7 @@ class LimiterBase: @unchecked Sendable {
     /// Performs an action on the loop's thread, in one of the modes: after the actions in line, if there are any. The
     /// lock is held, and released before the first action.
     final func performAndUnlock(_ action: @escaping Action) {
+        firstTrailingEdge = .min
         guard !linedUp.isEmpty else {
             lock.unlock()
             return action()
@@ -198,6 +205,7 @@ class LimiterBase: @unchecked Sendable {
     final func open() {
         let isRefused = lock.withLock {
             endHandler = loop.onEnd { [self] in loopEnds() }
+            firstTrailingEdge = now.addingSaturating(rules.interval)
             return endHandler == nil
         }
         if isRefused { invalidate() }
@@ -206,6 +214,17 @@ class LimiterBase: @unchecked Sendable {
     final func invalidate() {
         let remains = lock.withLock { (takeLine(), close()) }
         withExtendedLifetime(remains) {}
+    }
+
+    /// Called before `release()`. A limiter that is deallocated before its first trailing edge could never act on the
+    /// call that it discards. In virtual time a test may end there.
+    final func reportIfDropped() {
+        guard whenReleased == .discard, !clock.isVirtual, loop.process.isCurrent else { return }
+        let isDropped = lock.withLock { isOpen && hasPending && now < firstTrailingEdge }
+        guard isDropped, !loop.isClosing else { return }
+        let kind = rules.kind == .throttle ? "throttle" : "debounce"
+        let name = place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))"
+        Mistakes.shared.report(.droppedLimiter(limiter: name))
     }
 
     /// The public limiter is deallocated. Actions in line keep this object alive until they have been performed.

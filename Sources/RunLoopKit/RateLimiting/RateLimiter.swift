@@ -27,7 +27,10 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
         core.open()
     }
 
-    deinit { core.release() }
+    deinit {
+        core.reportIfDropped()
+        core.release()
+    }
 
     /// Calls the limiter. From any thread.
     ///

@@ -152,6 +152,8 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
         _ = actAndUnlock(if: isOpen && rules.timerFired(&burst, at: now))
     }
 
+    override var hasPending: Bool { burst.isPending }
+
     override func takePending() -> [Action] { rules.flush(&burst, at: now) ? [makeAction()] : [] }
 
     override func forgetAll() -> Any? {

@@ -23,6 +23,7 @@ extension Loop.Mistake {
         case .droppedThread: "droppedThread"
         case .runInCommonModes: "runInCommonModes"
         case .emptyRun: "emptyRun"
+        case .droppedLimiter: "droppedLimiter"
         case .mainLoopWithoutThread: "mainLoopWithoutThread"
         case .jobsOfEndedLoop: "jobsOfEndedLoop"
         case .rulesNotApplied: "rulesNotApplied"

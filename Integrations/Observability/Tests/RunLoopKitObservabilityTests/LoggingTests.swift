@@ -20,7 +20,7 @@ import Testing
             .refusedItem(item: "timer", reason: .itemIsInvalid), .loopThatNeverRuns(item: "block"),
             .droppedThread(name: "worker", items: ["timer"]), .runInCommonModes, .mainLoopWithoutThread,
             .jobsOfEndedLoop(thread: "worker"), .rulesNotApplied(fault: "fault"),
-            .emptyRun(mode: .default, others: [.tracking]),
+            .emptyRun(mode: .default, others: [.tracking]), .droppedLimiter(limiter: "debounce"),
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {
@@ -32,7 +32,7 @@ import Testing
         #expect(handler.entries.allSatisfy { $0.level == .warning })
         let kinds: [Logger.Metadata.Value?] = [
             "refusedItem", "loopThatNeverRuns", "droppedThread", "runInCommonModes", "mainLoopWithoutThread",
-            "jobsOfEndedLoop", "rulesNotApplied", "emptyRun",
+            "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter",
         ]
         #expect(handler.entries.map { $0.metadata["runloop.mistake"] } == kinds)
     }
