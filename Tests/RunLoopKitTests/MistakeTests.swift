@@ -313,6 +313,23 @@ import Testing
         }
     }
 
+    @Test("A message that a full port refuses is reported once for each port, unless the sender asks for the answer")
+    func refusedMessages() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let ports = (0..<2).map { Loop.MessagePort<Int>(capacity: 1, label: "port \($0)") { _ in } }
+            for port in ports {
+                precondition(port.send(1) && port.trySend(2) == .full && mistakes.entries.isEmpty)
+            }
+            for _ in 0..<3 { for port in ports { port.send(2) } }
+            ports[0].invalidate()
+            ports[0].send(3)
+            let names = ports.map(\.name)
+            _exit(mistakes.entries == names.map { .refusedMessage(port: $0, capacity: 1) } ? 0 : 1)
+        }
+    }
+
     @Test("Mistakes can be silenced, and can trap")
     func handling() async {
         let silent = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {

@@ -26,12 +26,13 @@ extension Loop {
     /// senders how many, and the loop serves other inputs. A one-shot port disarms itself before each message.
     ///
     /// **Senders that are too fast** are limited by a `capacity`, the largest number of messages that wait. On a full
-    /// port ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` refuse, and
-    /// ``Loop/MessagePort/send(whenRoom:)`` suspends its task until there is room; no call blocks a thread. Without a
-    /// capacity, the default, no send is refused for lack of room, and the queue grows for as long as messages arrive
-    /// faster than they are handled, until the process runs out of memory: do without a capacity only if something else
-    /// bounds the senders. A waiting message takes its own size and what it refers to. The queue doubles when it grows,
-    /// so it may be twice as large as its contents. It releases its memory when it has been emptied.
+    /// port ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` refuse, so the message is lost unless
+    /// the sender keeps it, and ``Loop/MessagePort/send(whenRoom:)`` suspends its task until there is room; no call
+    /// blocks a thread. Without a capacity, the default, no send is refused for lack of room, and the queue grows for
+    /// as long as messages arrive faster than they are handled, until the process runs out of memory: do without a
+    /// capacity only if something else bounds the senders. A waiting message takes its own size and what it refers to.
+    /// The queue doubles when it grows, so it may be twice as large as its contents. It releases its memory when it has
+    /// been emptied.
     ///
     /// Let all senders of a full port wait, or none: while a ``Loop/MessagePort/send(whenRoom:)`` waits, each
     /// ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` is refused, so one sender that always waits
@@ -74,6 +75,9 @@ extension Loop {
         @exclusivity(unchecked) private var turn: UInt64 = 0
 
         @exclusivity(unchecked) private var arrivalPlaces = ArrivalPlaces()
+
+        /// Whether a send that was refused for lack of room was reported.
+        @exclusivity(unchecked) private var hasReportedRefusal = false
 
         /// Nil once the port is invalid.
         @exclusivity(unchecked) private var handler: (@Sendable (Message) -> Void)?
@@ -153,6 +157,14 @@ extension Loop {
             itemLock.unlock()
             for mode in modes { mode.waker.nudge() }
             return .accepted
+        }
+
+        /// Reports that the port was full, once.
+        @inline(never)
+        func reportRefusal() {
+            let isFirst = itemLock.withLock { !exchange(&hasReportedRefusal, with: true) }
+            guard isFirst, let capacity else { return }
+            Mistakes.shared.report(.refusedMessage(port: name, capacity: capacity))
         }
 
         @inline(never)

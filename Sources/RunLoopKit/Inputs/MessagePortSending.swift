@@ -29,13 +29,22 @@ extension Loop.MessagePort {
     /// It makes a system call only if the loop sleeps, the queue was empty and the port is armed. Otherwise the loop
     /// already knows of the port, or need not serve it.
     ///
+    /// For ports without a capacity: the first message that a full port refuses is reported as
+    /// ``Loop/Mistake/refusedMessage(port:capacity:)``. A sender that drops messages on purpose when there are too many
+    /// calls ``Loop/MessagePort/trySend(_:)``; one that must not lose any, ``Loop/MessagePort/send(whenRoom:)``.
+    ///
     /// - Returns: Whether the message was accepted. False if the port is full or closed:
     ///   ``Loop/MessagePort/trySend(_:)`` distinguishes the two, and its result cannot be ignored. Messages that were
     ///   accepted before their loop ended wait in the port for another loop.
     @discardableResult
-    public func send(_ message: Message) -> Bool { trySend(message) == .accepted }
+    public func send(_ message: Message) -> Bool {
+        let answer = trySend(message)
+        if answer == .full { reportRefusal() }
+        return answer == .accepted
+    }
 
     /// Puts a message into the queue, as ``Loop/MessagePort/send(_:)`` does, and returns the reason if it cannot.
+    /// A full port is not reported.
     ///
     /// A port without a capacity is never `full`. One with a capacity is also full while calls of
     /// ``Loop/MessagePort/send(whenRoom:)`` wait, so that no message overtakes theirs.

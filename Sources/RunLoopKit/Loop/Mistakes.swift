@@ -23,6 +23,10 @@ extension Loop {
         /// A limiter was deallocated with a pending call before it could act for the first time: it discarded the call.
         /// It lived for less than its interval, in real time, and had ``RateLimitRelease/discard``.
         case droppedLimiter(limiter: String)
+        /// ``Loop/MessagePort/send(_:)`` was called on a full port, which refused the message. Reported also if the
+        /// caller checks the result, which the port cannot know: call ``Loop/MessagePort/trySend(_:)`` there. Found
+        /// once for each port.
+        case refusedMessage(port: String, capacity: Int)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil. They
@@ -67,6 +71,9 @@ extension Loop {
             case .droppedLimiter(let limiter):
                 "The \(limiter) was deallocated before it could act, and has discarded a call. Keep a reference to a "
                     + "limiter; pass whenReleased: .flush if it is to act on its last call; or call cancel() before."
+            case .refusedMessage(let port, let capacity):
+                "The \(port) refused a message, since as many wait as it has capacity for (\(capacity)). Where no "
+                    + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
                     + "(by dispatchMain(), an async main function, or a test runner). Give the work to a LoopThread or "
