@@ -11,8 +11,8 @@
 /// decides what happens if the previous action has not ended. All calls of a burst that lead to one action get its
 /// result.
 ///
-/// **Where the action runs**: on Swift's own threads, unless it belongs to an actor; the limiter's loop only decides when
-/// it begins. With an `executorPreference` it runs on that executor, as far as its code belongs to no actor with an
+/// **Where the action runs**: on Swift's own threads, unless it belongs to an actor; the limiter's loop only decides
+/// when it begins. With an `executorPreference` it runs on that executor, as far as its code belongs to no actor with an
 /// executor of its own:
 ///
 /// ```swift
