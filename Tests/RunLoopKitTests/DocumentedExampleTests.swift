@@ -50,6 +50,18 @@ private enum Examples {
         try rule.discard()
     }
 
+    // MainActorMethods.swift
+    @MainActor static func methodOfTheMainActor() throws {
+        @MainActor final class Page {
+            static let saving = ThrottledMethod<Page, String>("save", isolation: .shared) { page, text in
+                page.saved.append(text)
+            }
+            private(set) var saved: [String] = []
+            func save(_ text: String) { Page.saving(self, text) }
+        }
+        try Page.saving.limit(for: Page.self, every: .seconds(1))  // on the main loop
+    }
+
     // MethodLimiting.swift
     static func limit() throws {
         final class Account: Sendable {
@@ -88,6 +100,7 @@ private enum Examples {
         arguments: [
             ("docs/tour.md", "ThrottledMethod<"), (rules + "ThrottledMethod.swift", "ThrottledMethod<"),
             (rules + "MethodLimiting.swift", "ThrottledMethod<"),
+            (rules + "MainActorMethods.swift", "ThrottledMethod<"),
             (rules + "ThrottleEngine.swift", "apply(rule)"),
         ])
     func documentedExample(_ path: String, _ sign: String) throws {

@@ -34,9 +34,10 @@ import Synchronization
 /// call a method that subclasses override.
 ///
 /// **Threads.** Everything may be called from any thread. The body runs on the caller's thread if no rule holds the
-/// call back, and on the thread of the rule's loop otherwise. So `MainActor.assumeIsolated { … }` is correct inside it
-/// only if all callers are on the main actor and the rule's loop is ``Loop/main``. MessageThrottle: the pair of a class
-/// and a selector, which Swift does not have.
+/// call back, and on the thread of the rule's loop otherwise. For a `@MainActor` class, declare the method with
+/// `isolation: .shared`: then the body may touch the class's state, all callers must be on the main actor, and the
+/// rules must be for ``Loop/main``. For an actor on a loop, call `target.assumeIsolated { … }` in the body: then the
+/// rules must be for the actor's loop. MessageThrottle: the pair of a class and a selector, which Swift does not have.
 public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecked Sendable {
     @usableFromInline let book: RuleBook
     @usableFromInline let body: MethodBody<Target, Input>
