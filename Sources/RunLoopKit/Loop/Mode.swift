@@ -34,8 +34,9 @@ extension Loop {
         /// `kCFRunLoopCommonModes`.
         public static let common = Mode("common")
 
-        /// The mode in which a loop runs while a user drags or scrolls, by convention. AppKit:
-        /// `NSEventTrackingRunLoopMode`.
+        /// The mode in which a loop runs while a user drags or scrolls, by convention. It is not a common mode until
+        /// the program calls `addCommonMode(.tracking)`: until then a run in it serves no item that was added to
+        /// `common`. AppKit: `NSEventTrackingRunLoopMode`.
         public static let tracking = Mode("tracking")
     }
 }

@@ -12,8 +12,8 @@
 /// result.
 ///
 /// **Where the action runs**: on Swift's own threads, unless it belongs to an actor; the limiter's loop only decides
-/// when it begins. With an `executorPreference` it runs on that executor, as far as its code belongs to no actor with an
-/// executor of its own:
+/// when it begins. With an `executorPreference` it runs on that executor, as far as its code belongs to no actor with
+/// an executor of its own:
 ///
 /// ```swift
 /// let search = AsyncLimiter.debounce(
@@ -39,8 +39,9 @@
 /// task can wait for ever.
 ///
 /// Everything may be called from any thread. Dropping the last reference, and the end of the loop, treat pending calls
-/// as `whenReleased` says; an action that runs or is queued continues. Peers: p-debounce and p-throttle, whose callers
-/// may wait for ever; Combine's `switchToLatest`.
+/// as `whenReleased` says; an action that runs or is queued continues. The limiter retains its action: capture the
+/// limiter's owner as `[weak self]`. An action of the main actor is `{ @MainActor input in … }`. Peers: p-debounce and
+/// p-throttle, whose callers may wait for ever; Combine's `switchToLatest`.
 public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomStringConvertible, Sendable {
     private let limiter: RateLimiter<AnyAsyncCall>
     private let runner: AsyncRunner<Input, Output>

@@ -1,6 +1,7 @@
 /// What happens to a limiter's pending calls when the limiter is deallocated or its loop ends.
 public enum RateLimitRelease: Hashable, Sendable {
-    /// They are dropped, as by `cancel()`. The behavior of lodash and HWThrottle.
+    /// They are dropped, as by `cancel()`. The behavior of lodash and HWThrottle. A limiter that is deallocated with a
+    /// pending call before it could act for the first time is reported as ``Loop/Mistake/droppedLimiter(limiter:)``.
     case discard
 
     /// The limiter acts on them at that moment, as by `flush()`. If the loop refuses the action, since its

@@ -13,11 +13,25 @@
 ///
 /// **Threads.** Everything may be called from any thread. The action runs on its loop's thread: at once if the call is
 /// made there, while the loop runs in one of the limiter's modes or not at all; otherwise it is handed over, in order.
-/// The action is `@Sendable`; one that belongs to the main actor goes to an initializer with `isolation: .shared`.
+///
+/// **Isolation.** The action runs on the loop's thread, whichever actor calls: it is `@Sendable`, and does not belong
+/// to the caller's actor. One that belongs to the main actor goes to an initializer with `isolation: .shared`, whose
+/// limiter is on ``Loop/main``. An actor whose executor is the limiter's loop is entered without `await`:
+///
+/// ```swift
+/// private lazy var save = Debounce<String>(interval: .seconds(2), on: thread.loop) { [weak self] text in
+///     self?.assumeIsolated { $0.write(text) }  // traps if the actor is on another loop
+/// }
+/// ```
+///
+/// For an actor that is on no loop, take an ``AsyncLimiter``, whose action may `await` it.
 ///
 /// **Lifetime.** The loop does not retain the limiter; keep a reference. `whenReleased` says what happens to a pending
-/// call when the limiter is deallocated. The same happens when the loop ends: a ``LoopThread`` that is stopped runs the
-/// blocks that it has accepted, and then discards or acts on pending calls.
+/// call when the limiter is deallocated: by default it is dropped. The same happens when the loop ends: a
+/// ``LoopThread`` that is stopped runs the blocks that it has accepted, and then discards or acts on pending calls. A
+/// limiter that is deallocated, and drops a call, before it could act for the first time is reported as
+/// ``Loop/Mistake/droppedLimiter(limiter:)``. The limiter retains its action: capture the limiter's owner as
+/// `[weak self]`, or neither is ever deallocated.
 public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
     @usableFromInline let core: SingleLimiter<Input>

@@ -13,7 +13,10 @@ import Synchronization
 /// that share work, see ``LoopThreadPool``.
 ///
 /// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its
-/// ``LoopThread`` alive. Blocks are kept until they have run, with what they capture.
+/// ``LoopThread`` alive. So keep a reference for as long as the thread is to work: a thread that is dropped with timers
+/// or sources on it is reported as ``Loop/Mistake/droppedThread(name:items:)``. Blocks are kept until they have run,
+/// and the handlers of items until those are invalidated, with what they capture: one that captures the ``LoopThread``,
+/// or the object that holds it, keeps the thread alive for ever. See <doc:KeepingAThreadAlive>.
 ///
 /// **A thread that exits** inside a block or a handler (`pthread_exit`) has ended as if it had been stopped with
 /// `stop(discardingPending: true)`: its loop ends, cancel handlers run, and all waiting callers get an answer. But
@@ -169,7 +172,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         return loop.insert(timer, in: mode) ? timer : nil
     }
 
-    /// Runs a block on the thread and waits for its result. On the thread itself the block runs at once.
+    /// Runs a block on the thread and waits for its result. On the thread itself the block runs at once, before blocks
+    /// that were posted earlier, and whatever the mode.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.

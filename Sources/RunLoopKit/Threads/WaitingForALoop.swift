@@ -25,7 +25,8 @@ extension Loop {
         }
     }
 
-    /// Runs a block on the loop's thread and waits for its result. On that thread itself the block runs at once.
+    /// Runs a block on the loop's thread and waits for its result. On that thread itself the block runs at once, before
+    /// blocks that were posted earlier, and whatever the mode.
     ///
     /// ```swift
     /// let title = try Loop.main.performAndWait(for: .seconds(5)) { MainActor.assumeIsolated { window.title } }

@@ -7,6 +7,10 @@ extension Loop {
     /// removes it from every mode of every loop, and also releases its handlers. A loop retains the items in it; an
     /// item does not retain its loops. An item that is in no loop is deallocated when its last reference is released.
     ///
+    /// An item retains its handlers, and so what they capture, until it is invalidated or the loop that it is in ends.
+    /// A handler that captures a ``LoopThread``, or the object that holds it, retains the thread on which it runs:
+    /// neither ever ends. Capture `[weak self]`, or make the item with `isolation:`. See <doc:KeepingAThreadAlive>.
+    ///
     /// Everything here may be called from any thread.
     public class Item: @unchecked Sendable {
         // For the maintainer. Memberships change only with both the item's lock and the lock of the loop concerned

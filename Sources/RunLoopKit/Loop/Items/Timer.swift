@@ -16,7 +16,8 @@ extension Loop {
     /// ```
     ///
     /// The handler is `@Sendable`. For one that belongs to the main actor or to an actor on the loop, and may access
-    /// its state, use an initializer with `isolation:`.
+    /// its state, use an initializer with `isolation:`. The loop retains the timer, and the timer its handler with what
+    /// it captures: capture `[weak self]`, and see ``Loop/Item``.
     ///
     /// A timer counts on the loop's clock, which stops while the machine is suspended, or on that of another
     /// ``Loop/TimeBase``, such as the time of day.

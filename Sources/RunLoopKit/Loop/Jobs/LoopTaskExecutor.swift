@@ -16,7 +16,8 @@
 /// the actor may run before its body does. Statements that belong together must have no `await` between them.
 ///
 /// Get it from ``Loop/taskExecutor``. It does not retain its loop. Swift retains it while a task prefers it. Only the
-/// ``LoopThread`` keeps the loop's thread running.
+/// ``LoopThread`` keeps the loop's thread running: when that has ended, the task continues on a thread of last resort,
+/// which is reported as ``Loop/Mistake/jobsOfEndedLoop(thread:)``.
 public final class LoopTaskExecutor: TaskExecutor {
     // A separate type, since one that is both kinds of executor costs an enqueue for every call that leaves an actor.
 
