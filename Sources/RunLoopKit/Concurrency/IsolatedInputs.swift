@@ -99,6 +99,9 @@ extension Loop.SignalSource {
     /// The first signal after the actor's deallocation is dropped, and invalidates the source: the next one is
     /// delivered as usual. If that is too late, invalidate the source yourself.
     ///
+    /// The thread of the actor's loop must block the signal. It does if it was started after the signal was blocked, by
+    /// `pthread_sigmask` at the beginning of `main` or by another source: see <doc:SignalsThreadsForkCancellation>.
+    ///
     /// - Parameters:
     ///   - signal: A signal such as `SIGINT`, or a real-time signal.
     ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
