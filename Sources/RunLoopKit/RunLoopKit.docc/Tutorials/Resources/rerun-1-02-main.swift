@@ -1,0 +1,4 @@
+import RunLoopKit
+
+Loop.main.run()
+print("ended")

@@ -1,0 +1,46 @@
+import Glibc
+import RunLoopKit
+
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// Reports the files of a folder that are written, moved there or deleted.
+@MainActor
+final class Watcher {
+    private let folder: String
+    private let inotify = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+
+    init(folder: String) throws {
+        self.folder = folder
+        let kinds = UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_DELETE)
+        guard inotify_add_watch(inotify, folder, kinds) >= 0 else {
+            throw Failure(description: "cannot watch \(folder)")
+        }
+        let source = try Loop.FileDescriptorSource(
+            owning: inotify, isolation: .shared
+        ) { [unowned self] _, _ in
+            readEvents()
+        }
+        Loop.main.add(source, in: .common)
+        print("watching \(folder)")
+    }
+
+    private func readEvents() {
+        var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+        let count = read(inotify, &buffer, buffer.count)
+        guard count > 0 else { return }
+        buffer.withUnsafeBytes { bytes in
+            var offset = 0
+            while offset < count {
+                let event = bytes.loadUnaligned(
+                    fromByteOffset: offset, as: inotify_event.self)
+                offset += MemoryLayout<inotify_event>.size
+                let name = bytes[offset..<(offset + Int(event.len))]
+                offset += Int(event.len)
+                let file = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+                print("changed: \(folder)/\(file)")
+            }
+        }
+    }
+}

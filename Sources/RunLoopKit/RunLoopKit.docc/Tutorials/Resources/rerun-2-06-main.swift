@@ -1,0 +1,26 @@
+@preconcurrency import Glibc
+import RunLoopKit
+
+let arguments = CommandLine.arguments
+guard arguments.count == 3, let milliseconds = Int(arguments[2]) else {
+    fputs("usage: rerun FOLDER MILLISECONDS\n", stderr)
+    exit(64)
+}
+setlinebuf(stdout)  // whole lines, also into a pipe
+
+do {
+    let watcher = try Watcher(
+        folder: arguments[1], rest: .milliseconds(milliseconds))
+    for signal in [SIGINT, SIGTERM] {
+        let source = try Loop.SignalSource(signal, isolation: .shared) { _, _ in
+            watcher.finish()
+            Loop.main.stop()
+        }
+        Loop.main.add(source, in: .common)
+    }
+    Loop.main.run()
+    print("ended")
+} catch {
+    fputs("rerun: \(error)\n", stderr)
+    exit(1)
+}

@@ -1,0 +1,30 @@
+import Glibc
+import RunLoopKit
+
+@MainActor
+final class Daemon {
+    private let path: String
+    private let watcher: Watcher
+
+    init(configuration path: String) throws {
+        self.path = path
+        let configuration = try Configuration(path: path)
+        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest)
+        try on(SIGINT) { $0.end() }
+        try on(SIGTERM) { $0.end() }
+    }
+
+    private func on(
+        _ signal: Int32, _ action: @escaping @MainActor (Daemon) -> Void
+    ) throws {
+        let source = try Loop.SignalSource(signal, isolation: .shared) {
+            [unowned self] _, _ in action(self)
+        }
+        Loop.main.add(source, in: .common)
+    }
+
+    private func end() {
+        watcher.finish()
+        Loop.main.stop()
+    }
+}

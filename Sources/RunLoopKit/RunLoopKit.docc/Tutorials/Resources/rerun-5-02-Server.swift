@@ -1,0 +1,26 @@
+import Glibc
+import RunLoopKit
+
+/// Answers each line that a client sends to a Unix socket.
+@MainActor
+final class Server {
+    private let path: String
+    let answer: @MainActor (_ line: String) -> String
+
+    init(path: String, answer: @escaping @MainActor (_ line: String) -> String) throws {
+        self.path = path
+        self.answer = answer
+        let listener = try Loop.FileDescriptorSource(
+            owning: makeListener(path: path), isolation: .shared
+        ) { [unowned self] source, _ in
+            acceptClient(of: source.descriptor)
+        }
+        Loop.main.add(listener, in: .common)
+    }
+
+    private func acceptClient(of listener: Int32) {
+        let client = accept(listener, nil, nil)
+        guard client >= 0 else { return }
+        close(client)
+    }
+}

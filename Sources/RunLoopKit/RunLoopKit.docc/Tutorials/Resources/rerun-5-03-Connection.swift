@@ -1,0 +1,41 @@
+import Glibc
+import RunLoopKit
+
+/// A client of the server, until it has its answer, closes, or is silent for five seconds.
+@MainActor
+final class Connection {
+    private unowned let server: Server
+    private var source: Loop.FileDescriptorSource!
+    private var timeout: Loop.Timer!
+    private var line: [UInt8] = []
+
+    init(_ socket: Int32, of server: Server) throws {
+        self.server = server
+        source = try .init(owning: socket, isolation: .shared) {
+            [unowned self] _, _ in receive()
+        }
+        timeout = .init(restartableAfter: .seconds(5), isolation: .shared) {
+            [unowned self] _ in end()
+        }
+        Loop.main.add(source, in: .common)
+        Loop.main.add(timeout, in: .common)
+    }
+
+    private func receive() {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = read(source.descriptor, &bytes, bytes.count)
+        if count < 0, errno == EAGAIN || errno == EINTR { return }
+        guard count > 0, line.count < 1024 else { return end() }
+        timeout.restart()
+        line += bytes[..<count]
+        guard let end = line.firstIndex(of: UInt8(ascii: "\n")) else { return }
+        let text = server.answer(String(decoding: line[..<end], as: UTF8.self)) + "\n"
+        send(source.descriptor, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+        self.end()
+    }
+
+    func end() {
+        source.invalidate()  // closes the socket
+        timeout.invalidate()
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import RunLoopKit
+
+@MainActor
+final class Daemon {
+    private let path: String
+    private let watcher: Watcher
+    private let child = Child()
+    private var server: Server?
+
+    init(configuration path: String) throws {
+        self.path = path
+        let configuration = try Configuration(path: path)
+        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest) {
+            [child] in child.restart()
+        }
+        try on(SIGHUP) { $0.reload() }
+        try on(SIGINT) { $0.end() }
+        try on(SIGTERM) { $0.end() }
+        server = try Server(path: configuration.socket) {
+            [unowned self] line in answer(to: line)
+        }
+        child.command = configuration.command
+        child.restart()
+    }
+
+    private func answer(to line: String) -> String {
+        switch line {
+        case "status": return child.status
+        case "rerun":
+            child.restart()
+            return "it runs again"
+        default: return "not understood: \(line)"
+        }
+    }
+
+    private func on(
+        _ signal: Int32, _ action: @escaping @MainActor (Daemon) -> Void
+    ) throws {
+        let source = try Loop.SignalSource(signal, isolation: .shared) {
+            [unowned self] _, _ in action(self)
+        }
+        Loop.main.add(source, in: .common)
+    }
+
+    /// Reads the configuration again. If it is not valid, nothing changes.
+    private func reload() {
+        do {
+            let configuration = try Configuration(path: path)
+            try watcher.watch(configuration.folder, rest: configuration.rest)
+            child.command = configuration.command
+            child.restart()
+        } catch {
+            print(error)
+        }
+    }
+
+    private func end() {
+        watcher.finish()
+        child.end()
+        Loop.main.stop()
+    }
+}
