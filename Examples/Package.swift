@@ -21,6 +21,9 @@ let package = Package(
         program("EchoServer"),
         program("MainExecutor"),
         program("MethodRules"),
+        // Needs libpq's development files.
+        program("PostgresListener", dependencies: ["CLibPQ"]),
+        .systemLibrary(name: "CLibPQ"),
         program("Supervisor"),
         program("TerminalApplication"),
     ],
