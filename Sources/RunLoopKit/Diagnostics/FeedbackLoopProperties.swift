@@ -6,6 +6,7 @@ extension FeedbackLoopDetector {
     ///
     /// ```swift
     /// final class Panel { var onLayout: () -> Void = {} }
+    /// let panel = Panel()
     /// detector.watch(panel, \.onLayout, as: "layout")
     /// ```
     ///

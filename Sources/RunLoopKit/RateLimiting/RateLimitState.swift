@@ -10,7 +10,7 @@
 /// ```swift
 /// var state = RateLimitState(.debounce(maxWait: nil), interval: 300, edges: .trailing)
 ///
-/// textChanged = { if state.call(at: milliseconds()) { save() } }
+/// keyPressed = { if state.call(at: milliseconds()) { save() } }
 /// eachFrame = { if state.timerFired(at: milliseconds()) { save() } }  // does nothing before its time
 /// ```
 ///

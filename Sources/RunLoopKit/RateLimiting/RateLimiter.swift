@@ -8,7 +8,7 @@
 ///     init(onChange: RateLimiter<String>) { self.onChange = onChange }
 ///     func type(_ text: String) { onChange(text) }
 /// }
-/// let field = Field(onChange: Debounce(interval: .milliseconds(300)) { search($0) })
+/// let field = Field(onChange: Debounce(interval: .milliseconds(300)) { lookUp($0) })
 /// ```
 ///
 /// **Threads.** Everything may be called from any thread. The action runs on its loop's thread: at once if the call is

@@ -20,7 +20,7 @@ extension Loop {
         /// ```swift
         /// let startOf1970 = Loop.Instant(nanoseconds: 0)
         /// let everyFullSecond = Loop.Timer(at: startOf1970, repeating: .seconds(1), timeBase: .wallClock) { _ in
-        ///     display.update()
+        ///     clockFace.update()
         /// }
         /// ```
         ///

@@ -1,0 +1,81 @@
+// The interfaces of other libraries as the fragments of the documentation call them, with the types that Swift imports
+// them with. Their programs are built with the libraries themselves, in Integrations or by hand; see docs/hosting.md.
+import RunLoopKit
+
+// GLib and GTK
+struct GIOCondition { static let input = GIOCondition() }
+let G_IO_IN = GIOCondition.input
+@discardableResult func g_unix_fd_add(
+    _ descriptor: Int32, _ condition: GIOCondition,
+    _ function: @convention(c) (Int32, Int32, UnsafeMutableRawPointer?) -> Int32, _ data: UnsafeMutableRawPointer?
+) -> UInt32 { 0 }
+nonisolated(unsafe) let mainLoop = OpaquePointer(bitPattern: 1)
+nonisolated(unsafe) let application = OpaquePointer(bitPattern: 1)
+func g_main_loop_run(_ loop: OpaquePointer?) {}
+func g_main_loop_quit(_ loop: OpaquePointer?) {}
+@discardableResult func g_application_run(_ application: OpaquePointer?, _ count: Int32, _ arguments: Int?) -> Int32 {
+    0
+}
+func g_application_quit(_ application: OpaquePointer?) {}
+
+// RunLoopKitGLib
+struct GLibContext { static let `default` = GLibContext() }
+struct GLibAttachment { func detach() {} }
+extension Loop {
+    func attach(to context: GLibContext, onStop: (() -> Void)? = nil) throws(LoopError) -> GLibAttachment {
+        GLibAttachment()
+    }
+}
+
+// SDL
+struct SDL_Event { var type: UInt32 = 0 }
+struct SDL_EventType { let rawValue: UInt32 }
+let SDL_QUIT = SDL_EventType(rawValue: 0x100)
+nonisolated(unsafe) var event = SDL_Event()
+func SDL_PollEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 0 }
+@discardableResult func SDL_WaitEventTimeout(_ event: UnsafeMutablePointer<SDL_Event>?, _ timeout: Int32) -> Int32 { 0 }
+
+// libuv
+struct uv_loop_t {}
+typealias uv_poll_t = Int32  // a structure of C, which no declaration of Swift's can be
+struct uv_poll_event { let rawValue: UInt32 }
+struct uv_run_mode {}
+let UV_READABLE = uv_poll_event(rawValue: 1)
+let UV_RUN_DEFAULT = uv_run_mode()
+func uv_default_loop() -> UnsafeMutablePointer<uv_loop_t>? { nil }
+@discardableResult func uv_poll_init(
+    _ loop: UnsafeMutablePointer<uv_loop_t>?, _ handle: UnsafeMutablePointer<uv_poll_t>?, _ descriptor: Int32
+) -> Int32 { 0 }
+@discardableResult func uv_poll_start(
+    _ handle: UnsafeMutablePointer<uv_poll_t>?, _ events: Int32,
+    _ callback: @convention(c) (UnsafeMutablePointer<uv_poll_t>?, Int32, Int32) -> Void
+) -> Int32 { 0 }
+@discardableResult func uv_run(_ loop: UnsafeMutablePointer<uv_loop_t>?, _ mode: uv_run_mode) -> Int32 { 0 }
+
+// SwiftNIO
+struct EventLoopFuture<Value> { func wait() throws {} }
+struct EventLoop: Sendable {
+    func submit<Value>(_ task: @escaping @Sendable () throws -> Value) -> EventLoopFuture<Value> { EventLoopFuture() }
+}
+enum MultiThreadedEventLoopGroup {
+    static func withCurrentThreadAsEventLoop(_ body: @escaping (EventLoop) -> Void) {}
+}
+
+// Android
+let ALOOPER_POLL_CALLBACK = -2
+let ALOOPER_EVENT_INPUT = 1
+func ALooper_prepare(_ options: Int32) -> OpaquePointer? { nil }
+@discardableResult func ALooper_addFd(
+    _ looper: OpaquePointer?, _ descriptor: Int32, _ identifier: Int32, _ events: Int32,
+    _ callback: @convention(c) (Int32, Int32, UnsafeMutableRawPointer?) -> Int32, _ data: UnsafeMutableRawPointer?
+) -> Int32 { 0 }
+
+// Wayland
+nonisolated(unsafe) let display = OpaquePointer(bitPattern: 1)
+func wl_display_get_fd(_ display: OpaquePointer?) -> Int32 { 0 }
+func wl_display_prepare_read(_ display: OpaquePointer?) -> Int32 { 0 }
+@discardableResult func wl_display_dispatch_pending(_ display: OpaquePointer?) -> Int32 { 0 }
+@discardableResult func wl_display_flush(_ display: OpaquePointer?) -> Int32 { 0 }
+@discardableResult func wl_display_read_events(_ display: OpaquePointer?) -> Int32 { 0 }
+func wl_display_cancel_read(_ display: OpaquePointer?) {}
+func isReadable(_ descriptor: Int32) -> Bool { true }
