@@ -1,4 +1,5 @@
-// What the fragments of the documentation take for granted: names, and functions that do nothing. See scripts/fragments.
+// What the fragments of the documentation take for granted: names, and functions that do nothing. scripts/fragments
+// compiles them.
 #if canImport(Glibc)
     import Glibc
 #endif
