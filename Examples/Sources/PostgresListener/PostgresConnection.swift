@@ -23,19 +23,23 @@ import RunLoopKit
     func start(_ parameters: String, within limit: Duration) {
         connection = PQconnectStart(parameters)
         guard PQstatus(connection) != CONNECTION_BAD else { return lose() }
-        timeout = Loop.Timer(after: limit, isolation: .shared) { [unowned self] _ in lose("no connection in time") }
+        timeout = Loop.Timer(after: limit, isolation: .shared) {
+            [unowned self] _ in lose("no connection in time")
+        }
         Loop.main.add(timeout, in: .common)
         watch(.write) { $0.connect() }
     }
 
     /// Calls a function when libpq's socket of the moment is ready.
     private func watch(
-        _ interest: Loop.FileDescriptorSource.Interest, handler: @escaping @MainActor (PostgresConnection) -> Void
+        _ interest: Loop.FileDescriptorSource.Interest,
+        handler: @escaping @MainActor (PostgresConnection) -> Void
     ) {
         source?.invalidate()
         do {
             let source = try Loop.FileDescriptorSource(
-                PQsocket(connection), interest: interest, isolation: .shared, label: "PostgreSQL"
+                PQsocket(connection), interest: interest, isolation: .shared,
+                label: "PostgreSQL"
             ) { [unowned self] _, _ in handler(self) }
             Loop.main.add(source, in: .common)
             self.source = source
@@ -51,7 +55,7 @@ import RunLoopKit
         case PGRES_POLLING_OK:
             timeout.invalidate()
             PQsetnonblocking(connection, 1)
-            PQsetNoticeProcessor(connection, { _, _ in }, nil)  // or it prints notices itself
+            PQsetNoticeProcessor(connection, { _, _ in }, nil)  // or it prints
             watch(.read) { $0.serve() }
             report(.connected)
         default: lose()
@@ -64,7 +68,7 @@ import RunLoopKit
         flush()
     }
 
-    /// Sends what the socket takes. If some is left, the source waits for room, too.
+    /// Sends what the socket takes. If some is left, waits for room, too.
     private func flush() {
         switch PQflush(connection) {
         case 0: source?.interest = .read
@@ -77,14 +81,18 @@ import RunLoopKit
     private func serve() {
         guard PQconsumeInput(connection) == 1 else { return lose() }
         flush()
-        while connection != nil, PQisBusy(connection) == 0, let result = PQgetResult(connection) {
+        while connection != nil, PQisBusy(connection) == 0,
+            let result = PQgetResult(connection)
+        {
             defer { PQclear(result) }
             if PQresultStatus(result) == PGRES_FATAL_ERROR { return lose() }
         }
         while connection != nil, let notification = PQnotifies(connection) {
             defer { PQfreemem(notification) }
             let content = notification.pointee
-            report(.notification(channel: String(cString: content.relname), payload: String(cString: content.extra)))
+            let channel = String(cString: content.relname)
+            let payload = String(cString: content.extra)
+            report(.notification(channel: channel, payload: payload))
         }
     }
 
