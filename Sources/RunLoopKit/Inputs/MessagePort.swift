@@ -153,9 +153,17 @@ extension Loop {
                 wakeTask()
                 return .accepted
             }
-            let modes = becomesReady ? becomeReady() : ModeList()
+            guard becomesReady, let mode = onlyModeWhileLocked else {
+                let modes = becomesReady ? becomeReady() : ModeList()
+                itemLock.unlock()
+                for mode in modes { mode.waker.nudge() }
+                return .accepted
+            }
+            // Nearly always: without a list of modes.
+            takeTurn()
+            mode.messages.insert(self, &arrivalPlaces)
             itemLock.unlock()
-            for mode in modes { mode.waker.nudge() }
+            mode.waker.nudge()
             return .accepted
         }
 
@@ -285,17 +293,22 @@ extension Loop {
         /// While the port is ready, every mode that it is in has listed it, as an arrival or as ready by its present
         /// sequence number, or is serving it.
         private func becomeReady() -> ModeList {
-            turn = Turn.next()
-            if Monitors.areAttached {
-                Monitors.report(Handover(of: self, .source1, turn), to: modesWhileLocked.lazy.map { $0.waker })
-            }
+            takeTurn()
             for mode in modesWhileLocked { mode.messages.insert(self, &arrivalPlaces) }
             return modesWhileLocked
         }
 
+        /// Takes the sequence number of the readiness that begins.
+        private func takeTurn() {
+            turn = Turn.next()
+            if Monitors.areAttached {
+                Monitors.report(Handover(of: self, .source1, turn), to: modesWhileLocked.lazy.map { $0.waker })
+            }
+        }
+
         override func announceMessages(in mode: ModeState) -> Bool {
             itemLock.withLock {
-                guard isReadyWhileLocked, modesWhileLocked.contains(mode) else { return false }
+                guard isReadyWhileLocked, isInWhileLocked(mode) else { return false }
                 mode.messages.insert(self, &arrivalPlaces)
                 return true
             }
@@ -324,7 +337,7 @@ extension Loop {
         /// mode meanwhile: another loop handles the rest.
         private func handleFirst(in mode: ModeState) -> Bool {
             itemLock.lock()
-            guard armed, !queue.isEmpty, let handler, modesWhileLocked.contains(mode) else {
+            guard armed, !queue.isEmpty, let handler, isInWhileLocked(mode) else {
                 itemLock.unlock()
                 return false
             }

@@ -130,8 +130,11 @@ extension Loop {
         final func isIn(_ mode: ModeState) -> Bool {
             itemLock.lock()
             defer { itemLock.unlock() }
-            return memberships.contains(mode)
+            return isInWhileLocked(mode)
         }
+
+        /// As `isIn(_:)`, for callers that hold the item's lock.
+        final func isInWhileLocked(_ mode: ModeState) -> Bool { memberships.contains(mode) }
 
         private func isNotified(of mode: ModeState) -> Bool { isNotifiedOfModes && mode.mode != .common }
 

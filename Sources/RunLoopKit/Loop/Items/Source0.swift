@@ -105,7 +105,7 @@ extension Loop {
         @discardableResult
         func announceSignal(in mode: ModeState) -> Bool {
             itemLock.withLock {
-                guard isSignalled, modesWhileLocked.contains(mode) else { return false }
+                guard isSignalled, isInWhileLocked(mode) else { return false }
                 mode.signals.insert(self, &arrivalPlaces)
                 return wakes
             }
