@@ -23,12 +23,10 @@ extension AsyncLimiter {
         /// The input times ten.
         func run(_ input: Int) async throws -> Int {
             begun.add(input)
-            while gates[input].value == 0 {
-                if Task.isCancelled {
-                    cancelled.add(input)
-                    throw CancellationError()
-                }
-                await Task.yield()
+            await eventually(gates[input].value > 0 || Task.isCancelled)
+            guard gates[input].value > 0 else {
+                cancelled.add(input)
+                throw CancellationError()
             }
             return input * 10
         }
@@ -67,17 +65,13 @@ extension AsyncLimiter {
         }
     }
 
-    private func eventually(_ condition: @escaping @Sendable () -> Bool) async {
-        while !condition() { await Task.yield() }
-    }
-
     @Test("All calls of a burst get the result of its action")
     func burstSharesResult() async throws {
         let scene = try Scene(.queueLatest)
         for input in 1...3 { scene.call(input) }
         scene.clock.advance(by: .seconds(1))
         scene.work.finish(3)
-        await eventually { scene.answers.entries.count == 3 }
+        await eventually(scene.answers.entries.count == 3)
         #expect(scene.answers.entries == [[1, 30], [2, 30], [3, 30]] && scene.work.begun.entries == [3])
     }
 
@@ -86,9 +80,9 @@ extension AsyncLimiter {
         let scene = try Scene(.skipWhileRunning)
         scene.burst(1)
         scene.burst(2)
-        await eventually { scene.answers.entries == [[2, -1]] }
+        await eventually(scene.answers.entries == [[2, -1]])
         scene.work.finish(1)
-        await eventually { scene.answers.entries == [[2, -1], [1, 10]] }
+        await eventually(scene.answers.entries == [[2, -1], [1, 10]])
         #expect(scene.work.begun.entries == [1])
     }
 
@@ -96,10 +90,10 @@ extension AsyncLimiter {
     func queueLatest() async throws {
         let scene = try Scene(.queueLatest)
         for input in 1...3 { scene.burst(input) }
-        await eventually { scene.answers.entries == [[2, -1]] }
+        await eventually(scene.answers.entries == [[2, -1]])
         scene.work.finish(1)
         scene.work.finish(3)
-        await eventually { scene.answers.entries.count == 3 }
+        await eventually(scene.answers.entries.count == 3)
         #expect(scene.answers.entries == [[2, -1], [1, 10], [3, 30]] && scene.work.begun.entries == [1, 3])
     }
 
@@ -107,11 +101,11 @@ extension AsyncLimiter {
     func cancelPrevious() async throws {
         let scene = try Scene(.cancelPrevious)
         scene.burst(1)
-        await eventually { scene.work.begun.entries == [1] }
+        await eventually(scene.work.begun.entries == [1])
         scene.burst(2)
-        await eventually { scene.work.cancelled.entries == [1] && scene.work.begun.entries == [1, 2] }
+        await eventually(scene.work.cancelled.entries == [1] && scene.work.begun.entries == [1, 2])
         scene.work.finish(2)
-        await eventually { scene.answers.entries == [[1, -1], [2, 20]] }
+        await eventually(scene.answers.entries == [[1, -1], [2, 20]])
     }
 
     @Test("Callers are answered before their action is cancelled")
@@ -128,9 +122,9 @@ extension AsyncLimiter {
             }
         }
         limiter.call(1) { if case .success(let answer) = $0 { answers.add(answer) } }
-        await eventually { work.begun.entries == [1] }
+        await eventually(work.begun.entries == [1])
         limiter(2)
-        await eventually { atCancel.entries == [[nil]] }
+        await eventually(atCancel.entries == [[nil]])
         work.finish(2)
     }
 
@@ -144,7 +138,7 @@ extension AsyncLimiter {
         ) { input in
             begun.add(input)
             await withTaskCancellationHandler {
-                while gates[input].value == 0 { await Task.yield() }
+                await eventually(gates[input].value > 0)
             } onCancel: {
                 cancelled.add(input)
             }
@@ -153,17 +147,17 @@ extension AsyncLimiter {
         }
         let call: @Sendable (Int) -> Void = { input in limiter.call(input) { answers.add([input, try? $0.get()]) } }
         call(1)
-        await eventually { begun.entries == [1] }
+        await eventually(begun.entries == [1])
         call(2)
-        await eventually { begun.entries == [1, 2] && answers.entries == [[1, nil]] }
+        await eventually(begun.entries == [1, 2] && answers.entries == [[1, nil]])
         gates[1].up()
         // The end of the first run is not taken for the second one's, which can still be cancelled.
-        await eventually { gates[0].value == 1 }
+        await eventually(gates[0].value == 1)
         for _ in 0..<100 { await Task.yield() }
         call(3)
-        await eventually { cancelled.entries == [1, 2] && answers.entries == [[1, nil], [2, nil]] }
+        await eventually(cancelled.entries == [1, 2] && answers.entries == [[1, nil], [2, nil]])
         for gate in gates { gate.up() }
-        await eventually { answers.entries == [[1, nil], [2, nil], [3, 30]] }
+        await eventually(answers.entries == [[1, nil], [2, nil], [3, 30]])
     }
 
     @Test("flush starts the action at once")
@@ -172,7 +166,7 @@ extension AsyncLimiter {
         scene.call(1)
         #expect(scene.limiter.isPending && scene.limiter.flush() && !scene.limiter.flush())
         scene.work.finish(1)
-        await eventually { scene.answers.entries == [[1, 10]] }
+        await eventually(scene.answers.entries == [[1, 10]])
     }
 
     @Test("cancel answers pending and queued calls")
@@ -184,7 +178,7 @@ extension AsyncLimiter {
         scene.limiter.cancel()
         #expect(scene.answers.entries.sorted { $0[0] < $1[0] } == [[2, -1], [3, -1]])
         scene.work.finish(1)
-        await eventually { scene.answers.entries.count == 3 }
+        await eventually(scene.answers.entries.count == 3)
         #expect(scene.answers.entries.last == [1, 10])
     }
 
@@ -192,13 +186,13 @@ extension AsyncLimiter {
     func invalidateAnswers() async throws {
         let scene = try Scene(.queueLatest)
         scene.burst(1)
-        await eventually { scene.work.begun.entries == [1] }
+        await eventually(scene.work.begun.entries == [1])
         scene.burst(2)
         scene.call(3)
         scene.limiter.invalidate()
         scene.call(4)
         #expect(!scene.limiter(5))
-        await eventually { scene.answers.entries.count == 4 }
+        await eventually(scene.answers.entries.count == 4)
         #expect(scene.answers.entries.sorted { $0[0] < $1[0] } == [[1, -2], [2, -1], [3, -1], [4, -1]])
     }
 
@@ -211,7 +205,7 @@ extension AsyncLimiter {
             scene.thread.stop()
             scene.thread.join()
             scene.call(2)
-            await eventually { scene.answers.entries.count == 2 }
+            await eventually(scene.answers.entries.count == 2)
             #expect(scene.answers.entries.sorted { $0[0] < $1[0] } == expected)
         }
     }
@@ -261,7 +255,7 @@ extension AsyncLimiter {
         scene.work.finish(1)
         scene.work.finish(2)
         scene.clock.advance(by: .seconds(1))
-        await eventually { scene.answers.entries == [[1, 20]] }
+        await eventually(scene.answers.entries == [[1, 20]])
     }
 
     @Test("An action that waits for its own limiter is answered")
@@ -277,7 +271,7 @@ extension AsyncLimiter {
             #expect(try await box.value!.run(1) == 10)
             // The queued action still starts afterwards.
             if overlap == .queueLatest {
-                await eventually { log.entries.count == 2 }
+                await eventually(log.entries.count == 2)
                 #expect(log.entries == [[1, nil], [2, nil]])
             } else {
                 #expect(log.entries == [[1, nil]])
@@ -314,7 +308,7 @@ extension AsyncLimiter {
             .throttle(interval: .zero, on: thread.loop) { input in
                 if input == 1 {
                     begun.up()
-                    while begun.value < count { await Task.yield() }
+                    await eventually(begun.value >= count)
                     answers.add(try await limiters.value![(index + 1) % count].run(2))
                 }
                 return input * 10
@@ -337,7 +331,7 @@ extension AsyncLimiter {
         let busy = AsyncLimiter<Int, Int>.throttle(interval: .zero, on: thread.loop) { try await work.run($0) }
         let other = AsyncLimiter<Int, Int?>.throttle(interval: .zero, on: thread.loop) { try await busy.run($0) }
         busy.call(1) { answers.add(try? $0.get()) }
-        await eventually { work.begun.entries == [1] }
+        await eventually(work.begun.entries == [1])
         async let answer = other.run(2)
         work.finish(1)
         work.finish(2)
@@ -355,20 +349,20 @@ extension AsyncLimiter {
         first.value = .throttle(interval: .zero, on: thread.loop) { input in
             if input == 1 {
                 begun.up()
-                while begun.value < 2 { await Task.yield() }
+                await eventually(begun.value >= 2)
                 let waiting = Task.immediate { try await second.value!.run(2) }
                 try thread.performAndWait {}
                 waiting.cancel()
                 _ = await waiting.result
                 cancelled.open()
-                await eventually { called.isOpenNow }
+                await eventually(called.isOpenNow)
             }
             return input * 10
         }
         second.value = .throttle(interval: .zero, on: thread.loop) { input in
             if input == 1 {
                 begun.up()
-                await eventually { cancelled.isOpenNow }
+                await eventually(cancelled.isOpenNow)
                 let waiting = Task.immediate { try await first.value!.run(2) }
                 try thread.performAndWait {}
                 called.open()
@@ -392,7 +386,7 @@ extension AsyncLimiter {
         box.value = .throttle(interval: .zero, on: thread.loop) { input in
             if input == 1 {
                 Task {
-                    while go.value == 0 { await Task.yield() }
+                    await eventually(go.value > 0)
                     answers.add(try await box.value!.run(2))
                 }
             }
@@ -400,7 +394,7 @@ extension AsyncLimiter {
         }
         #expect(try await box.value!.run(1) == 10)
         go.up()
-        await eventually { answers.entries == [20] }
+        await eventually(answers.entries == [20])
         box.value = nil
     }
 
@@ -410,26 +404,26 @@ extension AsyncLimiter {
         let thread = try LoopThread(clock: VirtualClock())
         let (go, answers) = (Count(), Log<Int>())
         let limiter = AsyncLimiter.throttle(interval: .zero, on: thread.loop) { (input: Int) throws -> Int in
-            while go.value == 0 { await Task.yield() }
+            await eventually(go.value > 0)
             if input == 1 { throw Failure() }
             return input * 10
         }
         for input in 1...2 { limiter.call(input) { answers.add((try? $0.get()) ?? -2) } }
         try thread.performAndWait {}
         go.up()
-        await eventually { answers.entries == [-2, 20] }
+        await eventually(answers.entries == [-2, 20])
     }
 
     @Test("A flush while an action runs follows the overlap")
     func flushFollowsOverlap() async throws {
         let scene = try Scene(.skipWhileRunning)
         scene.burst(1)
-        await eventually { scene.work.begun.entries == [1] }
+        await eventually(scene.work.begun.entries == [1])
         scene.call(2)
         #expect(scene.limiter.flush())
-        await eventually { scene.answers.entries == [[2, -1]] }
+        await eventually(scene.answers.entries == [[2, -1]])
         scene.work.finish(1)
-        await eventually { scene.answers.entries == [[2, -1], [1, 10]] }
+        await eventually(scene.answers.entries == [[2, -1], [1, 10]])
     }
 
     @Test("Dropping the limiter lets running and queued actions continue")
@@ -442,7 +436,7 @@ extension AsyncLimiter {
             try thread.performAndWait {}
         }
         for input in 1...2 { work.finish(input) }
-        await eventually { answers.entries == [10, 20] }
+        await eventually(answers.entries == [10, 20])
     }
 
     @Test("Every waiting caller is answered, whatever happens meanwhile")

@@ -330,10 +330,14 @@ import Testing
             thread.join()
         }
         let (began, isOver) = (Gate(), Gate())
-        // Always has another job, until the other loop's job has run.
+        // Always has another job, until the other loop's job has run. A pause is part of the job: without one, the job
+        // would take the CPU from the tasks that this test waits for.
         let restless = Task(executorPreference: one.loop.taskExecutor) {
             began.open()
-            while !isOver.isOpenNow { await Task.yield() }
+            while !isOver.isOpenNow {
+                leaveProcessor(forMicroseconds: 5000)
+                await Task.yield()
+            }
         }
         await eventually(began.isOpenNow)
         await Task(executorPreference: other.loop.taskExecutor) { isOver.open() }.value

@@ -133,7 +133,7 @@ private actor Guest {
             let household = try Household()
             remains = household
             household.thread.loop.add(
-                Loop.Timer(every: .microseconds(10), isolation: household) { _, _ in }, in: .default)
+                Loop.Timer(every: .milliseconds(20), isolation: household) { _, _ in }, in: .default)
             let guest = Guest(thread)
             source = Loop.Source0(isolation: guest) { _ in called.up() }
             thread.loop.add(source, in: .default)

@@ -38,7 +38,7 @@ import Testing
         pool.perform { ran.up() }
         let waiting = Task { try await pool.run { ran.up() } }
         // Yields the thread, which the task may need.
-        while pool.unfinished != [3] { await Task.yield() }
+        await eventually(pool.unfinished == [3])
         pool.stop(discardingPending: true)
         await #expect(throws: LoopThread.Stopped(thread: "pool")) { try await waiting.value }
         blocker.release()

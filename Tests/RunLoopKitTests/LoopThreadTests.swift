@@ -158,7 +158,7 @@ import Testing
             }
         }
         // Both have been handed over: ten and two. Yields the thread, which the tasks may need.
-        while !"\(thread.loop)".contains("12 blocks posted") { await Task.yield() }
+        await eventually("\(thread.loop)".contains("12 blocks posted"))
         thread.stop(discardingPending: true)
         await #expect(throws: LoopThread.Stopped(thread: "brief")) { try await waiting.value }
         #expect(try await answer.value == LoopThread.Stopped(thread: "brief"))

@@ -136,8 +136,8 @@ import Testing
         thread.perform {
             Loop.current.add(try! Loop.PortSource { _ in }, in: "modal")
             while !isOver.isOpenNow {
-                Loop.current.run(mode: "modal", for: .zero)
-                Loop.current.run(mode: .default, for: .zero)
+                Loop.current.run(mode: "modal", for: .milliseconds(2))
+                Loop.current.run(mode: .default, for: .milliseconds(2))
             }
         }
         let senders = (0..<3).map { sender in

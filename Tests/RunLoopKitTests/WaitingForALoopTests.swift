@@ -69,7 +69,7 @@ import Testing
         let loop = thread.loop
         let answer = Task { try await loop.run(in: "another mode") {} }
         // A mode exists once a block was posted for it. Not by spinning: the task needs a thread of the pool.
-        while !loop.modes.contains("another mode") { await Task.yield() }
+        await eventually(loop.modes.contains("another mode"))
         thread.stop(discardingPending: true)
         thread.join()
         await #expect(throws: Loop.NoAnswer.loopHasEnded(thread: "worker")) { try await answer.value }
@@ -94,7 +94,7 @@ import Testing
         let loop = thread.loop
         let task = Task { try await loop.run(in: "another mode") {} }
         // A mode exists once a block was posted for it. Not by spinning: the task needs a thread of the pool.
-        while !loop.modes.contains("another mode") { await Task.yield() }
+        await eventually(loop.modes.contains("another mode"))
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(Loop.NoAnswer.timeIsUp(thread: "t", hasBegun: false).description.contains("did not begin"))

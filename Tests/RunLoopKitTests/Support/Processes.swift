@@ -12,14 +12,14 @@ import Foundation
 func yieldProcessor() { sched_yield() }
 
 /// The same, for longer: for other threads that are not runnable yet.
-func leaveProcessor() {
+func leaveProcessor(forMicroseconds duration: UInt32 = 50) {
     // A sleep is a cancellation point, and threads that wait here may have been cancelled: see CancelledThreadTests.
     #if !canImport(Android)
         var state: Int32 = 0
         pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
         defer { pthread_setcancelstate(state, nil) }
     #endif
-    usleep(50)
+    usleep(duration)
 }
 
 /// The open descriptors and the threads of this process, from the kernel.

@@ -43,19 +43,32 @@ final class Gate: Sendable {
 /// thread that only yields takes the CPU from the one that it waits for.
 func spin(until condition: @autoclosure () -> Bool) {
     var looks = 0
+    var pause = Pause()
     while !condition() {
         looks += 1
-        if looks < 1000 { yieldProcessor() } else { leaveProcessor() }
+        if looks < 1000 { yieldProcessor() } else { leaveProcessor(forMicroseconds: pause.next()) }
     }
 }
 
 /// The same in an async test, which must not block its pool thread: other tasks may need it to make the condition true.
 func eventually(_ condition: @autoclosure () -> Bool) async {
     var looks = 0
+    var pause = Pause()
     while !condition() {
         looks += 1
         // In a cancelled task the sleep is a yield as well.
-        if looks < 100 { await Task.yield() } else { try? await Task.sleep(for: .microseconds(100)) }
+        if looks < 100 { await Task.yield() } else { try? await Task.sleep(for: .microseconds(pause.next())) }
+    }
+}
+
+/// Pauses between looks at a condition, each a tenth of the time waited so far. Many tests wait at the same time, most
+/// of them for a turn of other tests: with short pauses alone they would keep all CPUs busy.
+private struct Pause {
+    private var microseconds = 50.0
+
+    mutating func next() -> UInt32 {
+        microseconds = min(microseconds * 1.1, 5000)
+        return UInt32(microseconds)
     }
 }
 
