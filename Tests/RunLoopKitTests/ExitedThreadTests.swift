@@ -80,6 +80,9 @@ struct ExitedThreadTests {
         await #expect(throws: LoopThread.Exited(thread: "pool")) {
             try await pool.run(for: "key") { () -> Int in exitThread() }
         }
+        // The answer comes before the thread's loop has ended, which accepts blocks until then, and drops them: the
+        // other thread would not get the block that ends it.
+        await eventually(pool.loops.contains { loop in loop.lock.withLock { loop.hasEnded } })
         #expect(pool.perform { exitThread() } || pool.perform { exitThread() })
         try await pool.drain()
         #expect(pool.unfinished == [0, 0])
