@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -5,7 +6,14 @@ import Testing
 
 /// One random program, run by its loop and by hosts: the same callouts at the same times.
 @Suite(.timeBound) struct HostingProgramTests {
-    @Test("A hosted program makes the same callouts as one that runs", arguments: 0..<300 as Range<UInt64>)
+    /// `RANDOM_SEED` and `RANDOM_PROGRAMS` select other programs.
+    private static let seeds = {
+        let environment = ProcessInfo.processInfo.environment
+        let first = environment["RANDOM_SEED"].flatMap { UInt64($0) } ?? 0
+        return first..<first + (environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? 300)
+    }()
+
+    @Test("A hosted program makes the same callouts as one that runs", arguments: seeds)
     func sameCallouts(_ seed: UInt64) throws {
         let run = try RandomProgram(seed).play { loop in
             while loop.now < seconds(100) { loop.run(mode: .default, until: seconds(100)) }
