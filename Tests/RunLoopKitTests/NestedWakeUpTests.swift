@@ -54,4 +54,34 @@ import Testing
         loop.run(mode: .default, for: .seconds(10))
         #expect(served.entries == [seconds(10)], "not before the time is up: no call woke the loop")
     }
+
+    /// It has missed a wake-up while a port was left over.
+    @Test("A run that makes up for a wake-up leaves none to a nested run of one pass")
+    func madeUpWakeUp() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<String>()
+        let first = try Loop.PortSource { _ in
+            log.add("first")
+            guard log.entries.count == 1 else { return }
+            // A block of a block runs at the beginning of the next pass. The run in it takes the wake-up of the post.
+            loop.perform {
+                loop.perform {
+                    loop.perform(in: "inner") { loop.perform(in: .default) { log.add("block") } }
+                    loop.run(mode: "inner", for: .zero)
+                }
+            }
+        }
+        let second = try Loop.PortSource { _ in
+            first.send()
+            loop.run(mode: .default, for: .zero)
+            log.add("second")
+        }
+        for port in [first, second] {
+            loop.add(port)
+            port.send()
+        }
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["first", "block", "first", "second"])
+    }
 }

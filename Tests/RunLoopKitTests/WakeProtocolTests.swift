@@ -229,8 +229,7 @@ private struct WakeModel: Hashable {
 
         loop.stop()
         loop.forgetWakeUps(for: run)
-        loop.lookAgain(beforeSleepIn: run)
-        #expect(!loop.waker.beginWait(), "a stop keeps the loop from sleeping")
+        #expect(loop.mustLookAgain(insteadOfSleepIn: run), "a stop keeps the loop from sleeping")
     }
 
     /// The sender has published its note and has not reached its write.

@@ -61,11 +61,8 @@ extension Loop {
     @inline(__always)
     private func wait(in run: Run, polls hasHandledSource: Bool) -> Ready {
         let polls = hasHandledSource || run.limit == .onePass
-        if !polls {
-            notify(.beforeWaiting, in: run.mode)  // 3.6
-            lookAgain(beforeSleepIn: run)
-        }
-        let ready = nextReady(in: run, polls: polls)  // 3.7
+        if !polls { notify(.beforeWaiting, in: run.mode) }  // 3.6
+        let ready = nextReady(in: run, polls: polls || mustLookAgain(insteadOfSleepIn: run))  // 3.7
         own.host?.mayHaveMore(in: self)
         run.phase = .hasWaited
         guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let source) = ready else {  // 3.8

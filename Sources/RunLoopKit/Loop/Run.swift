@@ -2,7 +2,7 @@
 ///
 /// Runs form a stack, `Loop.innermostRun` and those below it. A handler that runs its loop pushes a run, which suspends
 /// the run that called the handler. A pass that a host makes is a run as well. When a run ends, the run below it may
-/// have to look for work again: see `Loop.lookAgain(beforeSleepIn:)`.
+/// have to look for work again: see `Loop.mustLookAgain(insteadOfSleepIn:)`.
 ///
 /// Only the loop's thread accesses the variables, except `firing` and `below`, which the loop's lock guards.
 /// Exclusivity is unchecked, as in `Loop`.

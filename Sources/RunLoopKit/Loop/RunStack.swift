@@ -73,22 +73,15 @@ extension Loop {
         innermostRun?.mode.isRunning.store(true, ordering: .relaxed)
     }
 
-    /// Makes up for wake-ups that runs above have consumed, or that were ignored. A run must not sleep if it was
-    /// stopped, or if work has arrived since it last looked.
+    /// Whether the run must not sleep now: it was stopped, or runs above it have consumed the wake-up for work that it
+    /// has not seen. The pass then polls, as if a wake-up had ended its wait.
     ///
-    /// Not done when the run above ends: a handler of this run may make passes as a host until there is nothing left to
-    /// do, and the wake-up would count as work.
+    /// The run does not wake itself: such a wake-up would queue behind what is ready, and use up a later pass.
     @inline(__always)
-    func lookAgain(beforeSleepIn run: Run) {
-        if run.hasMissedWakeUp || isStopped { lookAgainNow(beforeSleepIn: run) }
-    }
+    func mustLookAgain(insteadOfSleepIn run: Run) -> Bool { isStopped || run.hasMissedWakeUp && hasMissedWork(of: run) }
 
     @inline(never)
-    private func lookAgainNow(beforeSleepIn run: Run) {
-        let hasMissedWork = run.hasMissedWakeUp && lock.withLock { hasPostedWork(for: run.mode) }
-        run.hasMissedWakeUp = false
-        if hasMissedWork || isStopped { waker.wake() }
-    }
+    private func hasMissedWork(of run: Run) -> Bool { lock.withLock { hasPostedWork(for: run.mode) } }
 
     private func restoreStopFlag(after run: Run) {
         guard let flag = run.stopFlagBelow else { return }
@@ -98,8 +91,8 @@ extension Loop {
         stopFlag.store(flag, ordering: .releasing)
     }
 
-    /// Forgets wake-ups that arrived while the loop ignored them. `lookAgain(beforeSleepIn:)` makes up for those of a
-    /// stop.
+    /// Forgets wake-ups that arrived while the loop ignored them. `mustLookAgain(insteadOfSleepIn:)` makes up for
+    /// those of a stop.
     func forgetWakeUps(for run: Run?) {
         if waker.forget() { run?.hasConsumedWakeUp = true }
     }
