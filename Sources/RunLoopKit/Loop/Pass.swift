@@ -97,8 +97,8 @@ extension Loop {
         if let reported { reportBeginning(of: reported) }
         defer {
             if let reported { reportEnd(of: reported) }
-            own.hasAskedLast = false
             process.requireCurrent()
+            own.hasAskedLast = false
         }
         return handler()
     }
