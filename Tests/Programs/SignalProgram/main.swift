@@ -106,6 +106,7 @@ func twoSources() throws {
     look()
     loop.add(elsewhere, in: .default)
     look()
+    thread.stop()  // with a source on it
 }
 
 /// Sets how many signals the kernel queues for this user, and returns the previous limit.
@@ -284,6 +285,7 @@ func toOneThread() throws {
         pthread_kill(pthread_self(), SIGUSR1)
         Loop.current.run(mode: .default, until: .distantFuture, returnAfterSourceHandled: true)
     }
+    thread.stop()  // with the source on it
 }
 
 /// The descriptor of a hosted loop is readable when a signal has arrived, and no longer once it has been reported.
