@@ -110,8 +110,8 @@ extension Loop {
         return result!
     }
 
-    /// Reports a run in `common`; and one that was to wait and had nothing to wait for, unless something was in its mode
-    /// before.
+    /// Reports a run in `common`, and one that was to wait and had nothing to wait for, unless something was in its
+    /// mode before.
     @inline(never)
     private func reportEmptyRun(in mode: Mode, _ limit: Run.Limit) {
         if mode == .common { return Mistakes.shared.report(.runInCommonModes) }
