@@ -121,6 +121,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
+            let start = System.monotonicNanoseconds()
             let debounce = await Task.detached {
                 let debounce = Debounce<Int>(interval: .milliseconds(1), label: "save") { _ in }
                 debounce(1)
@@ -128,10 +129,11 @@ import Testing
             }.value
             let thread = try LoopThread(name: "runs")
             thread.perform {}
-            let later = System.monotonicNanoseconds() + UnrunLoops.patience
-            UnrunLoops.shared.check(at: later - UnrunLoops.patience / 2)
-            #expect(mistakes.entries == [])
-            UnrunLoops.shared.check(at: later)
+            UnrunLoops.shared.check(at: start + UnrunLoops.patience - 1)
+            let isQuiet = mistakes.entries == []
+            // The watching thread may have reported it if the machine is that slow.
+            #expect(isQuiet || System.monotonicNanoseconds() - start >= UnrunLoops.patience)
+            UnrunLoops.shared.check(at: System.monotonicNanoseconds() + UnrunLoops.patience)
             #expect(mistakes.entries == [.loopThatNeverRuns(item: "debounce timer \"save\"")])
             withExtendedLifetime(debounce) {}
             _exit(0)
