@@ -185,7 +185,8 @@ extension Loop {
         /// Whether a loop's innermost run is in a mode of the port.
         private var isServedWhileLocked: Bool {
             // Relaxed: a run that begins or ends at the same moment may as well do so a moment later.
-            modesWhileLocked.contains { $0.isRunning.load(ordering: .relaxed) }
+            if let mode = onlyModeWhileLocked { return mode.isRunning.load(ordering: .relaxed) }
+            return modesWhileLocked.contains { $0.isRunning.load(ordering: .relaxed) }
         }
 
         /// Removes and returns the first message for a task that is about to wait. If there is none, or no loop runs in

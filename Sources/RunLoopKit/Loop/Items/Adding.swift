@@ -56,9 +56,11 @@ extension Loop {
             if item.join(membership) { commonItems.insert(item) }
             guard item.isIn(membership) else { return ([], false) }
             var joined: [ModeState] = []
+            // Most items are in no mode before: that need not be asked for each mode, which would look at all before.
+            let isInNoMode = item.isOnly(in: membership)
             for mode in commonModes.all {
                 let state = state(for: mode)
-                if join(item, state), item.isNotifiedOfModes { joined.append(state) }
+                if join(item, state, isInNoMode: isInNoMode), item.isNotifiedOfModes { joined.append(state) }
             }
             return (joined, true)
         }
@@ -124,17 +126,19 @@ extension Loop {
 
     // The rest is called with the lock held.
 
-    private func join(_ item: Item, _ state: ModeState) -> Bool {
+    private func join(_ item: Item, _ state: ModeState, isInNoMode: Bool = false) -> Bool {
         lock.assertHeld()
-        guard item.join(state) else { return false }
+        guard item.join(state, isInNoMode: isInNoMode) else { return false }
         item.insert(into: state, of: self)
         return true
     }
 
-    private func takeOutWhileLocked(_ item: Item, from modes: some Sequence<ModeState>) -> [ModeState] {
+    /// The last mode first: to remove the first of M modes takes time that grows with M.
+    private func takeOutWhileLocked(_ item: Item, from modes: some BidirectionalCollection<ModeState>) -> [ModeState] {
         lock.assertHeld()
         var left: [ModeState] = []
-        for mode in modes where takeOutWhileLocked(item, from: mode) { left.append(mode) }
+        for mode in modes.reversed() where takeOutWhileLocked(item, from: mode) { left.append(mode) }
+        left.reverse()
         return left
     }
 

@@ -106,11 +106,13 @@ extension Loop {
         // MARK: Membership, for the loop. All called with the loop's lock held.
 
         /// Records that the item joins `mode`. Returns false if it is invalid, already there, or in another loop.
-        final func join(_ mode: ModeState) -> Bool {
+        ///
+        /// - Parameter isInNoMode: Whether the caller knows that the item is not there.
+        final func join(_ mode: ModeState, isInNoMode: Bool = false) -> Bool {
             mode.assertLocked()
             itemLock.lock()
             defer { itemLock.unlock() }
-            guard isValid, !memberships.contains(mode) else { return false }
+            guard isValid, isInNoMode || !memberships.contains(mode) else { return false }
             if !canBeInManyLoops, let other = memberships.first, other.waker !== mode.waker { return false }
             memberships.join(mode, isNotified: isNotified(of: mode))
             return true
@@ -131,6 +133,12 @@ extension Loop {
             itemLock.lock()
             defer { itemLock.unlock() }
             return isInWhileLocked(mode)
+        }
+
+        final func isOnly(in mode: ModeState) -> Bool {
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            return memberships.only === mode
         }
 
         /// As `isIn(_:)`, for callers that hold the item's lock.

@@ -65,7 +65,11 @@ struct Memberships {
     }
 
     func contains(_ mode: ModeState) -> Bool {
-        first === mode || second != nil && (second === mode || (more?.modes.contains { $0 === mode } ?? false))
+        guard first !== mode, second !== mode, let more, let last = more.modes.last else {
+            return first === mode || second === mode
+        }
+        // The last one first: an item leaves all its modes in this order.
+        return last === mode || more.modes.contains { $0 === mode }
     }
 
     @inline(__always)
@@ -85,7 +89,7 @@ struct Memberships {
             (first, second) = (second, third())
         } else if second === mode {
             second = third()
-        } else if let more, let index = more.modes.firstIndex(where: { $0 === mode }) {
+        } else if let more, let index = more.modes.lastIndex(where: { $0 === mode }) {
             more.modes.remove(at: index)
         }
     }
