@@ -19,7 +19,7 @@
 /// let search = AsyncLimiter.debounce(
 ///     interval: .milliseconds(300), on: worker.loop, executorPreference: worker.loop.taskExecutor
 /// ) { (text: String) in
-///     try await index.find(text)  // begins, and continues after each await, on the worker's thread
+///     try await fetchResults(for: text)  // begins, and continues after each await, on the worker's thread
 /// }
 /// ```
 ///

@@ -19,8 +19,16 @@
 /// limiter is on ``Loop/main``. An actor whose executor is the limiter's loop is entered without `await`:
 ///
 /// ```swift
-/// private lazy var save = Debounce<String>(interval: .seconds(2), on: thread.loop) { [weak self] text in
-///     self?.assumeIsolated { $0.write(text) }  // traps if the actor is on another loop
+/// actor Store {
+///     private let thread: LoopThread
+///     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+///     private lazy var save = Debounce<String>(interval: .seconds(2), on: thread.loop) { [weak self] text in
+///         self?.assumeIsolated { $0.write(text) }  // traps if the actor is on another loop
+///     }
+///
+///     init() throws { thread = try LoopThread(name: "store") }
+///     func edit(_ text: String) { save(text) }
+///     private func write(_ text: String) { print("saves \(text)") }
 /// }
 /// ```
 ///
