@@ -31,7 +31,7 @@ let package = Package(
         .target(name: "TestSupport", path: "Tests/TestSupport"),
         // Runs the demo as a program.
         .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo", "TestSupport"]),
-        .target(name: "ProgramSupport", dependencies: ["CLinux", "TestSupport"], path: "Tests/ProgramSupport"),
+        .target(name: "ProgramSupport", dependencies: ["TestSupport"], path: "Tests/ProgramSupport"),
         .testTarget(name: "BenchmarkTests", dependencies: ["Operations", "RunLoopBenchmarks", "TestSupport"]),
         // Compares with the toolchain's own CFRunLoop.
         .testTarget(name: "ConformanceTests", dependencies: ["ConformanceSupport", "RunLoopKit", "TestSupport"]),

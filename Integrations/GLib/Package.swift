@@ -18,7 +18,7 @@ let package = Package(
             dependencies: ["CRunLoopKitGLib", "GLibExample", "ProgramSupport", "RunLoopKitGLib", "TestSupport"]),
         // Links to the folders of the root package, whose targets only its own tests can use.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
-        .target(name: "ProgramSupport", path: "Tests/ProgramSupport"),
+        .target(name: "ProgramSupport", dependencies: ["TestSupport"], path: "Tests/ProgramSupport"),
     ],
     swiftLanguageModes: [.v6]
 )

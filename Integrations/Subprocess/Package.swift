@@ -26,7 +26,7 @@ let package = Package(
             ]),
         // Links to the folders of the root package, whose targets only its own tests can use.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
-        .target(name: "ProgramSupport", path: "Tests/ProgramSupport"),
+        .target(name: "ProgramSupport", dependencies: ["TestSupport"], path: "Tests/ProgramSupport"),
     ],
     swiftLanguageModes: [.v6]
 )
