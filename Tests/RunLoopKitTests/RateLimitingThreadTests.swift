@@ -53,6 +53,39 @@ import Testing
         #expect(log.entries == Array(0..<500))
     }
 
+    @Test("A flush on the loop's thread performs actions that were handed over")
+    func flushPerformsHandovers() throws {
+        let (thread, caller) = (try LoopThread(clock: VirtualClock(.manual)), try LoopThread())
+        let log = Log<Int>()
+        let throttle = Throttle<Int>(interval: .seconds(1), on: thread.loop) { log.add($0) }
+        let debounce = Debounce<Int>(interval: .seconds(1), edges: [.leading], on: thread.loop) { log.add($0) }
+        let keyed = KeyedThrottle<Int, Int>(interval: .seconds(1), on: thread.loop) { log.add($1) }
+        try thread.performAndWait {
+            do {
+                let released = Throttle<Int>(interval: .seconds(1), on: thread.loop, whenReleased: .flush) {
+                    log.add($0)
+                }
+                try caller.performAndWait {
+                    released(0)
+                    throttle(1)
+                    debounce(2)
+                    keyed(3, for: 3)
+                    keyed(4, for: 4)
+                }
+                #expect(log.entries == [] && !throttle.isPending)
+            }
+            #expect(log.entries == [0])
+            #expect(!throttle.flush() && log.entries == [0, 1])
+            #expect(!debounce.flush() && log.entries == [0, 1, 2])
+            #expect(!keyed.flush(4) && log.entries == [0, 1, 2, 3, 4])
+            try caller.performAndWait { keyed(5, for: 5) }
+            #expect(!keyed.flushAll() && log.entries == [0, 1, 2, 3, 4, 5])
+        }
+        // Nothing is left for the blocks that were to perform them.
+        try thread.performAndWait {}
+        #expect(log.entries == [0, 1, 2, 3, 4, 5])
+    }
+
     @Test("A call on the loop's thread does not overtake actions that were handed over")
     func callKeepsOrderOfHandovers() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))

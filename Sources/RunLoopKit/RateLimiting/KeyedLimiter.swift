@@ -161,14 +161,14 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         let hash = hash(key)
         lock.lock()
         guard isOpen, let slot = contents.slot(of: key, hash, in: table) else {
-            lock.unlock()
+            performLineAndUnlock()
             return false
         }
         let now = now
         let acts = flush(slot, at: now)
         setTimerToFirst(at: now)
         if acts { return lineUpAndUnlock(makeAction(slot)) }
-        lock.unlock()
+        performLineAndUnlock()
         return false
     }
 
@@ -176,7 +176,9 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         lock.lock()
         let actions = takePending()
         setTimerToFirst(at: now)
-        return lineUpAndUnlock(actions) && !actions.isEmpty
+        if !actions.isEmpty { return lineUpAndUnlock(actions) }
+        performLineAndUnlock()
+        return false
     }
 
     func cancel(_ key: Key) {

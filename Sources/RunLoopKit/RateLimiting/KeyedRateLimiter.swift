@@ -29,7 +29,8 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
     @inlinable @discardableResult
     public final func callAsFunction(_ input: Input, for key: Key) -> Bool { core.call(input, for: key) }
 
-    /// Acts now on the pending call of a key. From any thread.
+    /// Acts now on the pending call of a key. From any thread. On the loop's thread, actions that other threads have
+    /// handed over to it run too.
     ///
     /// - Returns: Whether a call was pending and the loop accepted the action.
     @discardableResult
@@ -38,7 +39,8 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
     /// Acts now on all pending calls, the keys in no particular order.
     ///
     /// From any thread: actions that are handed over to the loop's thread run there in portions of 64, between which
-    /// the loop makes a pass; on that thread itself all of them have run when this returns.
+    /// the loop makes a pass; on that thread itself all of them have run when this returns, and so have those that
+    /// other threads had handed over before.
     ///
     /// - Returns: Whether calls were pending and the loop accepted all actions.
     @discardableResult

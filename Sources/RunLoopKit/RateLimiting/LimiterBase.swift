@@ -165,6 +165,14 @@ class LimiterBase: @unchecked Sendable {
         perform((true, count))
     }
 
+    /// Performs the actions in line if this is the loop's thread: a flush that finds nothing pending ensures that all
+    /// calls before it have been acted on. The lock is held, and released before the first action.
+    final func performLineAndUnlock() {
+        let count = linedUp.isEmpty || !loopIsHere ? 0 : linedUp.count
+        lock.unlock()
+        perform((true, count))
+    }
+
     /// A block of the loop that performs one portion of the actions in line, and leaves the rest to another block.
     private func performPortion() {
         let count = lock.withLock { linedUp.count }
@@ -231,7 +239,10 @@ class LimiterBase: @unchecked Sendable {
     final func release() {
         lock.lock()
         let pending = isOpen && whenReleased == .flush ? takePending() : []
-        let acceptance = lineUp(pending)
+        var acceptance = lineUp(pending)
+        if pending.isEmpty, whenReleased == .flush, !linedUp.isEmpty, loopIsHere {
+            acceptance.countToPerform = linedUp.count
+        }
         let remains = close()
         lock.unlock()
         perform(acceptance)

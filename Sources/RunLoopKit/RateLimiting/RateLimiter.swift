@@ -65,7 +65,8 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
     public final func callAsFunction(_ input: Input) -> Bool { core.call(input) }
 
     /// Acts now on the pending call, if there is one, and stops the timer. From any thread: the action runs where it
-    /// always does. lodash: `flush`.
+    /// always does. On the loop's thread all earlier calls have been acted on when this returns, also those whose
+    /// actions other threads have handed over to it. lodash: `flush`.
     ///
     /// - Returns: Whether a call was pending and the loop accepted the action.
     @discardableResult
@@ -75,8 +76,9 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
     /// handed over to the loop's thread already still runs. lodash: `cancel`.
     public final func cancel() { core.cancel() }
 
-    /// Whether a call is pending. False after it was cancelled, flushed or acted on, and always without a trailing
-    /// edge. From any thread. lodash: `pending`, which also counts a timer that does nothing.
+    /// Whether a call is pending. False after it was cancelled, flushed or acted on, also while its action is on its
+    /// way to the loop's thread, and always without a trailing edge. From any thread. lodash: `pending`, which also
+    /// counts a timer that does nothing.
     public final var isPending: Bool { core.isPending }
 
     /// Whether a call with such an input is pending. `isSuch` is called with the lock held.

@@ -111,7 +111,9 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
 
     func flush() -> Bool {
         lock.lock()
-        return actAndUnlock(if: isOpen && rules.flush(&burst, at: now))
+        if isOpen, rules.flush(&burst, at: now) { return actAndUnlock(if: true) }
+        performLineAndUnlock()
+        return false
     }
 
     func cancel() {
