@@ -20,7 +20,8 @@ import Synchronization
 /// `watch(method)` for a limited method, and ``count(_:_:cause:file:line:)`` where no wrapper is possible.
 ///
 /// **Passes.** Counting begins at beforeTimers, and again when the loop wakes. It ends with the pass, or after the
-/// beforeWaiting observers. A run or a hosted pass that is nested in a handler counts for itself, and leaves the counts
+/// beforeWaiting observers. Work that triggers itself through posted blocks, timers or sources is in a pass of its own
+/// each time, and is not counted together: the findings of a ``LoopTracer`` show it, as `endless` or `spin`. A run or a hosted pass that is nested in a handler counts for itself, and leaves the counts
 /// of the run below as they are. Calls outside a run, or while a host sleeps for the loop, are not counted. The
 /// detector observes the common modes; in another mode it begins to observe when something is counted there.
 ///

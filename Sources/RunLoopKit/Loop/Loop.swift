@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// Every thread has one, ``Loop/current``, made on first use. A loop does nothing until its thread runs it. It then
 /// makes passes, and sleeps between them until a source, a timer or a posted block needs it. It returns when it is
-/// stopped, when its time is up, or when nothing is left to wait for. ``Loop/main`` serves the main queue, so it always
-/// has something to wait for. A run serves only what is in its *mode*. CF: `CFRunLoop`.
+/// stopped, when its time is up, or when nothing is left to wait for. In a common mode ``Loop/main`` serves the main
+/// queue, so there it always has something to wait for. A run serves only what is in its *mode*. CF: `CFRunLoop`.
 ///
 /// ```swift
 /// let loop = Loop.current

@@ -8,7 +8,8 @@ extension Loop {
         case stopped = 2
         /// The time was up. CF: `kCFRunLoopRunTimedOut`.
         case timedOut = 3
-        /// A source was handled, and the run returns after one. CF: `kCFRunLoopRunHandledSource`.
+        /// A source was handled, and the run returns after one. Sources of both versions count, and the main dispatch
+        /// queue; timers, blocks and observers do not. CF: `kCFRunLoopRunHandledSource`.
         case handledSource = 4
 
         /// The case's name.

@@ -24,6 +24,10 @@
 /// another has less to do, so in a burst as much as the others have waiting. ``LoopThreadPool/Policy/roundRobin`` keeps
 /// giving it its share, which waits while everything else runs. ``unfinished`` shows which worker is stuck.
 ///
+/// **How many.** As many as processors for work that computes, more for work that blocks; the number is fixed. The
+/// queues have no limit: a producer that may be faster than the workers looks at ``unfinished``, or sends to a
+/// ``Loop/MessagePort`` with a capacity on one of ``loops``.
+///
 /// **Lifetime.** Dropping the last reference stops the threads, as `stop()` does; neither they nor the work keep the
 /// pool alive.
 ///
