@@ -8,20 +8,15 @@ struct PrivatePipe {
     let reader: FileHandle
     let writer: FileHandle
 
-    /// `pipe2` would make such a pipe too, but the C library's Swift module lacks it. A pipe with a name has the same
-    /// properties, and its ends are opened like files.
+    /// Looked up by name, since the C library's Swift module lacks it. Not a pipe with a name in its stead: a program
+    /// that opens such a pipe again does not notice that its writers are gone.
+    private static let pipe2 = unsafeBitCast(
+        dlsym(nil, "pipe2"), to: (@convention(c) (UnsafeMutablePointer<Int32>, Int32) -> Int32).self)
+
     init() throws {
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-        guard mkfifo(path, 0o600) == 0 else { throw SpawnError(code: errno) }
-        defer { unlink(path) }
-        // Without O_NONBLOCK it would wait for the other end.
-        let ends = [O_RDONLY | O_NONBLOCK, O_WRONLY].map { open(path, $0 | O_CLOEXEC) }
-        guard ends.allSatisfy({ $0 >= 0 }), fcntl(ends[0], F_SETFL, O_RDONLY) == 0 else {
-            throw SpawnError(code: errno)
-        }
-        (reader, writer) = (
-            FileHandle(fileDescriptor: ends[0], closeOnDealloc: true),
-            FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
-        )
+        var ends: [Int32] = [-1, -1]
+        guard PrivatePipe.pipe2(&ends, O_CLOEXEC) == 0 else { throw SpawnError(code: errno) }
+        reader = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
+        writer = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
     }
 }
