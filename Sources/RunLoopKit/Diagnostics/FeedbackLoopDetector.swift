@@ -21,9 +21,10 @@ import Synchronization
 ///
 /// **Passes.** Counting begins at beforeTimers, and again when the loop wakes. It ends with the pass, or after the
 /// beforeWaiting observers. Work that triggers itself through posted blocks, timers or sources is in a pass of its own
-/// each time, and is not counted together: the findings of a ``LoopTracer`` show it, as `endless` or `spin`. A run or a hosted pass that is nested in a handler counts for itself, and leaves the counts
-/// of the run below as they are. Calls outside a run, or while a host sleeps for the loop, are not counted. The
-/// detector observes the common modes; in another mode it begins to observe when something is counted there.
+/// each time, and is not counted together: the findings of a ``LoopTracer`` show it, as `endless` or `spin`. A run or a
+/// hosted pass that is nested in a handler counts for itself, and leaves the counts of the run below as they are. Calls
+/// outside a run, or while a host sleeps for the loop, are not counted. The detector observes the common modes; in
+/// another mode it begins to observe when something is counted there.
 ///
 /// **Objects.** They are not retained, and a new object at the address of a deallocated one begins from zero. If a
 /// feedback loop makes a new object each time, no object reaches the threshold, but their type reaches its own.

@@ -4,12 +4,13 @@
 /// let search = AsyncLimiter.debounce(interval: .milliseconds(300), whileRunning: .cancelPrevious) { (text: String) in
 ///     try await fetchResults(for: text)
 /// }
-/// if let results = try await search.run(field.text) { show(results) }
+/// let results = try await search.run("run loop")
 /// ```
 ///
 /// The action is due as with ``Throttle`` and ``Debounce``. It then runs as a task of its own; ``RateLimitOverlap``
 /// decides what happens if the previous action has not ended. All calls of a burst that lead to one action get its
-/// result.
+/// result, which belongs to the last input: a program that shows results for each call shows old ones. Let the action
+/// deliver them, as in <doc:ThrottleOrDebounce#Asynchronous-actions>.
 ///
 /// **Where the action runs**: on Swift's own threads, unless it belongs to an actor; the limiter's loop only decides
 /// when it begins. With an `executorPreference` it runs on that executor, as far as its code belongs to no actor with
@@ -206,7 +207,8 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     public var description: String { "\(type(of: self)): \(limiter.state)" }
 
     /// Ends the limiter for good: pending and queued calls are answered nil, the running action's task is cancelled,
-    /// and later calls are answered nil at once.
+    /// and later calls are answered nil at once. The callers of the running action still get its result or its error,
+    /// which is usually a `CancellationError`.
     public func invalidate() {
         limiter.invalidate()
         runner.end()

@@ -6,5 +6,8 @@ public enum RateLimitRelease: Hashable, Sendable {
 
     /// The limiter acts on them at that moment, as by `flush()`. If the loop refuses the action, since its
     /// ``LoopThread`` is stopping, the limiter acts when the loop ends, on its thread: no call is lost.
+    ///
+    /// An action that captures the limiter's owner weakly finds nil if it is the owner's end that releases the limiter.
+    /// Call `flush()` before you drop the owner, or let the action capture what it writes to instead of the owner.
     case flush
 }

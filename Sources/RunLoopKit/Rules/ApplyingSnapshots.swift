@@ -24,7 +24,8 @@ extension ThrottleEngine {
     /// A rule for a method that is not declared yet (Swift makes a static constant at its first use) waits, and takes
     /// effect when the method is declared; so does one for a type that the program does not have. What can be checked
     /// is checked now, the rest when the method is declared: see ``waitingRuleFaults``. For a target that has a rule in
-    /// force, that rule's interval and mode change; its loop, predicate and merging do not.
+    /// force, that rule's interval and mode change; its loop, predicate and merging do not. A new rule has no predicate
+    /// and merges nothing: a program whose rules do applies them first.
     ///
     /// - Parameters:
     ///   - snapshot: The rules to apply.
