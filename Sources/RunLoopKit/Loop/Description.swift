@@ -31,7 +31,7 @@ extension Loop: CustomStringConvertible {
 
         init(of loop: Loop) {
             state = loop.stateInWords
-            modes = loop.modeStates.map { ($0.mode, $0.isCommon, $0.items) }
+            modes = loop.modesWithItems.map { ($0.mode, $0.isCommon, $0.items) }
         }
     }
 

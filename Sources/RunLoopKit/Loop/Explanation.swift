@@ -52,7 +52,7 @@ extension Loop {
     public func explain(_ item: Item) -> Explanation {
         guard item.isValid else { return .invalid }
         if let endTime = lock.withLock({ endTime }) { return .loopHasEnded(ago: endTime.duration(to: now)) }
-        let all = item.currentModes
+        let all = item.allModes
         let modes = all.filter { $0.waker === waker && $0.mode != .common }.map(\.mode)
         guard !modes.isEmpty else { return .notAdded(isElsewhere: all.contains { $0.waker !== waker }) }
         if case .inHandler = item.status { return .inHandler }

@@ -64,6 +64,7 @@ extension Loop {
     private func takeEstate() -> Estate? {
         lock.assertHeld()
         guard !hasEnded else { return nil }
+        let modes = modesWithItems
         advance(to: .ended)
         endTime = now
         var estate = Estate()
@@ -74,9 +75,9 @@ extension Loop {
         estate.commonItems = exchange(&commonItems, with: ItemTable())
         // An item is listed in the first mode that has it, and is notified of its modes in their order. Most loops have
         // one mode, so that no item is in two.
-        let hasManyModes = modeStates.count > 1
+        let hasManyModes = modes.count > 1
         var indices: [ObjectIdentifier: Int] = [:]
-        for mode in modeStates {
+        for mode in modes {
             for item in mode.removeAll() {
                 let index = hasManyModes ? indices[ObjectIdentifier(item)] ?? estate.items.count : estate.items.count
                 if index == estate.items.count {

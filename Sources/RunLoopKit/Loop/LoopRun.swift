@@ -122,7 +122,7 @@ extension Loop {
                 // The default mode always exists. In virtual time, tests run loops that may have nothing to do.
                 guard mode.isDefault, !state.isOpen, !clock.isVirtual else { return nil }
             }
-            return modeStates.filter(hasAnythingToWaitFor(in:)).map(\.mode)
+            return modesWithItems.filter(hasAnythingToWaitFor(in:)).map(\.mode)
         }
         if let others { Mistakes.shared.report(.emptyRun(mode: mode, others: others)) }
     }

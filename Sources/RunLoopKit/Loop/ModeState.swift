@@ -19,6 +19,9 @@ final class ModeState {
         set { common.store(newValue, ordering: .relaxed) }
     }
 
+    /// The sequence number of the last item of `common` that a common mode has looked at: see CommonItems.swift.
+    @exclusivity(unchecked) var commonTurn: UInt64 = 0
+
     /// The blocks that wait for this mode.
     @exclusivity(unchecked) var blocks = BlockQueue()
 
@@ -186,6 +189,12 @@ final class ModeState {
         source1s.insert(source)
         noteSources()
         watchesChanged(of: source)
+    }
+
+    /// Changes the sequence number of an item's insertion, if it is a version-1 source of the mode.
+    func setInsertionTurn(_ turn: UInt64, of item: Loop.Item) {
+        assertLocked()
+        source1s.setTurn(turn, of: item)
     }
 
     func watchesChanged(of source: any Source1) {

@@ -61,6 +61,7 @@ extension Loop {
         innermostRun?.mode.isRunning.store(false, ordering: .relaxed)
         lock.lock()
         run.below = exchange(&innermostRun, with: run)
+        catchUp(run.mode)
         lock.unlock()
         run.mode.isRunning.store(true, ordering: .relaxed)
     }

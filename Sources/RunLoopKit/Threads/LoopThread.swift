@@ -84,7 +84,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     private func reportItemsLeft() {
         guard !loop.isClosing, loop.process.isCurrent else { return }
         let items = loop.lock.withLock {
-            loop.modeStates.flatMap { mode -> [Loop.Item] in
+            loop.modesWithItems.flatMap { mode -> [Loop.Item] in
                 mode.timers.allThatKeepRunsGoing + mode.source1s.all.map(\.source)
             }
         }

@@ -50,20 +50,7 @@ extension Loop {
     }
 
     private func insertIntoCommon(_ item: Item) -> Bool {
-        let (joined, isIn) = lock.withLock { () -> ([ModeState], Bool) in
-            guard isOpen, item.isValid else { return ([], false) }
-            let membership = stateOfCommon()
-            if item.join(membership) { commonItems.insert(item) }
-            guard item.isIn(membership) else { return ([], false) }
-            var joined: [ModeState] = []
-            // Most items are in no mode before: that need not be asked for each mode, which would look at all before.
-            let isInNoMode = item.isOnly(in: membership)
-            for mode in commonModes.all {
-                let state = state(for: mode)
-                if join(item, state, isInNoMode: isInNoMode), item.isNotifiedOfModes { joined.append(state) }
-            }
-            return (joined, true)
-        }
+        let (joined, isIn) = lock.withLock { isOpen && item.isValid ? joinCommon(item) : ([], false) }
         for mode in joined { item.notifyJoined(mode, of: self) }
         return isIn
     }
@@ -80,8 +67,7 @@ extension Loop {
                 return takeOutWhileLocked(item, from: existingState(for: mode).map { [$0] } ?? [])
             }
             guard let commonMembership, item.isIn(commonMembership) else { return [] }
-            let modes = commonModes.all.compactMap { existingState(for: $0) }
-            return takeOutWhileLocked(item, from: [commonMembership] + modes)
+            return takeOutWhileLocked(item, from: item.currentModes.filter { $0 === commonMembership || $0.isCommon })
         }
         for mode in left { item.notifyLeft(mode, of: self) }
     }
@@ -100,9 +86,13 @@ extension Loop {
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
             guard isOpen, mode != .common, commonModes.insert(mode) else { return nil }
-            existingState(for: mode)?.isCommon = true
+            // Before it is a common one, it does not catch up: all items join it now.
+            let existing = existingState(for: mode)
+            existing?.isCommon = true
+            existing?.commonTurn = lastCommonTurn
             guard !commonItems.isEmpty else { return nil }
-            let state = state(for: mode)
+            let state = existing ?? makeState(for: mode)
+            state.commonTurn = lastCommonTurn
             return (state, commonItems.all.filter { join($0, state) })
         }
         guard let (state, items) = joined else { return }
@@ -126,7 +116,7 @@ extension Loop {
 
     // The rest is called with the lock held.
 
-    private func join(_ item: Item, _ state: ModeState, isInNoMode: Bool = false) -> Bool {
+    func join(_ item: Item, _ state: ModeState, isInNoMode: Bool = false) -> Bool {
         lock.assertHeld()
         guard item.join(state, isInNoMode: isInNoMode) else { return false }
         item.insert(into: state, of: self)
@@ -156,7 +146,14 @@ extension Loop {
     @inline(__always)
     func existingState(for mode: Mode) -> ModeState? {
         lock.assertHeld()
-        return mode.isDefault ? defaultState : statesByMode[mode]
+        return mode.isDefault ? defaultState : existingOtherState(for: mode)
+    }
+
+    @inline(never)
+    private func existingOtherState(for mode: Mode) -> ModeState? {
+        guard let state = statesByMode[mode] else { return nil }
+        catchUp(state)
+        return state
     }
 
     /// The mode's state, made if it does not exist yet.

@@ -20,7 +20,7 @@ extension Loop.Item: CustomStringConvertible {
     /// The item in one line, for people to read: its label or where it was made, what it waits for, and its modes.
     public final var description: String {
         guard isValid else { return "\(name): invalid" }
-        let modes = Set(currentModes.map { "\($0.mode)" }).sorted()
+        let modes = Set(allModes.map { "\($0.mode)" }).sorted()
         return "\(name): \(status.words), " + (modes.isEmpty ? "in no mode" : "in \(modes.joined(separator: ", "))")
     }
 

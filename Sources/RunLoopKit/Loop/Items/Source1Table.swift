@@ -61,6 +61,11 @@ struct Source1Table {
         slotOfSource[ObjectIdentifier(source)] = index
     }
 
+    /// Changes the sequence number of a source's insertion.
+    mutating func setTurn(_ turn: UInt64, of item: Loop.Item) {
+        if let index = slotOfSource[ObjectIdentifier(item)] { slots[index].turn = turn }
+    }
+
     mutating func remove(_ source: any Source1) {
         guard let index = slotOfSource.removeValue(forKey: ObjectIdentifier(source)) else { return }
         slots[index].source = nil

@@ -1,0 +1,80 @@
+// How items that were added to `common` join the common modes.
+//
+// An item joins at once the modes that a pass may serve before anything looks them up: the default mode, and those of
+// active runs. Every other common mode catches up when it is next looked up by its name, or listed with all modes. So
+// an item costs nothing for modes that are merely there, and what looks at a mode finds the items in it, in order.
+
+extension Loop {
+    /// Adds an item to `common`. Returns the modes whose joining it is to be notified of, and whether it is in `common`
+    /// now. The lock is held.
+    func joinCommon(_ item: Item) -> (joined: [ModeState], isIn: Bool) {
+        lock.assertHeld()
+        let membership = stateOfCommon()
+        guard item.join(membership) else { return item.isIn(membership) ? (rejoin(item), true) : ([], false) }
+        // Most items are in no mode before. If so, the default mode need not ask.
+        let isInNoMode = item.isOnly(in: membership)
+        assert(defaultState.commonTurn == lastCommonTurn, "RunLoopKit: the default mode lacks items of common modes.")
+        for mode in commonModes.takeThoseToMake() { _ = state(for: mode) }
+        lastCommonTurn = Turn.next()
+        commonItems.insert(item, turn: lastCommonTurn)
+        let joined = item.isNotifiedOfModes ? commonStates.filter { !item.isIn($0) } : []
+        defaultState.commonTurn = lastCommonTurn
+        _ = join(item, defaultState, isInNoMode: isInNoMode)
+        if item.isNotifiedOfModes {
+            // It learns of all modes now.
+            catchUpAll()
+        } else {
+            var run = innermostRun
+            while let mode = run?.mode {
+                catchUp(mode)
+                run = run?.below
+            }
+        }
+        return (joined, true)
+    }
+
+    /// Adds an item that is in `common` to the common modes that it has left by name. Returns these.
+    private func rejoin(_ item: Item) -> [ModeState] {
+        catchUpAll()
+        return commonStates.filter { join(item, $0) }
+    }
+
+    /// The common modes, in the order in which they became common.
+    private var commonStates: [ModeState] { commonModes.all.compactMap { statesByMode[$0] } }
+
+    /// Lets the items join a mode that were added to `common` since it was last looked up.
+    @inline(__always)
+    func catchUp(_ mode: ModeState) {
+        lock.assertHeld()
+        if mode.commonTurn != lastCommonTurn, mode.isCommon { joinLateItems(to: mode) }
+    }
+
+    @inline(never)
+    private func joinLateItems(to mode: ModeState) {
+        let seen = mode.commonTurn
+        mode.commonTurn = lastCommonTurn
+        for (item, turn) in commonItems.elements(after: seen) where join(item, mode) {
+            // As if it had joined when it was added: ports are served in the order of their sends.
+            mode.setInsertionTurn(turn, of: item)
+        }
+    }
+
+    /// Lets all common modes catch up.
+    func catchUpAll() { for mode in modeStates { catchUp(mode) } }
+
+    /// All modes that exist, for those who look at their items.
+    var modesWithItems: [ModeState] {
+        catchUpAll()
+        return modeStates
+    }
+}
+
+extension Loop.Item {
+    /// As `currentModes`, with the common modes that have yet to catch up: for people to read.
+    final var allModes: ModeList {
+        for loop in currentModes.lazy.filter({ $0.mode == .common }).compactMap(\.loop) {
+            loop.lock.withLock { loop.catchUpAll() }
+        }
+        return currentModes
+    }
+}
