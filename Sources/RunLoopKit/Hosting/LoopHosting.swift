@@ -46,7 +46,7 @@ extension Loop {
     /// CF: `_CFRunLoopGetWakeUpPort`, and `CFRunLoopRunInMode` with a timeout of zero, which hosts must make do with.
     public func beginHosting(_ mode: Mode = .default) throws(LoopError) -> Int32 {
         requireOwnThread("beginHosting")
-        guard mode != .common, currentMode == nil, !lock.withLock({ hasEnded }) else {
+        guard !mode.namesCommonModes, currentMode == nil, !lock.withLock({ hasEnded }) else {
             fatalError(
                 "RunLoopKit: Loop.beginHosting(\(mode)): a loop cannot be hosted in the mode 'common', inside one of "
                     + "its runs, twice, or after its end. Call it before the host begins to run, and endHosting() "

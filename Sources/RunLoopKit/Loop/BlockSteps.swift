@@ -43,12 +43,12 @@ extension Loop {
     }
 
     @inline(never)
-    private func otherStateForBlocks(in mode: Mode) -> ModeState {
-        existingStateForBlocks(in: mode) ?? (mode == .common ? stateOfCommon() : state(for: mode))
+    private func stateForBlocks(in mode: Mode) -> ModeState {
+        existingStateForBlocks(in: mode) ?? (mode.namesCommonModes ? stateOfCommon() : state(for: mode))
     }
 
     private func existingStateForBlocks(in mode: Mode) -> ModeState? {
-        existingState(for: mode) ?? (mode == .common ? commonMembership : nil)
+        existingState(for: mode) ?? (mode.namesCommonModes ? commonMembership : nil)
     }
 
     /// Removes a block from all queues that it is in; nil if it is in none.

@@ -53,7 +53,7 @@ extension Loop {
         guard item.isValid else { return .invalid }
         if let endTime = lock.withLock({ endTime }) { return .loopHasEnded(ago: endTime.duration(to: now)) }
         let all = item.allModes
-        let modes = all.filter { $0.waker === waker && $0.mode != .common }.map(\.mode)
+        let modes = all.filter { $0.waker === waker && !$0.mode.namesCommonModes }.map(\.mode)
         guard !modes.isEmpty else { return .notAdded(isElsewhere: all.contains { $0.waker !== waker }) }
         if case .inHandler = item.status { return .inHandler }
         guard let running = currentMode else { return .loopDoesNotRun }

@@ -30,6 +30,7 @@ extension Loop {
     }
 
     /// Whether the loop accepts items and blocks.
+    @inline(__always)
     var isOpen: Bool {
         lock.assertHeld()
         return lifecycle.load(ordering: .relaxed) == .open
@@ -40,6 +41,7 @@ extension Loop {
     var isClosing: Bool { lifecycle.load(ordering: .acquiring) >= .closing }
 
     /// Whether to drop blocks that a pass has taken out already. Relaxed: nothing depends on when a thread sees it.
+    @inline(__always)
     var discardsBlocks: Bool { lifecycle.load(ordering: .relaxed) >= .discarding }
 
     /// Acquire: see `advance(to:)`.

@@ -71,7 +71,7 @@ extension Loop {
     public func prepare(_ mode: Mode) throws(LoopError) {
         requireOwnThread("prepare(_:)")
         try lock.withLock { () throws(LoopError) in
-            guard !hasEnded, mode != .common else { return }
+            guard !hasEnded, !mode.namesCommonModes else { return }
             try findMainQueue()
             try open(state(for: mode))
         }
@@ -114,7 +114,7 @@ extension Loop {
     /// mode before.
     @inline(never)
     private func reportEmptyRun(in mode: Mode, _ limit: Run.Limit) {
-        if mode == .common { return Mistakes.shared.report(.runInCommonModes) }
+        if mode.namesCommonModes { return Mistakes.shared.report(.runInCommonModes) }
         if case .onePass = limit { return }
         let others = lock.withLock { () -> [Mode]? in
             guard !hasEnded else { return nil }

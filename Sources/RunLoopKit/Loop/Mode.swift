@@ -11,13 +11,15 @@ extension Loop {
         /// The name.
         public let name: String
 
-        /// Whether this is the default mode. Nearly every call names that one: it is found without comparing strings.
-        let isDefault: Bool
+        /// The names that nearly all calls use. They are recognized without comparing strings.
+        private enum Kind { case `default`, common, other }
+        private let kind: Kind
+
+        private init(_ name: String, _ kind: Kind) { (self.name, self.kind) = (name, kind) }
 
         /// Makes the mode called `name`.
         public init(_ name: String) {
-            self.name = name
-            isDefault = name == "default"
+            self.init(name, name == "default" ? .default : name == "common" ? .common : .other)
         }
 
         /// Makes the mode called `value`.
@@ -27,16 +29,30 @@ extension Loop {
         public var description: String { name }
 
         /// The mode that ``Loop/run()`` runs in. CF: `kCFRunLoopDefaultMode`.
-        public static let `default` = Mode("default")
+        public static var `default`: Mode { Mode("default", .default) }
 
         /// Names all *common modes* together; no loop runs in it. An item added to it is added to each common mode,
         /// also to those that ``Loop/addCommonMode(_:)`` adds later. At first that is only `default`. CF:
         /// `kCFRunLoopCommonModes`.
-        public static let common = Mode("common")
+        public static var common: Mode { Mode("common", .common) }
 
         /// The mode in which a loop runs while a user drags or scrolls, by convention. It is not a common mode until
         /// the program calls `addCommonMode(.tracking)`: until then a run in it serves no item that was added to
         /// `common`. AppKit: `NSEventTrackingRunLoopMode`.
-        public static let tracking = Mode("tracking")
+        public static var tracking: Mode { Mode("tracking", .other) }
+
+        /// Whether this is the default mode.
+        var isDefault: Bool { kind == .default }
+
+        /// Whether this is `common`, the name of all common modes.
+        var namesCommonModes: Bool { kind == .common }
+
+        /// Whether two modes have the same name.
+        public static func == (one: Mode, other: Mode) -> Bool {
+            one.kind == other.kind && (one.kind != .other || one.name == other.name)
+        }
+
+        /// Hashes the name.
+        public func hash(into hasher: inout Hasher) { hasher.combine(name) }
     }
 }

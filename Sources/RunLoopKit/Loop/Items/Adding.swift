@@ -30,7 +30,7 @@ extension Loop {
     @discardableResult
     func insert(_ item: Item, in mode: Mode) -> Bool {
         guard isOfThisProcess, !item.isForMainActor || isMain else { return false }
-        let isIn = mode == .common ? insertIntoCommon(item) : insert(item, into: mode)
+        let isIn = mode.namesCommonModes ? insertIntoCommon(item) : insert(item, into: mode)
         if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }
         return isIn
     }
@@ -63,7 +63,7 @@ extension Loop {
     /// `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
     public func remove(_ item: Item, in mode: Mode = .default) {
         let left = lock.withLock { () -> [ModeState] in
-            guard mode == .common else {
+            guard mode.namesCommonModes else {
                 return takeOutWhileLocked(item, from: existingState(for: mode).map { [$0] } ?? [])
             }
             guard let commonMembership, item.isIn(commonMembership) else { return [] }
@@ -76,7 +76,7 @@ extension Loop {
     /// `CFRunLoopContainsTimer`, `CFRunLoopContainsObserver`.
     public func contains(_ item: Item, in mode: Mode = .default) -> Bool {
         lock.withLock {
-            let state = mode == .common ? commonMembership : existingState(for: mode)
+            let state = mode.namesCommonModes ? commonMembership : existingState(for: mode)
             return state.map { item.isIn($0) } ?? false
         }
     }
@@ -85,7 +85,7 @@ extension Loop {
     /// once something is added to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
-            guard isOpen, mode != .common, commonModes.insert(mode) else { return nil }
+            guard isOpen, !mode.namesCommonModes, commonModes.insert(mode) else { return nil }
             // Before it is a common one, it does not catch up: all items join it now.
             let existing = existingState(for: mode)
             existing?.isCommon = true
@@ -100,7 +100,7 @@ extension Loop {
     }
 
     /// Whether a mode is a common one, or the name `common` itself.
-    public func isCommon(_ mode: Mode) -> Bool { mode == .common || lock.withLock { commonModes.contains(mode) } }
+    public func isCommon(_ mode: Mode) -> Bool { mode.namesCommonModes || lock.withLock { commonModes.contains(mode) } }
 
     /// Removes an item from a mode of this loop. Returns whether it is notified of leaving.
     func takeOut(_ item: Item, from mode: ModeState) -> Bool {

@@ -72,7 +72,7 @@ extension Loop {
 extension Loop.Item {
     /// As `currentModes`, with the common modes that have yet to catch up: for people to read.
     final var allModes: ModeList {
-        for loop in currentModes.lazy.filter({ $0.mode == .common }).compactMap(\.loop) {
+        for loop in currentModes.lazy.filter({ $0.mode.namesCommonModes }).compactMap(\.loop) {
             loop.lock.withLock { loop.catchUpAll() }
         }
         return currentModes

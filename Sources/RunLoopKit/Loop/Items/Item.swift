@@ -144,7 +144,7 @@ extension Loop {
         /// As `isIn(_:)`, for callers that hold the item's lock.
         final func isInWhileLocked(_ mode: ModeState) -> Bool { memberships.contains(mode) }
 
-        private func isNotified(of mode: ModeState) -> Bool { isNotifiedOfModes && mode.mode != .common }
+        private func isNotified(of mode: ModeState) -> Bool { isNotifiedOfModes && !mode.mode.namesCommonModes }
 
         // MARK: Notifying the item. All called without any lock.
 
