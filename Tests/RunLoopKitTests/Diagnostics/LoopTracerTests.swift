@@ -170,11 +170,12 @@ import Testing
         loops[0].remove(port, in: "other")
         for loop in loops { loop.run(mode: .default, for: .zero) }
         port.send()
-        #expect(handovers(tracer.snapshot()).map(\.loop) == [0, 0, 0, 1])
+        // One send is recorded for its loops in any order.
+        #expect(handovers(tracer.snapshot()).map(\.loop!).sorted() == [0, 0, 0, 1])
         loops[0].remove(port, in: .common)
         loops[1].run(mode: .default, for: .zero)
         port.send()
-        #expect(handovers(tracer.snapshot()).map(\.loop) == [0, 0, 0, 1, 1])
+        #expect(handovers(tracer.snapshot()).map(\.loop!).sorted() == [0, 0, 0, 1, 1])
     }
 
     private func handovers(_ trace: LoopTrace) -> [(kind: Loop.HandlerKind, loop: Int?)] {
