@@ -50,7 +50,7 @@ struct BlockQueue {
         return entries[index].number
     }
 
-    mutating func append(_ block: PostedBlock, number: UInt64) {
+    mutating func append(_ block: consuming PostedBlock, number: UInt64) {
         entries.append(Entry(number: number, block: block))
     }
 
@@ -66,6 +66,17 @@ struct BlockQueue {
     /// Removes the first block whose number is larger than `number`, if it is not larger than `end`. Sets `number` to
     /// its number.
     mutating func removeFirst(after number: inout UInt64, upTo end: UInt64) -> PostedBlock? {
+        guard head < entries.count else { return nil }
+        // Nearly always it is the first one, and often the only one.
+        let first = entries[head].number
+        guard first > number else { return removeLater(after: &number, upTo: end) }
+        guard first <= end else { return nil }
+        number = first
+        return entries.count == 1 ? entries.removeLast().block : takeBlock(at: head)
+    }
+
+    @inline(never)
+    private mutating func removeLater(after number: inout UInt64, upTo end: UInt64) -> PostedBlock? {
         guard hasBlock(after: number) else { return nil }
         var index = index(after: number)
         while entries[index].block == nil { index += 1 }

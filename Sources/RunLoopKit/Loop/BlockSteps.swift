@@ -10,6 +10,9 @@ struct BlockStep {
     let end: UInt64
     /// `Loop.hiddenBlocks` outside the step.
     fileprivate let outer: UInt64
+
+    /// Whether no block is left that the step may run.
+    var isOver: Bool { last >= end }
 }
 
 extension Loop {
@@ -17,11 +20,15 @@ extension Loop {
 
     // A mode that a block was posted for exists.
 
-    func append(_ block: PostedBlock, for mode: Mode) {
+    func append(_ block: consuming PostedBlock, for mode: Mode) {
         lock.assertHeld()
         lastBlock += 1
         if let handle = block.handle { handle.posting = (lastBlock, .one(mode)) }
-        stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
+        if mode.isDefault {
+            defaultState.blocks.append(block, number: lastBlock)
+        } else {
+            stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
+        }
         countBlocks(1)
     }
 
@@ -35,11 +42,6 @@ extension Loop {
             stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
         }
         countBlocks(1)
-    }
-
-    @inline(__always)
-    private func stateForBlocks(in mode: Mode) -> ModeState {
-        mode.isDefault ? defaultState : otherStateForBlocks(in: mode)
     }
 
     @inline(never)

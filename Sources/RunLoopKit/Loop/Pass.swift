@@ -165,7 +165,7 @@ extension Loop {
         while performNextBlock(of: &step, in: run.mode) {
             let isSpent = isSpent(run)
             lock.lock()
-            if isSpent { break }
+            if isSpent || step.isOver { break }
         }
         end(step)
         lock.unlock()
