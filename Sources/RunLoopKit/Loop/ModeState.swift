@@ -144,6 +144,16 @@ final class ModeState {
 
     // MARK: Arrivals
 
+    // Functions, which retain nothing: a caller that reaches into a mode retains what it finds there.
+
+    /// Lists a source that has been signalled. The source's lock is held.
+    @inline(never)
+    func list(_ source: Loop.Source0, _ places: inout ArrivalPlaces) { signals.insert(source, &places) }
+
+    /// Wakes the loop.
+    @inline(never)
+    func wake() { waker.wake() }
+
     /// Whether a version-0 source is signalled.
     var hasSignal: Bool { signals.contains { $0.isSignalled } }
 

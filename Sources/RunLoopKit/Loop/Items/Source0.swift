@@ -81,10 +81,10 @@ extension Loop {
             }
             wakes = wake || (!isFirst && wakes)
             guard let mode = onlyModeWhileLocked else { return signalModes(wake) }
-            mode.signals.insert(self, &arrivalPlaces)
+            mode.list(self, &arrivalPlaces)
             // Without the item's lock: a thread that wakes on the same processor takes it at once.
             itemLock.unlock()
-            if wake { mode.waker.wake() }
+            if wake { mode.wake() }
         }
 
         /// The rest of `signal(wake:)` for a source that is not in one mode only. Unlocks the item.
