@@ -161,9 +161,9 @@ extension Loop {
             }
             // Nearly always: without a list of modes.
             takeTurn()
-            mode.messages.insert(self, &arrivalPlaces)
+            mode.list(self, &arrivalPlaces)
             itemLock.unlock()
-            mode.waker.nudge()
+            mode.nudge()
             return .accepted
         }
 
@@ -326,12 +326,11 @@ extension Loop {
         }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
-            guard let loop = mode.loop else { return false }
             let count = min(waitingCount, Self.messagesPerPass)
-            for index in 0..<count {
-                guard index == 0 || !loop.isStopped, handleFirst(in: mode) else { return index > 0 }
-            }
-            return count > 0
+            guard count > 0, handleFirst(in: mode) else { return false }
+            guard count > 1, let loop = mode.loop else { return true }
+            for _ in 1..<count { guard !loop.isStopped, handleFirst(in: mode) else { break } }
+            return true
         }
 
         /// Handles the first message. Returns false if no message waits, the port has been disarmed, or it has left the

@@ -150,9 +150,17 @@ final class ModeState {
     @inline(never)
     func list(_ source: Loop.Source0, _ places: inout ArrivalPlaces) { signals.insert(source, &places) }
 
+    /// Lists a message port that has got a message. The port's lock is held.
+    @inline(never)
+    func list(_ port: Loop.Item, _ places: inout ArrivalPlaces) { messages.insert(port, &places) }
+
     /// Wakes the loop.
     @inline(never)
     func wake() { waker.wake() }
+
+    /// Makes a sleeping loop look again.
+    @inline(never)
+    func nudge() { waker.nudge() }
 
     /// Whether a version-0 source is signalled.
     var hasSignal: Bool { signals.contains { $0.isSignalled } }
