@@ -15,10 +15,10 @@ extension Loop.FileDescriptorSource {
     /// and a busy task costs the loop nothing. A descriptor that stays ready, as after a hang-up, is reported each
     /// time: end the iteration then. Each element costs two system calls and a pass of the loop.
     ///
-    /// **The end.** The source is in the loop at once. It leaves the loop when the sequence and its iterator are
-    /// deallocated, when the iterating task is cancelled, and when the source is invalidated. The last ends the
-    /// sequence, as does the end of the loop. If the loop has ended already, the sequence is empty and the source
-    /// invalid.
+    /// **The end.** The source is in the loop at once. Cancelling the iterating task, invalidating the source and the
+    /// end of the loop end the sequence, and the source has left the loop then. It leaves the loop too when the
+    /// sequence and its iterator are deallocated. The end of the data does not end the sequence, since only the program
+    /// reads it. If the loop has ended already, the sequence is empty and the source invalid.
     ///
     /// *Buffering:* none.
     ///

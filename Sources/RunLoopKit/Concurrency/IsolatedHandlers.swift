@@ -25,7 +25,8 @@ extension Loop.Timer {
     ///
     /// The actor is not retained: once it is deallocated, the timer invalidates itself instead of calling its handler.
     /// While the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run.
-    /// (If the actor is on another loop of the thread, do not run that one inside the handler.)
+    /// (If the actor is on another loop of the thread, do not run that one inside the handler.) The rules are the same
+    /// for every kind of item: see ``Loop/Item``.
     ///
     /// - Parameters:
     ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer fires in the next
@@ -107,8 +108,8 @@ extension Loop.Timer {
 }
 
 extension Loop.Source0 {
-    /// Makes a source that performs isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
+    /// Makes a source that performs isolated to an actor on the loop, and may touch its state. The
+    /// rules of isolated handlers are those of ``Loop/Item``.
     public convenience init<A: Actor>(
         order: Int = 0, isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         perform: @escaping @Sendable (_ actor: isolated A) -> Void
@@ -120,8 +121,8 @@ extension Loop.Source0 {
 }
 
 extension Loop.PortSource {
-    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
+    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. The
+    /// rules of isolated handlers are those of ``Loop/Item``.
     ///
     /// - Throws: ``LoopError`` from `eventfd`, when the process has no descriptor left.
     public convenience init<A: Actor>(
@@ -135,8 +136,8 @@ extension Loop.PortSource {
 }
 
 extension Loop.Observer {
-    /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
+    /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. The
+    /// rules of isolated handlers are those of ``Loop/Item``.
     public convenience init<A: Actor>(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,

@@ -12,9 +12,8 @@ extension Loop.FileDescriptorSource {
     /// thread.loop.add(source, in: .default)
     /// ```
     ///
-    /// Otherwise as
-    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``: the
-    /// actor is not retained, and the first report after its deallocation invalidates the source.
+    /// The rules of isolated handlers are those of ``Loop/Item``: the actor is not retained, and the first report after
+    /// its deallocation invalidates the source.
     ///
     /// - Parameters:
     ///   - descriptor: Watched from the moment the source is added to a loop.
@@ -66,8 +65,8 @@ extension Loop.FileDescriptorSource {
 }
 
 extension Loop.MessagePort {
-    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
+    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. The
+    /// rules of isolated handlers are those of ``Loop/Item``.
     ///
     /// Once the actor is deallocated, the port drops the next message and invalidates itself with the rest that waits.
     /// From then on ``Loop/MessagePort/send(_:)`` returns false.
@@ -93,8 +92,8 @@ extension Loop.MessagePort {
 }
 
 extension Loop.SignalSource {
-    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. The
+    /// rules of isolated handlers are those of ``Loop/Item``.
     ///
     /// The first signal after the actor's deallocation is dropped, and invalidates the source: the next one is
     /// delivered as usual. If that is too late, invalidate the source yourself.
@@ -128,8 +127,8 @@ extension Loop.SignalSource {
 }
 
 extension Loop.ProcessSource {
-    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. Otherwise as
-    /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)``.
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. The
+    /// rules of isolated handlers are those of ``Loop/Item``.
     ///
     /// An exit after the actor's deallocation is not reported; a child is reaped all the same.
     ///

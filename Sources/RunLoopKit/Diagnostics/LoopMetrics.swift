@@ -1,23 +1,30 @@
 /// What a loop has done since a ``StallMonitor`` has watched it: a snapshot, which never changes.
+///
+/// All sums and counts begin with zero when the monitor begins to watch the loop, and only grow from snapshot to
+/// snapshot: ``since(_:)`` has what a period adds. Only ``waiting`` is of the moment. Times are durations on
+/// CLOCK_MONOTONIC, which stands still while the machine is suspended, also for a loop in virtual time.
 public struct LoopMetrics: Equatable, Sendable {
-    /// Time in handlers that did not run the loop, or wait in such a run.
+    /// Time in handlers, up to the moment of the snapshot if one is active. A handler that runs the loop nested counts
+    /// without that run, whose own handlers count.
     public let timeInCallouts: Duration
 
     /// Time in which the loop ran and did not sleep, with that in handlers. For a hosted loop this includes the time
-    /// that the host takes between two passes if the first one left work.
+    /// that the host takes between two passes if the first one left work. At least ``timeInCallouts``.
     public let timeAwake: Duration
 
-    /// The number of calls of handlers.
+    /// The number of calls of handlers that have returned, of every ``Loop/HandlerKind``.
     public let callouts: Int
 
-    /// The number of stalls that were reported.
+    /// The number of stalls that were reported, each once, however many thresholds it has exceeded; those that last are
+    /// included.
     public let stalls: Int
 
-    /// How long each pass took, without its sleep.
+    /// How long each pass that has ended took, without its sleep. A run that finds nothing to wait for makes none.
     public let passes: DurationHistogram
 
-    /// How much later than scheduled timers fired. Calls are counted: the instants that a slow handler made its own
-    /// timer miss are in ``Loop/Timer/Firing/missed``, not here.
+    /// How much later than scheduled timers fired, on the timer's clock; recorded as the call begins. In virtual time
+    /// it is zero, unless a handler has made the time pass. Calls are counted: the instants that a slow handler made
+    /// its own timer miss are in ``Loop/Timer/Firing/missed``, not here.
     public let timerLateness: DurationHistogram
 
     /// What waits for the loop. Blocks that a pass has taken to run them one after the other do not count any more.

@@ -1,21 +1,23 @@
 extension LoopTrace {
-    /// What a handler has cost.
+    /// What a handler has cost in the time that the trace covers. A call that had not ended when the trace was taken
+    /// counts, with its time until then.
     public struct HandlerUse: Sendable {
         /// The handler. Items of the same name count together.
         public let handler: Handler
         /// The loop that called it, as an index into ``LoopTrace/loops``.
         public let loop: Int
-        /// The number of calls.
+        /// The number of calls, at least 1.
         public internal(set) var count = 0
         /// The time in all calls.
         public internal(set) var total: Duration = .zero
-        /// The same without that of handlers, waits and runs inside the calls.
+        /// The same without the time of handlers, waits and runs inside the calls, which a handler has that runs its
+        /// loop nested.
         public internal(set) var ownTime: Duration = .zero
-        /// The time in the longest call.
+        /// The time in the longest call, from its beginning to its end.
         public internal(set) var worst: Duration = .zero
         /// The longest call, as an index into ``LoopTrace/spans``.
         public internal(set) var worstCall = 0
-        /// How late a timer fired, call by call.
+        /// How late a timer fired, call by call; empty for other handlers.
         public internal(set) var lateness: [Duration] = []
 
         static func all(in spans: [Span]) -> [HandlerUse] {

@@ -1,5 +1,6 @@
 extension LoopTrace {
-    /// A stretch of time on a loop's thread.
+    /// A stretch of time on a loop's thread. It does not change: a trace is a snapshot. Times are instants on the
+    /// tracer's clock, CLOCK_MONOTONIC unless the tracer was made with a ``VirtualClock``.
     public struct Span: Sendable {
         /// What took the time.
         public enum Kind: Sendable {
@@ -21,20 +22,21 @@ extension LoopTrace {
         public let start: Loop.Instant
         /// When it ended, or the end of the trace.
         public internal(set) var end: Loop.Instant
-        /// The number of spans of its thread around it.
+        /// The number of spans of its thread around it; 0 for an outermost run.
         public let depth: Int
-        /// Whether it had not ended when the trace was taken.
+        /// Whether it had not ended when the trace was taken. Its times are those until then.
         public internal(set) var isOpen = true
-        /// The time in it that was not in a span inside it.
+        /// The time in it that was not in a span inside it; all of it for a wait.
         public internal(set) var ownTime: Duration = .zero
-        /// How much later than scheduled a timer fired.
+        /// How much later than scheduled a timer fired, on the timer's clock; zero for everything else.
         public let lateness: Duration
         /// The number of the handover that caused a callout; 0 if there is none, or it is not known.
         public let cause: UInt64
-        /// In how many calls in a row, this one included, a descriptor's handler has taken nothing.
+        /// In how many calls in a row, this one included, a descriptor's handler has taken nothing; 0 for a call that
+        /// has, and for everything else.
         public internal(set) var wastedCallsInARow = 0
 
-        /// How long it took.
+        /// How long it took: from ``start`` to ``end``.
         public var duration: Duration { start.duration(to: end) }
 
         /// The handler, if it is a callout.

@@ -5,7 +5,8 @@ extension Loop {
         case idle
         /// More is ready. The descriptor is readable, so the host need not do anything special.
         case more
-        /// ``Loop/stop()`` was called. The host decides what that means; it may continue.
+        /// ``Loop/stop()`` was called. The host decides what that means; it may continue. Also returned by a pass in
+        /// which ``Loop/endHosting()`` was called: ``Loop/isHosted`` is false then.
         case stopped
         /// As `idle`; in addition, the mode has nothing to wait for.
         case finished

@@ -1,5 +1,24 @@
 extension Loop.FileDescriptorSource {
-    /// What a source waits for. Hang-ups and errors are always reported.
+    /// What a source waits for. Hang-ups and errors are always reported. What a handler gets is a ``Readiness``, whose
+    /// words are adjectives:
+    ///
+    /// | interest | readiness |
+    /// |---|---|
+    /// | ``read`` | ``Readiness/readable``; of a stream socket whose peer has finished, also ``Readiness/readHangUp`` |
+    /// | ``write`` | ``Readiness/writable`` |
+    /// | ``priority`` | ``Readiness/priority`` |
+    /// | ``readHangUp`` | ``Readiness/readHangUp`` |
+    /// | any, or none | ``Readiness/hangUp``, ``Readiness/error`` |
+    ///
+    /// ```swift
+    /// let source = try Loop.FileDescriptorSource(socket, interest: [.read, .write]) { source, ready in
+    ///     if ready.contains(.readable) { … }  // or its end: read says which
+    ///     if ready.contains(.writable) {
+    ///         write(source.descriptor, "hello", 5)
+    ///         source.interest = .read  // there is nearly always room: wait for it only while bytes wait
+    ///     }
+    /// }
+    /// ```
     public struct Interest: OptionSet, Hashable, Sendable {
         /// The option's bit.
         public let rawValue: UInt8
@@ -37,7 +56,7 @@ extension Loop.FileDescriptorSource {
         public static let exclusive = Interest(rawValue: 16)
     }
 
-    /// What a descriptor is ready for.
+    /// What a descriptor is ready for. ``Interest`` has a table of what is reported for which interest.
     public struct Readiness: OptionSet, Hashable, Sendable {
         /// The option's bit.
         public let rawValue: UInt8

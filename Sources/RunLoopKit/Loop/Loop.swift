@@ -243,6 +243,10 @@ public final class Loop: @unchecked Sendable {
     /// Makes the innermost active run return `stopped` at the end of its pass. Ignored if no run is active, so a stop
     /// between two runs is lost. If it must not be, send to a port whose handler stops the loop.
     ///
+    /// While the loop is hosted, a stop between two passes is kept: the next pass returns ``HostedResult/stopped``, and
+    /// the host decides what that means. Under ``Loop/runMain(_:)`` a stop cancels the task of its body. A
+    /// ``LoopThread`` begins another run: ``LoopThread/stop()`` ends it.
+    ///
     /// From any thread, also a Unix signal handler: takes no lock, allocates nothing, keeps errno. CF: `CFRunLoopStop`.
     public func stop() {
         // Release: the end of the run sees what the caller did before. The flag is set before the wake-up.

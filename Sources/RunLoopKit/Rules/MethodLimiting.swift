@@ -32,8 +32,8 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - interval: The length of a window. Zero or less: no limit.
     ///   - mode: Which of the calls in a window runs, and when.
     ///   - loop: The loop on whose thread delayed calls run, in its common modes.
-    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. See
-    ///     ``MethodRule/alwaysRun``.
+    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. A trailing
+    ///     closure is this one. See ``MethodRule/alwaysRun``.
     ///   - combine: Merges the inputs of a burst, of which only the last one counts otherwise. See
     ///     ``MethodRule/merging``.
     /// - Returns: The rule, which is in force. Its settings may be changed.
@@ -60,8 +60,8 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - interval: The length of a window. Zero or less: no limit.
     ///   - mode: Which of the calls in a window runs, and when.
     ///   - loop: The loop on whose thread delayed calls run, in its common modes.
-    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. See
-    ///     ``MethodRule/alwaysRun``.
+    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. A trailing
+    ///     closure is this one. See ``MethodRule/alwaysRun``.
     ///   - combine: Merges the inputs of a burst, of which only the last one counts otherwise. See
     ///     ``MethodRule/merging``.
     /// - Returns: The rule, which is in force. It replaces one for the same class.

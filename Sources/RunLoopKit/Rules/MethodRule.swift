@@ -14,7 +14,8 @@ public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, 
     override func makeDelayedCall(_ settings: Settings) -> HeldCalls { DelayedCall<Target, Input>(settings) }
 
     /// A predicate over calls: a call for which it returns true runs at once, on the caller's thread, and the rule
-    /// ignores it; delayed calls stay delayed. Nil: no exceptions.
+    /// ignores it; delayed calls stay delayed. Nil: no exceptions. A trailing closure of `rule(for:…)` and
+    /// `limit(for:…)` is this predicate.
     ///
     /// Called on the caller's thread, with no lock held, so it may change the rules. The call that it was asked about
     /// then follows the changed rules, except their predicates: a call asks one predicate only, and a new rule's takes

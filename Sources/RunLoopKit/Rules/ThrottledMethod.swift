@@ -149,8 +149,8 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - interval: The length of a window. Zero or less: no limit.
     ///   - mode: Which of the calls in a window runs, and when.
     ///   - loop: The loop on whose thread delayed calls run, in its common modes.
-    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. See
-    ///     ``MethodRule/alwaysRun``.
+    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. A trailing
+    ///     closure is this one. See ``MethodRule/alwaysRun``.
     ///   - combine: Merges the inputs of a burst, of which only the last one counts otherwise. See
     ///     ``MethodRule/merging``.
     public func rule(
@@ -171,8 +171,8 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - mode: Which of the calls in a window runs, and when.
     ///   - loop: The loop on whose thread delayed calls run, in its common modes.
     ///   - isPersistent: Whether snapshots contain the rule.
-    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. See
-    ///     ``MethodRule/alwaysRun``.
+    ///   - alwaysRun: Calls for which it returns true run at once, as if there were no rule. A trailing
+    ///     closure is this one. See ``MethodRule/alwaysRun``.
     ///   - combine: Merges the inputs of a burst, separately for each target. See ``MethodRule/merging``.
     public func rule(
         for type: Target.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,

@@ -139,7 +139,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the thread.
-    /// - Returns: Whether the block was accepted, and so will run. False once the thread was stopped.
+    /// - Returns: Whether the block was accepted. It will run then, unless ``stop(discardingPending:)`` or an exit of
+    ///   the thread drops it. False once the thread was stopped.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:NO`.
     @discardableResult

@@ -115,8 +115,8 @@ public final class LoopThreadPool: Sendable {
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the worker's thread.
-    /// - Returns: Whether the block was accepted, and so will run, in the worker's common modes. False once the pool
-    ///   has been stopped.
+    /// - Returns: Whether the block was accepted. It will run then, in the worker's common modes, unless
+    ///   ``stop(discardingPending:)`` or an exit of the worker's thread drops it. False once the pool has been stopped.
     ///
     /// Cocoa: `OperationQueue.addOperation`; `DispatchQueue.async`.
     @discardableResult

@@ -11,6 +11,19 @@ extension Loop {
     /// A handler that captures a ``LoopThread``, or the object that holds it, retains the thread on which it runs:
     /// neither ever ends. Capture `[weak self]`, or make the item with `isolation:`. See <doc:KeepingAThreadAlive>.
     ///
+    /// **Handlers of an actor.** Every kind of item has initializers with `isolation:`. Their handler is isolated to an
+    /// actor, and touches its state without `await`:
+    ///
+    /// - The actor's executor is the loop that the item is added to, or another loop of the same thread. Otherwise the
+    ///   first call traps, and names the actor.
+    /// - The handler gets the actor as its first parameter. The item does not retain the actor: once that is
+    ///   deallocated, the item invalidates itself instead of calling its handler.
+    /// - While the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run.
+    ///   (If the actor is on another loop of the thread, do not run that one inside the handler.)
+    /// - For the main actor, `isolation: .shared`, the handler has no such parameter, and the item is for ``Loop/main``
+    ///   alone: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``). Capture `[weak self]`, or
+    ///   `[unowned self]` in an object that invalidates the item in its `deinit`.
+    ///
     /// Everything here may be called from any thread.
     public class Item: @unchecked Sendable {
         // For the maintainer. Memberships change only with both the item's lock and the lock of the loop concerned

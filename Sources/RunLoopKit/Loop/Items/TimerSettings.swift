@@ -5,8 +5,8 @@ extension Loop.Timer {
     ///
     /// Any thread may set it, any number of times, and it takes effect at once. A time in the past counts as now, or on
     /// the wall clock as ``Loop/TimeBase/wallClock`` says; nil stops the timer until another time is set. The grid of a
-    /// repeating timer moves with it. Inside the timer's own handler only a time later than
-    /// ``Loop/Timer/Firing/scheduledTime`` counts, and a timer that fires once ends nevertheless; for a restartable
+    /// repeating timer moves with it. Inside the timer's own handler only nil, and a time later than
+    /// ``Loop/Timer/Firing/scheduledTime``, count, and a timer that fires once ends nevertheless; for a restartable
     /// timer every time counts. Has no effect on an invalid timer. A time that is later than the present one costs a
     /// compare. CF: `CFRunLoopTimerSetNextFireDate`.
     public var nextFireTime: Loop.Instant? {
@@ -81,7 +81,9 @@ extension Loop.Timer {
     public func restart() -> Bool { restart(after: itemLock.withLock { delay }) }
 
     /// The same with another delay, which counts this time only. If it is zero or less, the timer fires in the next
-    /// pass: inside the handler of a repeating timer it has no effect then.
+    /// pass. Inside the handler of a repeating timer the new time must be later than
+    /// ``Loop/Timer/Firing/scheduledTime``, as it must for ``nextFireTime``: in real time every call is a little late,
+    /// so a delay of zero counts there; in virtual time, where a call is on time, it has no effect.
     ///
     /// - Returns: Whether the timer was restarted. False if it is invalid, or fires once and its handler runs.
     @discardableResult

@@ -1,5 +1,5 @@
 extension Loop {
-    /// The maximum number of jobs of Swift concurrency that a loop runs before it continues its pass.
+    /// The maximum number of jobs of Swift concurrency that a loop runs before it continues its pass: 16.
     public static let jobsPerDrain = 16
 
     /// Enqueues a job of an actor on this loop.
