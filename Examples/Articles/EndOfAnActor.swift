@@ -1,0 +1,70 @@
+import RunLoopKit
+import Synchronization
+
+// An actor on a thread of its own, to which other threads send lines.
+actor Journal {
+    private let thread: LoopThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        thread.loop.asUnownedSerialExecutor()
+    }
+    private var written = 0
+
+    // Lazy, since its handler is isolated to the actor.
+    private lazy var lines = Loop.MessagePort<String>(isolation: self) {
+        journal, line in journal.write(line)
+    }
+
+    init() throws { thread = try LoopThread(name: "journal") }
+
+    /// Begins. Any thread may send to the port.
+    func open() -> Loop.MessagePort<String> {
+        thread.loop.add(lines, in: .common)
+        return lines
+    }
+
+    private func write(_ line: String) { written += 1 }
+
+    /// The orderly end: every line that the port has accepted is written,
+    /// and each later send is refused. Returns the number of lines.
+    nonisolated func close() async -> Int {
+        let count = await withCheckedContinuation { ended in
+            let handler = thread.loop.onEnd {
+                // On the journal's thread. The loop has ended, so no send is
+                // accepted any more.
+                let count = self.assumeIsolated { $0.writeWhatWaits() }
+                ended.resume(returning: count)
+            }
+            if handler == nil { ended.resume(returning: 0) }  // closed before
+            thread.stop()
+        }
+        thread.join()  // returns at once, or nearly
+        return count
+    }
+
+    private func writeWhatWaits() -> Int {
+        for line in lines.takeWaiting() { write(line) }
+        return written
+    }
+}
+
+let accepted = Atomic(0)
+try Loop.runMain {
+    let journal = try Journal()
+    let port = await journal.open()
+
+    // Threads that send until they are refused.
+    let senders = try LoopThreadPool(count: 2)
+    for sender in 1...2 {
+        senders.perform {
+            while port.send("a line of sender \(sender)") {
+                accepted.add(1, ordering: .relaxed)
+            }
+        }
+    }
+    let written = await journal.close()
+    try await senders.drain()
+    print(
+        "all that was accepted is written:",
+        written == accepted.load(ordering: .relaxed))
+    print("a send after the end:", port.send("too late"))
+}
