@@ -98,7 +98,8 @@ extension Loop {
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
-    /// - Throws: What the block throws; ``Loop/NoAnswer``, as that function does; `CancellationError`.
+    /// - Throws: What the block throws; ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, or if
+    ///   its thread exits in the block; `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         in mode: Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,

@@ -45,7 +45,7 @@ extension Loop.Timer {
     }
 
     /// Whether the timer is called as soon as it is due, to a microsecond, where others are late by the time that the
-    /// kernel needs to wake a thread: some 50 µs. False by default.
+    /// kernel needs to wake a thread: some 30 µs or more. False by default.
     ///
     /// The loop wakes up before a precise timer is due, and reads the clock until it is: it never fires early. This
     /// costs CPU time at each call, never more than 200 µs: as much as this machine's wake-ups are late, nearly always,
