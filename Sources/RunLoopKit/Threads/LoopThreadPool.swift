@@ -26,7 +26,8 @@
 ///
 /// **How many.** As many as processors for work that computes, more for work that blocks; the number is fixed. The
 /// queues have no limit: a producer that may be faster than the workers looks at ``unfinished``, or sends to a
-/// ``Loop/MessagePort`` with a capacity on one of ``loops``.
+/// ``Loop/MessagePort`` with a capacity on one of ``loops``. A listener that all loops of a pool share has a source on
+/// each, with ``Loop/FileDescriptorSource/Interest/exclusive``.
 ///
 /// **Lifetime.** Dropping the last reference stops the threads, as `stop()` does; neither they nor the work keep the
 /// pool alive.
