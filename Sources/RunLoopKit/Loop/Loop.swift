@@ -245,7 +245,7 @@ public final class Loop: @unchecked Sendable {
     ///
     /// While the loop is hosted, a stop between two passes is kept: the next pass returns ``HostedResult/stopped``, and
     /// the host decides what that means. Under ``Loop/runMain(_:)`` a stop cancels the task of its body. A
-    /// ``LoopThread`` begins another run: ``LoopThread/stop()`` ends it.
+    /// ``LoopThread`` begins another run: [`LoopThread.stop()`](doc:LoopThread/stop()) ends it.
     ///
     /// From any thread, also a Unix signal handler: takes no lock, allocates nothing, keeps errno. CF: `CFRunLoopStop`.
     public func stop() {
