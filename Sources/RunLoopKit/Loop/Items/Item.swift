@@ -7,9 +7,10 @@ extension Loop {
     /// removes it from every mode of every loop, and also releases its handlers. A loop retains the items in it; an
     /// item does not retain its loops. An item that is in no loop is deallocated when its last reference is released.
     ///
-    /// An item retains its handlers, and so what they capture, until it is invalidated or the loop that it is in ends.
-    /// A handler that captures a ``LoopThread``, or the object that holds it, retains the thread on which it runs:
-    /// neither ever ends. Capture `[weak self]`, or make the item with `isolation:`. See <doc:KeepingAThreadAlive>.
+    /// An item retains its handlers, and so what they capture, until it is invalidated or deallocated. A loop that ends
+    /// releases its items; one that the program retains stays valid, and can be added to another loop. A handler that
+    /// captures a ``LoopThread``, or the object that holds it, retains the thread on which it runs: neither ever ends.
+    /// Capture `[weak self]`, or make the item with `isolation:`. See <doc:KeepingAThreadAlive>.
     ///
     /// **Handlers of an actor.** Every kind of item has initializers with `isolation:`. Their handler is isolated to an
     /// actor, and touches its state without `await`:
