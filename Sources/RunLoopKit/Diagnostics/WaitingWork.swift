@@ -1,5 +1,5 @@
-/// How many things wait for a loop: a snapshot. Sources and timers are those of the mode that runs; a loop that does not
-/// run counts none.
+/// How many things wait for a loop: a snapshot. Sources and timers are those of the mode that runs; a loop that does
+/// not run counts none.
 public struct WaitingWork: Equatable, Sendable, CustomStringConvertible {
     /// Posted blocks, in whatever mode. One of them runs the jobs, if there are any.
     public var blocks = 0
