@@ -46,13 +46,5 @@ extension Loop {
 
         /// Whether this is `common`, the name of all common modes.
         var namesCommonModes: Bool { kind == .common }
-
-        /// Whether two modes have the same name.
-        public static func == (one: Mode, other: Mode) -> Bool {
-            one.kind == other.kind && (one.kind != .other || one.name == other.name)
-        }
-
-        /// Hashes the name.
-        public func hash(into hasher: inout Hasher) { hasher.combine(name) }
     }
 }
