@@ -16,6 +16,9 @@
                 return 1
             }
             g_source_set_callback(source, unsafeBitCast(serve, to: GSourceFunc.self), nil, nil)
+            // As in Integrations/GLib. Otherwise GLib stops watching the descriptor while the loop makes a pass, which
+            // costs three system calls.
+            g_source_set_can_recurse(source, 1)
             g_source_attach(source, context)
             g_source_unref(source)
         }
