@@ -135,7 +135,11 @@ final class Hosting: Host {
         _ = endIfRequested(loop)
     }
 
-    func mayHaveMore(in loop: Loop) { inform(loop) }
+    func mayHaveMore(in loop: Loop) {
+        // Nearly always nothing was listed, and the timerfds are armed as before.
+        let isArmed = loop.lock.withLock { loop.lastSleep?.mode == ObjectIdentifier(mode) }
+        if !isArmed || !mode.ready.isEmpty { inform(loop) }
+    }
 
     func loopHasEnded(_ loop: Loop) { stop(loop) }
 
