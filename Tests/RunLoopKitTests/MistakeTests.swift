@@ -282,6 +282,83 @@ import Testing
         }
     }
 
+    /// The order of stored properties decides which of the two a class deallocates first.
+    @Test("A limiter and its thread that are dropped together report the same in either order")
+    func droppedTogether() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            do { try ThreadFirst(.discard) {}(1) }
+            let reported = mistakes.entries
+            precondition(reported == [.droppedLimiter(limiter: "debounce \"save\"")])
+            do { try LimiterFirst(.discard) {}(1) }
+            precondition(mistakes.entries == reported + reported)
+            let hasActed = [Gate(), Gate()]
+            do { try ThreadFirst(.flush) { hasActed[0].open() }(1) }
+            do { try LimiterFirst(.flush) { hasActed[1].open() }(1) }
+            for gate in hasActed { gate.wait() }
+            _exit(mistakes.entries.count == 2 ? 0 : 1)
+        }
+    }
+
+    private final class ThreadFirst {
+        private let thread: LoopThread
+        private let save: Debounce<Int>
+
+        init(_ release: RateLimitRelease, _ action: @escaping @Sendable () -> Void) throws {
+            thread = try LoopThread()
+            save = MistakeTests.makeDebounce(on: thread, release, action)
+        }
+
+        func callAsFunction(_ input: Int) { save(input) }
+    }
+
+    private final class LimiterFirst {
+        private let save: Debounce<Int>
+        private let thread: LoopThread
+
+        init(_ release: RateLimitRelease, _ action: @escaping @Sendable () -> Void) throws {
+            thread = try LoopThread()
+            save = MistakeTests.makeDebounce(on: thread, release, action)
+        }
+
+        func callAsFunction(_ input: Int) { save(input) }
+    }
+
+    private static func makeDebounce(
+        on thread: LoopThread, _ release: RateLimitRelease, _ action: @escaping @Sendable () -> Void
+    ) -> Debounce<Int> {
+        Debounce(interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "save") { _ in action() }
+    }
+
+    @Test("A thread that is dropped reports its timers apart from the calls of limiters, which others may hold")
+    func droppedThreadWithLimiters() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let limiters = try { () -> [Debounce<Int>] in
+                let thread = try LoopThread(name: "dropped")
+                thread.perform(after: .seconds(1000)) {}?.label = "delayed"
+                let limiters = ["pending", "idle", "flushes"].map { (label: StaticString) in
+                    Debounce<Int>(
+                        interval: .seconds(1000), on: thread.loop,
+                        whenReleased: "\(label)" == "flushes" ? .flush : .discard, label: label
+                    ) { _ in }
+                }
+                limiters[0](1)
+                limiters[2](1)
+                return limiters
+            }()
+            let expected: [Loop.Mistake] = [
+                .droppedLimiter(limiter: "debounce \"pending\""),
+                .droppedThread(name: "dropped", items: ["timer \"delayed\""]),
+            ]
+            precondition(mistakes.entries == expected)
+            for limiter in limiters { limiter.invalidate() }
+            _exit(mistakes.entries == expected ? 0 : 1)
+        }
+    }
+
     @Test("A limiter that flushes, has acted, has nothing pending or is on an ended or virtual loop may be dropped")
     func ordinaryLimiters() async {
         await #expect(processExitsWith: .success) {

@@ -17,14 +17,28 @@ extension Loop {
     ///   or its ``LoopThread`` was stopped: the handler is then never called.
     @discardableResult
     public func onEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
+        register(EndHandler(handler, of: self))
+    }
+
+    /// Registers the handler by which a limiter learns of the end, and by which the loop knows the limiter.
+    func onEnd(of limiter: LimiterBase, _ handler: @escaping @Sendable () -> Void) -> EndHandler? {
+        register(EndHandler(handler, of: self, for: limiter))
+    }
+
+    private func register(_ handler: EndHandler) -> EndHandler? {
         guard isOfThisProcess else { return nil }
-        let registered = EndHandler(handler, of: self)
         let isAccepted = lock.withLock {
-            if isOpen { endHandlers[ObjectIdentifier(registered)] = registered }
+            if isOpen { endHandlers[ObjectIdentifier(handler)] = handler }
             return isOpen
         }
         if !isAccepted { complainIfMainIsGone() }
-        return isAccepted ? registered : nil
+        return isAccepted ? handler : nil
+    }
+
+    /// The limiters on the loop, in the order in which they were made.
+    var limiters: [LimiterBase] {
+        let handlers = lock.withLock { endHandlers.values.sorted { $0.turn < $1.turn } }
+        return handlers.compactMap(\.limiter)
     }
 
     /// A handler that a loop calls when it ends. Made by ``Loop/onEnd(_:)``.
@@ -34,13 +48,19 @@ extension Loop {
 
         private weak let loop: Loop?
         private let lock = Lock(.leaf)
-        /// Guarded by `lock`.
-        private var body: (@Sendable () -> Void)?
 
-        init(_ body: @escaping @Sendable () -> Void, of loop: Loop) {
+        // Guarded by `lock`.
+        private var body: (@Sendable () -> Void)?
+        private var limiterOfBody: LimiterBase?
+
+        fileprivate init(_ body: @escaping @Sendable () -> Void, of loop: Loop, for limiter: LimiterBase? = nil) {
             self.body = body
             self.loop = loop
+            limiterOfBody = limiter
         }
+
+        /// The limiter that the handler belongs to, if any; nil once the handler was called or cancelled.
+        var limiter: LimiterBase? { lock.withLock { limiterOfBody } }
 
         /// Cancels the handler and releases it. From any thread. Does nothing if the handler was called or cancelled
         /// before. A call that has begun continues.
@@ -51,10 +71,12 @@ extension Loop {
 
         /// Takes the handler out, so that it is called at most once.
         func take() -> (@Sendable () -> Void)? {
-            lock.withLock {
-                defer { body = nil }
-                return body
+            // The limiter is released without the lock: its deinit releases the user's objects.
+            let (body, limiter) = lock.withLock {
+                (exchange(&self.body, with: nil), exchange(&limiterOfBody, with: nil))
             }
+            withExtendedLifetime(limiter) {}
+            return body
         }
     }
 

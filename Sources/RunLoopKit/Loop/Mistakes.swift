@@ -11,7 +11,8 @@ extension Loop {
         case loopThatNeverRuns(item: String)
         /// A ``LoopThread`` was dropped while timers, or sources of descriptors, signals or processes, were on it: its
         /// last reference was released, and it was not stopped. Items with handlers of an actor do not count, since
-        /// they end with their actor.
+        /// they end with their actor; nor do limiters, which report a call that they drop themselves: see
+        /// ``droppedLimiter(limiter:)``.
         case droppedThread(name: String, items: [String])
         /// A loop was run in ``Loop/Mode/common``, which stands for a set of modes: `run` returned `finished`.
         case runInCommonModes
@@ -20,8 +21,9 @@ extension Loop {
         /// loop has something to wait for. A loop in virtual time may run so in its default mode: for a test that is no
         /// mistake.
         case emptyRun(mode: Mode, others: [Mode])
-        /// A limiter was deallocated with a pending call before it could act for the first time: it discarded the call.
-        /// It lived for less than its interval, in real time, and had ``RateLimitRelease/discard``.
+        /// A limiter, or the ``LoopThread`` that it is on, was deallocated with a pending call before the limiter could
+        /// act for the first time: it discarded the call. It lived for less than its interval, in real time, and had
+        /// ``RateLimitRelease/discard``. A thread that was stopped before is no mistake.
         case droppedLimiter(limiter: String)
         /// ``Loop/MessagePort/send(_:)`` was called on a full port, which refused the message. Reported also if the
         /// caller checks the result, which the port cannot know: call ``Loop/MessagePort/trySend(_:)`` there. Found
@@ -69,8 +71,9 @@ extension Loop {
                         ? "use a LoopThread, which runs until it is stopped."
                         : "call addCommonMode(_:) if the mode is to have the items of the common modes.")
             case .droppedLimiter(let limiter):
-                "The \(limiter) was deallocated before it could act, and has discarded a call. Keep a reference to a "
-                    + "limiter; pass whenReleased: .flush if it is to act on its last call; or call cancel() before."
+                "The \(limiter) has discarded a call, since it, or the LoopThread that it is on, was deallocated before "
+                    + "it could act. Keep a reference to both; pass whenReleased: .flush if it is to act on its last "
+                    + "call; or call cancel() before."
             case .refusedMessage(let port, let capacity):
                 "The \(port) refused a message, since as many wait as it has capacity for (\(capacity)). Where no "
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."

@@ -212,7 +212,7 @@ class LimiterBase: @unchecked Sendable {
     /// Called once, by the public limiter's `init`.
     final func open() {
         let isRefused = lock.withLock {
-            endHandler = loop.onEnd { [self] in loopEnds() }
+            endHandler = loop.onEnd(of: self) { [self] in loopEnds() }
             firstTrailingEdge = now.addingSaturating(rules.interval)
             return endHandler == nil
         }
@@ -224,8 +224,8 @@ class LimiterBase: @unchecked Sendable {
         withExtendedLifetime(remains) {}
     }
 
-    /// Called before `release()`. A limiter that is deallocated before its first trailing edge could never act on the
-    /// call that it discards. In virtual time a test may end there.
+    /// Called before `release()`, and before a `LoopThread` that is dropped stops. A limiter that ends before its first
+    /// trailing edge could never act on the call that it discards. In virtual time a test may end there.
     final func reportIfDropped() {
         guard whenReleased == .discard, !clock.isVirtual, loop.process.isCurrent else { return }
         let isDropped = lock.withLock { isOpen && hasPending && now < firstTrailingEdge }

@@ -81,8 +81,11 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         (loop, refusedOptions) = try worker.start(options)
     }
 
+    /// Reports what the end of a thread that was not stopped leaves undone. A limiter reports its call itself, as when
+    /// it is deallocated: so the report does not depend on which of the two is deallocated first.
     private func reportItemsLeft() {
         guard !loop.isClosing, loop.process.isCurrent else { return }
+        for limiter in loop.limiters { limiter.reportIfDropped() }
         let items = loop.lock.withLock {
             loop.modesWithItems.flatMap { mode -> [Loop.Item] in
                 mode.timers.allThatKeepRunsGoing + mode.source1s.all.map(\.source)
@@ -97,8 +100,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// the loop holds this object: it has been deallocated.
     private func isLeft(_ item: Loop.Item) -> Bool {
         if item.isForActor { return false }
-        return item is Loop.Timer || item is Loop.FileDescriptorSource || item is Loop.SignalSource
-            || item is Loop.ProcessSource
+        if let timer = item as? Loop.Timer { return !timer.isOfLimiter }
+        return item is Loop.FileDescriptorSource || item is Loop.SignalSource || item is Loop.ProcessSource
     }
 
     /// Starts a thread. Its loop accepts work when this returns, even if the thread has not begun to run. For more

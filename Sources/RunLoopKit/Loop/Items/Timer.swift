@@ -225,6 +225,9 @@ extension Loop {
             changeRare { $0.kind = kind }
         }
 
+        /// Whether the timer belongs to a limiter.
+        var isOfLimiter: Bool { itemLock.withLock { rare?.kind != nil } }
+
         // MARK: Properties
 
         /// The time between two calls; zero for a timer that does not repeat. CF: `CFRunLoopTimerGetInterval`.
