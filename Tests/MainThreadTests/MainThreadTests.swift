@@ -146,6 +146,7 @@ import Testing
         #expect(program.lines == ["accepted: true", "refused"])
         #expect(program.errors.contains("Loop.main was given work that never runs"))
         #expect(program.errors.contains("dispatchMain()"))
+        #expect(program.errors.contains("Let the program begin with Loop.runMain { … }"))
     }
 
     @Test(

@@ -63,6 +63,22 @@ import Testing
         #expect(lines.count == 2)
     }
 
+    @Test("The report of jobs for an ended loop names what resumed its tasks")
+    func reportNamesSleepers() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            let thread = try LoopThread(name: "ended")
+            let sleeper = Task(executorPreference: thread.loop.taskExecutor) {
+                try await Task.sleep(for: .seconds(1000), clock: .loop(thread.loop))
+            }
+            await eventually(thread.loop.count(of: "timer") == 1)
+            thread.stop()
+            await #expect(throws: Loop.Ended.self) { try await sleeper.value }
+        }
+        let output = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+        #expect(
+            output.contains("is resumed by the end, with Loop.Ended, and continues there: cancel and await such tasks"))
+    }
+
     @Test("A clean stop runs the jobs that were enqueued before it")
     func cleanStop() async throws {
         let thread = try LoopThread(name: "clean")

@@ -135,6 +135,7 @@ import Testing
             #expect(isQuiet || System.monotonicNanoseconds() - start >= UnrunLoops.patience)
             UnrunLoops.shared.check(at: System.monotonicNanoseconds() + UnrunLoops.patience)
             #expect(mistakes.entries == [.loopThatNeverRuns(item: "debounce timer \"save\"")])
+            #expect(mistakes.entries.map(\.description).allSatisfy { $0.contains("Loop.runMain { … }") })
             withExtendedLifetime(debounce) {}
             _exit(0)
         }

@@ -32,7 +32,8 @@ extension Loop {
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil. They
-        /// run on a thread of last resort. Found once for each loop.
+        /// run on a thread of last resort. Found once for each loop. A task of an actor on the loop, or one that prefers
+        /// it, hands over such a job also when the loop's end resumes it, as with ``Loop/Ended`` from a sleep.
         case jobsOfEndedLoop(thread: String?)
         /// Rules from a snapshot do not fit the method that they have waited for, which was declared now.
         case rulesNotApplied(fault: String)
@@ -55,7 +56,8 @@ extension Loop {
             case .refusedItem(let item, let reason): "The loop refused the \(item), which \(reason.rawValue)."
             case .loopThatNeverRuns(let item):
                 "The \(item) waits on the loop of a thread of Swift concurrency, which no thread runs: give it the "
-                    + "loop of a LoopThread, or Loop.main."
+                    + "loop of a LoopThread; or Loop.main, which a program runs by Loop.runMain { … } instead of an "
+                    + "async main function."
             case .droppedThread(let name, let items):
                 "The LoopThread \"\(name)\" was dropped, and so stopped, while these waited on it: "
                     + "\(items.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work, "
@@ -79,13 +81,16 @@ extension Loop {
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
-                    + "(by dispatchMain(), an async main function, or a test runner). Give the work to a LoopThread or "
-                    + "to the main actor, or run Loop.main in a main function without 'async'."
+                    + "(by dispatchMain(), an async main function, or a test runner). Let the program begin "
+                    + "with Loop.runMain { … }, in main.swift or in a main function without 'async', whose body may "
+                    + "await; or give the work to a LoopThread or to the main actor."
             case .jobsOfEndedLoop(let thread):
                 "Jobs of Swift concurrency were handed to a loop that has ended"
                     + "\(thread.map { " (that of thread \"\($0)\")" } ?? ""); they run on a thread of last resort, not "
                     + "on the loop's. An actor on a loop has to hold its LoopThread, and is done before that is "
-                    + "stopped."
+                    + "stopped. One of its tasks that still waits for the loop when that ends, as in a sleep, is "
+                    + "resumed by the end, with Loop.Ended, and continues there: cancel and await such tasks before "
+                    + "the stop."
             case .rulesNotApplied(let fault): "The rules from a snapshot are not applied: \(fault)."
             }
         }
