@@ -20,6 +20,11 @@ import Testing
             entries.append(entry)
             isInside = false
         }
+        func waitForEnd(_ begun: Gate) async throws -> String {
+            begun.open()
+            try await thread.waitForEnd()
+            return whereabouts()
+        }
         /// The kernel's name of the thread on which it runs.
         func whereabouts() -> String { Kernel.threadName }
         func wait(for gate: Gate, _ began: Gate) {
@@ -61,6 +66,18 @@ import Testing
         let output = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
         let lines = output.split(separator: "\n").filter { $0.contains("thread of last resort") }
         #expect(lines.count == 2)
+    }
+
+    @Test("An actor that waits for the end of its own thread continues after it, on the last resort")
+    func actorWaitsForItsThread() async throws {
+        let resident = Resident(try LoopThread(name: "ended"))
+        let begun = Gate()
+        async let place = resident.waitForEnd(begun)
+        await eventually(begun.isOpenNow)
+        // Its turn comes when the other call is suspended.
+        await resident.add(1)
+        resident.thread.stop()
+        #expect(try await place == "last resort")
     }
 
     @Test("The report of jobs for an ended loop names what resumed its tasks")

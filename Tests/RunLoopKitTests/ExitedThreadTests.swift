@@ -46,6 +46,15 @@ struct ExitedThreadTests {
         thread.join()
     }
 
+    @Test("A task that waits for the end is resumed when the thread exits")
+    func waitForEndReturns() async throws {
+        let thread = try LoopThread(name: "leaving")
+        let waiter = Task.immediate { try await thread.waitForEnd() }
+        thread.perform { exitThread() }
+        try await waiter.value
+        thread.join()
+    }
+
     /// Blocks that the thread had already taken out of the queue, and those in it, in this mode and in others.
     @Test("Callers that wait for a later block get an answer too")
     func blocksBehind() async throws {

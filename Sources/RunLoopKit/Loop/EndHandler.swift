@@ -25,11 +25,18 @@ extension Loop {
         register(EndHandler(handler, of: self, for: limiter))
     }
 
+    /// Registers a handler that is called once the loop's descriptors are closed, after all end handlers. Accepted as
+    /// long as the loop has not ended.
+    func afterEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
+        register(EndHandler(handler, of: self, isLast: true))
+    }
+
     private func register(_ handler: EndHandler) -> EndHandler? {
         guard isOfThisProcess else { return nil }
         let isAccepted = lock.withLock {
-            if isOpen { endHandlers[ObjectIdentifier(handler)] = handler }
-            return isOpen
+            let isAccepted = handler.isLast ? !hasEnded : isOpen
+            if isAccepted { endHandlers[ObjectIdentifier(handler)] = handler }
+            return isAccepted
         }
         if !isAccepted { complainIfMainIsGone() }
         return isAccepted ? handler : nil
@@ -46,6 +53,9 @@ extension Loop {
         /// Orders the handlers by registration.
         let turn = Turn.next()
 
+        /// Whether the handler is called last, when the loop's descriptors are closed.
+        let isLast: Bool
+
         private weak let loop: Loop?
         private let lock = Lock(.leaf)
 
@@ -53,9 +63,12 @@ extension Loop {
         private var body: (@Sendable () -> Void)?
         private var limiterOfBody: LimiterBase?
 
-        fileprivate init(_ body: @escaping @Sendable () -> Void, of loop: Loop, for limiter: LimiterBase? = nil) {
+        fileprivate init(
+            _ body: @escaping @Sendable () -> Void, of loop: Loop, for limiter: LimiterBase? = nil, isLast: Bool = false
+        ) {
             self.body = body
             self.loop = loop
+            self.isLast = isLast
             limiterOfBody = limiter
         }
 
@@ -64,9 +77,12 @@ extension Loop {
 
         /// Cancels the handler and releases it. From any thread. Does nothing if the handler was called or cancelled
         /// before. A call that has begun continues.
-        public func cancel() {
+        public func cancel() { _ = withdraw() }
+
+        /// Cancels the handler. Returns false if it was called or cancelled before.
+        func withdraw() -> Bool {
             loop?.forget(self)
-            _ = take()
+            return take() != nil
         }
 
         /// Takes the handler out, so that it is called at most once.

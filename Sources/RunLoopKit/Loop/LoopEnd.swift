@@ -45,7 +45,7 @@ extension Loop {
             for mode in modes { item.notifyLeft(mode, of: tellingSources ? self : nil) }
             item.notifyEnd(of: self)
         }
-        for handler in estate.endHandlers {
+        for handler in estate.endHandlers where !handler.isLast {
             let body = handler.take()
             if tellingSources { body?() }
         }
@@ -56,6 +56,7 @@ extension Loop {
             timerFDs = TimerFDs()
         }
         waker.close()
+        for handler in estate.endHandlers where handler.isLast { handler.take()?() }
         // Last: until now handlers of this thread may have been inside the actors that the jobs belong to.
         giveUpJobs(isDeallocating: !tellingSources)
     }

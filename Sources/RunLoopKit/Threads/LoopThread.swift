@@ -256,8 +256,34 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         loop.close(discardingBlocks: discardingPending)
     }
 
+    /// Suspends until the thread has ended: its blocks have run, its items have left the loop, its end handlers have
+    /// returned and its descriptors are closed. Returns at once if that is so already. Does not stop the thread.
+    ///
+    /// ```swift
+    /// worker.stop()
+    /// try await worker.waitForEnd()
+    /// ```
+    ///
+    /// For tasks, which must not block in ``join()``. Any number of them may wait. The ``LoopThread`` is kept alive
+    /// meanwhile, so it does not end because its last other reference is released: call ``stop()``, before or later.
+    /// The kernel thread calls nothing of the program's any more, and exits a moment later; `join()` waits for that,
+    /// too.
+    ///
+    /// An actor on the thread's loop, or a task that prefers that, should not wait. It does not hinder the end, but
+    /// continues after it, on the thread of last resort, which is reported as ``Loop/Mistake/jobsOfEndedLoop(thread:)``.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled before the end.
+    public nonisolated(nonsending) func waitForEnd() async throws {
+        let promise = Promise<Void>()
+        guard let handler = loop.afterEnd({ promise.fulfil(.success(())) }) else { return }
+        try await promise.value {
+            if handler.withdraw() { promise.fulfil(.failure(CancellationError())) }
+        }
+    }
+
     /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel thread
-    /// no longer exists. Returns at once if that is so already. Does not stop the thread.
+    /// no longer exists. Returns at once if that is so already. Does not stop the thread. In a task, which must not
+    /// block a thread, await ``waitForEnd()``.
     ///
     /// - Precondition: Not called on the thread itself, nor on a thread that this one waits for in
     ///   `performAndWait` or `join()`: both would wait forever. Traps there with a message.

@@ -240,6 +240,14 @@ public final class LoopThreadPool: Sendable {
         for thread in threads { thread.stop(discardingPending: discardingPending) }
     }
 
+    /// Suspends until all threads have ended, as ``LoopThread/waitForEnd()`` does. Does not stop them. It waits for a
+    /// stuck worker.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled before that.
+    public nonisolated(nonsending) func waitForEnd() async throws {
+        for thread in threads { try await thread.waitForEnd() }
+    }
+
     /// Waits until all threads have ended, as ``LoopThread/join()`` does. Does not stop them. It waits for a stuck
     /// worker.
     ///
