@@ -53,6 +53,12 @@ import Testing
             ])
     }
 
+    @Test("A detector's label of the main actor reads the state of an object of the main actor")
+    func label() throws {
+        let program = try run("label")
+        #expect(program.status == 0 && program.lines == ["left.layout"])
+    }
+
     @Test("A child with the mask reset can be ended by a signal that the program takes")
     func child() throws {
         let program = try run("child")

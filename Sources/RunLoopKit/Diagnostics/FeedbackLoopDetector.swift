@@ -80,9 +80,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     ///   - backtraceDepth: The number of return addresses to record for each of the last callers. Zero: none.
     ///   - actions: What to do when something reaches a threshold, in this order.
     ///   - label: The name of an object in reports; nil for the name of its type. Called on the loop's thread, when an
-    ///     object is first counted in a pass, except from the object's `deinit`. It is `@Sendable`: for objects of the
-    ///     main actor, with a detector on ``Loop/main``, it casts the object, and then reads its state by
-    ///     `MainActor.assumeIsolated { panel.title }`.
+    ///     object is first counted in a pass, except from the object's `deinit`. For objects of the main actor, see
+    ///     ``init(threshold:typeThreshold:backtraceDepth:actions:isolation:label:)``.
     /// - Precondition: The thresholds are positive, and `backtraceDepth` is not negative.
     public init(
         on loop: Loop = .current, threshold: Int = defaultThreshold, typeThreshold: Int? = nil,

@@ -177,6 +177,22 @@ case "handlers":
     }
     for name in heard.all { print(name) }
 
+case "label":
+    @MainActor final class Panel { var title = "" }
+    Loop.runMain {
+        let panel = Panel()
+        let detector = FeedbackLoopDetector(
+            threshold: 2, actions: [.call { say("\($0.step)") }], isolation: .shared
+        ) { ($0 as? Panel)?.title }
+        panel.title = "left"
+        await withCheckedContinuation { continuation in
+            Loop.main.perform(isolation: .shared) {
+                for _ in 0..<2 { detector.call("layout", of: panel) {} }
+                continuation.resume()
+            }
+        }
+    }
+
 case "waits":
     let heard = Heard()
     try Loop.runMain {
