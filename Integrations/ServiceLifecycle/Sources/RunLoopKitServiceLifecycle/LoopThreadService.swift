@@ -26,28 +26,20 @@ public struct LoopThreadService: Service, CustomStringConvertible {
     private let name: String
     private let stop: @Sendable (_ discardingPending: Bool) -> Void
 
-    /// A sequence for each loop. It has no elements, and finishes when the loop ends.
-    private let ends: [AsyncStream<Never>]
+    private let waitForEnd: @Sendable () async throws -> Void
 
     /// Makes a service of a thread.
     public init(_ thread: LoopThread) {
-        self.init(thread.name, [thread.loop]) { thread.stop(discardingPending: $0) }
+        name = thread.name
+        stop = { thread.stop(discardingPending: $0) }
+        waitForEnd = { try await thread.waitForEnd() }
     }
 
     /// Makes a service of all threads of a pool.
     public init(_ pool: LoopThreadPool) {
-        self.init(pool.name, pool.loops) { pool.stop(discardingPending: $0) }
-    }
-
-    private init(_ name: String, _ loops: [Loop], stop: @escaping @Sendable (Bool) -> Void) {
-        self.name = name
-        self.stop = stop
-        // Here and not in `run`, which a cancellation may precede: a loop that closes refuses end handlers.
-        ends = loops.map { loop in
-            let (end, continuation) = AsyncStream.makeStream(of: Never.self)
-            if loop.onEnd({ continuation.finish() }) == nil { continuation.finish() }
-            return end
-        }
+        name = pool.name
+        stop = { pool.stop(discardingPending: $0) }
+        waitForEnd = { try await pool.waitForEnd() }
     }
 
     /// The threads' name, by which a group logs the service.
@@ -59,8 +51,8 @@ public struct LoopThreadService: Service, CustomStringConvertible {
     public func run() async throws {
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
-                // A task of its own, because the iteration of a stream ends when its task is cancelled.
-                await Task { for end in ends { for await _ in end {} } }.value
+                // A task of its own, which a cancellation of the service does not reach: the threads end first.
+                await Task { try? await waitForEnd() }.value
             } onGracefulShutdown: {
                 stop(false)
             }
