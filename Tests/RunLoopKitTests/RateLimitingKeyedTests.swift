@@ -96,6 +96,18 @@ import Testing
         #expect(limiter.keyCount == 0)
     }
 
+    @Test("A throttle for each key that merges loses nothing by default")
+    func mergingThrottle() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<[Int]>()
+        let limiter = KeyedThrottle<Int, Int>(interval: .seconds(1), on: loop, merging: { $0 * 10 + $1 }) {
+            log.add([$0, $1])
+        }
+        for input in 1...3 { limiter(input, for: 1) }
+        clock.advance(by: .seconds(1))
+        #expect(log.entries == [[1, 1], [1, 23]])
+    }
+
     @Test("flushAll, cancelAll, merging and release serve all keys")
     func allKeys() {
         let (loop, clock) = Loop.inVirtualTime(.manual)

@@ -334,6 +334,26 @@ import Testing
         #expect(scene.log.entries == [Entry(10, 12345), Entry(20, 7)])
     }
 
+    @Test("A throttle that merges loses nothing by default, and without the trailing edge only on request")
+    func mergingThrottle() {
+        let scene = Scene()
+        let sum = Throttle<Int>(
+            interval: .milliseconds(10), on: scene.loop, merging: { $0 * 10 + $1 }, action: scene.write)
+        for input in 1...5 { sum(input) }
+        scene.run()
+        #expect(scene.log.entries == [Entry(0, 1), Entry(10, 2345)])
+        let first = Throttle<Int>(
+            interval: .milliseconds(10), edges: .leading, on: scene.loop, merging: { $0 * 10 + $1 },
+            action: scene.write)
+        for input in 6...9 { first(input) }
+        scene.run()
+        #expect(scene.log.entries.map(\.input) == [1, 2345, 6])
+        let plain = Throttle<Int>(interval: .milliseconds(10), on: scene.loop, action: scene.write)
+        for input in 7...9 { plain(input) }
+        scene.run()
+        #expect(scene.log.entries.map(\.input) == [1, 2345, 6, 7])
+    }
+
     @Test("collecting delivers an array")
     func collectingArray() {
         let scene = Scene()

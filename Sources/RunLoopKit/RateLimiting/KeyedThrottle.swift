@@ -16,7 +16,8 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     /// - Parameters:
     ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
     ///     clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
+    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging`
+    ///     both, since calls are dropped without the trailing one.
     ///   - loop: The loop on whose thread the action runs.
     ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.
@@ -31,12 +32,13 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
     ///     dropping it.
     public convenience init(
-        interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
+        interval: Duration, edges: RateLimitEdges? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
         label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
+        let edges = edges ?? .ofThrottle(merges: combine != nil)
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
         self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }

@@ -52,7 +52,8 @@ extension Throttle {
     /// - Parameters:
     ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
     ///     clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
+    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging`
+    ///     both, since calls are dropped without the trailing one.
     ///   - mainActor: `.shared`.
     ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.
@@ -66,7 +67,7 @@ extension Throttle {
     ///   - line: The line in that file.
     ///   - action: Called on the main thread.
     public convenience init(
-        interval: Duration, edges: RateLimitEdges = .leading, isolation mainActor: MainActor,
+        interval: Duration, edges: RateLimitEdges? = nil, isolation mainActor: MainActor,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: StaticString? = nil,
         file: StaticString = #fileID, line: UInt = #line, action: @escaping @MainActor (_ input: Input) -> Void
@@ -120,7 +121,8 @@ extension KeyedThrottle {
     /// - Parameters:
     ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
     ///     clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
+    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging`
+    ///     both, since calls are dropped without the trailing one.
     ///   - mainActor: `.shared`.
     ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.
@@ -134,7 +136,7 @@ extension KeyedThrottle {
     ///   - line: The line in that file.
     ///   - action: Called on the main thread.
     public convenience init(
-        interval: Duration, edges: RateLimitEdges = .leading, isolation mainActor: MainActor,
+        interval: Duration, edges: RateLimitEdges? = nil, isolation mainActor: MainActor,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: StaticString? = nil,
         file: StaticString = #fileID, line: UInt = #line,

@@ -6,8 +6,8 @@
 /// ```
 ///
 /// The leading edge is the first call of an interval, the trailing edge the end of the interval. With the leading edge
-/// alone, the default, calls within the interval are lost; with both, the last of them is acted on when the interval
-/// ends. A call that comes soon after such an action begins the next interval, and is acted on at its end. Only
+/// alone, the default unless inputs are merged, calls within the interval are lost, and so is the last value of a burst;
+/// with both, the last of them is acted on when the interval ends. A call that comes soon after such an action begins the next interval, and is acted on at its end. Only
 /// `flush()` and `cancel()`, which forgets the past, let two actions come closer. The calls' times count: an action
 /// that waits for its loop can run closer to the next one.
 ///
@@ -19,7 +19,8 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     /// - Parameters:
     ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
     ///     clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
+    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging`
+    ///     both, since calls are dropped without the trailing one.
     ///   - loop: The loop on whose thread the action runs.
     ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.
@@ -34,12 +35,13 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
     ///     dropping it.
     public convenience init(
-        interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
+        interval: Duration, edges: RateLimitEdges? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
         label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) -> Void
     ) {
+        let edges = edges ?? .ofThrottle(merges: combine != nil)
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
         self.init(SingleLimiter(settings, keepsAll: combine != nil) { action(merged($0, $1, combine)) })
     }
