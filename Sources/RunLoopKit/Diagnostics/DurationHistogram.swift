@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// The buckets are log-linear: sixteen of equal width between a power of two and the next, in nanoseconds. So a
 /// percentile is at most a sixteenth too long, and the memory is constant.
-public struct DurationHistogram: Equatable, Sendable {
+public struct DurationHistogram: Equatable, Sendable, CustomStringConvertible {
     /// The number of durations.
     public let count: Int
 
@@ -32,6 +32,13 @@ public struct DurationHistogram: Equatable, Sendable {
             if seen >= rank { return min(.nanoseconds(Buckets.end(of: index)), maximum) }
         }
         return maximum
+    }
+
+    /// The number of durations, the median, the 99th percentile and the longest one.
+    public var description: String {
+        guard count > 0 else { return "none" }
+        let (median, high) = (percentile(50).inWords, percentile(99).inWords)
+        return "\(count), median \(median), 99 % within \(high), at most \(maximum.inWords)"
     }
 
     /// The durations that were counted after an earlier snapshot. The longest one is rounded up to the end of its

@@ -3,7 +3,7 @@
 /// All sums and counts begin with zero when the monitor begins to watch the loop, and only grow from snapshot to
 /// snapshot: ``since(_:)`` has what a period adds. Only ``waiting`` is of the moment. Times are durations on
 /// CLOCK_MONOTONIC, which stands still while the machine is suspended, also for a loop in virtual time.
-public struct LoopMetrics: Equatable, Sendable {
+public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     /// Time in handlers, up to the moment of the snapshot if one is active. A handler that runs the loop nested counts
     /// without that run, whose own handlers count.
     public let timeInCallouts: Duration
@@ -35,6 +35,17 @@ public struct LoopMetrics: Equatable, Sendable {
     /// The rest is what the loop itself costs. So it is near 1 also for a loop that sleeps nearly always: for the share
     /// of a minute that handlers took, divide ``timeInCallouts`` by the minute.
     public var utilisation: Double { timeAwake == .zero ? 0 : timeInCallouts / timeAwake }
+
+    /// All of them, on four lines.
+    public var description: String {
+        """
+        \(counted(callouts, "call")) of handlers took \(timeInCallouts.inWords) of \(timeAwake.inWords) awake; \
+        \(counted(stalls, "stall"))
+        passes: \(passes)
+        lateness of timers: \(timerLateness)
+        waiting: \(waiting)
+        """
+    }
 }
 
 extension LoopMetrics {

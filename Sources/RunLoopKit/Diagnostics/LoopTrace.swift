@@ -2,7 +2,7 @@
 ///
 /// Made by ``LoopTracer/snapshot()``. To look at it: ``LoopTrace/text`` is for a terminal, ``LoopTrace/html`` for a
 /// browser, ``LoopTrace/chromeTrace`` for ui.perfetto.dev and chrome://tracing.
-public struct LoopTrace: Sendable {
+public struct LoopTrace: Sendable, CustomStringConvertible {
     /// A thread that a tracer has seen.
     public struct Thread: Hashable, Sendable {
         /// Its name when it was seen first. The kernel keeps at most 15 bytes.

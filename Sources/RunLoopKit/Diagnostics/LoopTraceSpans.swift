@@ -1,7 +1,7 @@
 extension LoopTrace {
     /// A stretch of time on a loop's thread. It does not change: a trace is a snapshot. Times are instants on the
     /// tracer's clock, CLOCK_MONOTONIC unless the tracer was made with a ``VirtualClock``.
-    public struct Span: Sendable {
+    public struct Span: Sendable, CustomStringConvertible {
         /// What took the time.
         public enum Kind: Sendable {
             /// The loop called a handler.
@@ -42,6 +42,17 @@ extension LoopTrace {
         /// The handler, if it is a callout.
         public var handler: Handler? {
             if case .callout(let handler) = kind { handler } else { nil }
+        }
+
+        /// What took the time, and how long: `block "load" for 3.0 ms`, with the text's units.
+        public var description: String {
+            let what =
+                switch kind {
+                case .callout(let handler): "\(handler)"
+                case .wait(let mode, _): "wait in mode '\(mode)'"
+                case .run(let mode): "run in mode '\(mode)'"
+                }
+            return "\(what) for \(duration.inWords)\(isOpen ? " so far" : "")"
         }
 
         /// Whether the loop slept.

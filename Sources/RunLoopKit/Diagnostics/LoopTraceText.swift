@@ -1,4 +1,7 @@
 extension LoopTrace {
+    /// ``LoopTrace/text``.
+    public var description: String { text }
+
     /// The trace as text: probable mistakes, the handlers, the longest stalls, how late timers were, and then every
     /// event, a line each. The thread is the subject of its line.
     public var text: String {

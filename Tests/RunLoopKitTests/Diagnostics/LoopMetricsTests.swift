@@ -24,6 +24,13 @@ import Testing
         let metrics = scene.metrics
         #expect(metrics.timeInCallouts == .milliseconds(60) && metrics.timeAwake == .milliseconds(80))
         #expect(metrics.utilisation == 0.75 && metrics.callouts == 2)
+        #expect(
+            "\(metrics)" == """
+                2 calls of handlers took 60.0 ms of 80.0 ms awake; 0 stalls
+                passes: 1, median 40.0 ms, 99 % within 40.0 ms, at most 40.0 ms
+                lateness of timers: none
+                waiting: nothing
+                """)
         // A snapshot has the part of the present handler.
         recorder.willCallOut(Callout(.block))
         scene.pass(20)
