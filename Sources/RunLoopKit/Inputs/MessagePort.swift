@@ -11,6 +11,19 @@ extension Loop {
     /// port.send("hello")
     /// ```
     ///
+    /// *From a callback of a C library*, on whatever thread: pass the port as the context.
+    ///
+    /// ```swift
+    /// let context = Unmanaged.passRetained(port).toOpaque()  // release() it when the library forgets the callback
+    /// let callback: @convention(c) (UnsafeMutableRawPointer?) -> Void = { context in
+    ///     let port = Unmanaged<Loop.MessagePort<String>>.fromOpaque(context!).takeUnretainedValue()
+    ///     _ = port.trySend("called")
+    /// }
+    /// ```
+    ///
+    /// Write such a closure outside of the main actor, so not in `main.swift` nor in the body of `Loop.runMain`: there
+    /// Swift takes it for one of the main actor's, and it traps on another thread.
+    ///
     /// **Order.** The messages of each sender are handled in the order in which they were sent, one call of the handler
     /// for each. A run nested in the handler continues with the next message.
     ///
