@@ -21,8 +21,8 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// Write such a closure outside of the main actor, so not in `main.swift` nor in the body of `Loop.runMain`: there
-    /// Swift takes it for one of the main actor's, and it traps on another thread.
+    /// Write such a closure outside of the main actor, so neither in `main.swift` nor in the body that
+    /// ``Loop/runMain(_:)`` takes: there Swift takes it for one of the main actor's, and it traps on another thread.
     ///
     /// **Order.** The messages of each sender are handled in the order in which they were sent, one call of the handler
     /// for each. A run nested in the handler continues with the next message.

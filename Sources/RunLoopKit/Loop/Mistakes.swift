@@ -12,7 +12,7 @@ extension Loop {
         /// A ``LoopThread`` was dropped while timers, or sources of descriptors, signals or processes, were on it: its
         /// last reference was released, and it was not stopped. Items with handlers of an actor do not count, since
         /// they end with their actor; nor do limiters, which report a call that they drop themselves: see
-        /// ``droppedLimiter(limiter:)``.
+        /// ``Loop/Mistake/droppedLimiter(limiter:)``.
         case droppedThread(name: String, items: [String])
         /// A loop was run in ``Loop/Mode/common``, which stands for a set of modes: `run` returned `finished`.
         case runInCommonModes
