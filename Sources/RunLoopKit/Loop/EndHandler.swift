@@ -20,9 +20,9 @@ extension Loop {
         register(EndHandler(handler, of: self))
     }
 
-    /// Registers the handler by which a limiter learns of the end, and by which the loop knows the limiter.
-    func onEnd(of limiter: LimiterBase, _ handler: @escaping @Sendable () -> Void) -> EndHandler? {
-        register(EndHandler(handler, of: self, for: limiter))
+    /// Registers a handler for an object that may lose something at the end, and by which the loop knows the object.
+    func onEnd(for object: any LosingAtEnd, _ handler: @escaping @Sendable () -> Void) -> EndHandler? {
+        register(EndHandler(handler, of: self, for: object))
     }
 
     /// Registers a handler that is called once the loop's descriptors are closed, after all end handlers. Accepted as
@@ -42,10 +42,10 @@ extension Loop {
         return isAccepted ? handler : nil
     }
 
-    /// The limiters on the loop, in the order in which they were made.
-    var limiters: [LimiterBase] {
+    /// The objects that may lose something at the end, in the order in which they were registered.
+    var objectsThatMayLose: [any LosingAtEnd] {
         let handlers = lock.withLock { endHandlers.values.sorted { $0.turn < $1.turn } }
-        return handlers.compactMap(\.limiter)
+        return handlers.compactMap(\.object)
     }
 
     /// A handler that a loop calls when it ends. Made by ``Loop/onEnd(_:)``.
@@ -61,19 +61,20 @@ extension Loop {
 
         // Guarded by `lock`.
         private var body: (@Sendable () -> Void)?
-        private var limiterOfBody: LimiterBase?
+        private var objectOfBody: (any LosingAtEnd)?
 
         fileprivate init(
-            _ body: @escaping @Sendable () -> Void, of loop: Loop, for limiter: LimiterBase? = nil, isLast: Bool = false
+            _ body: @escaping @Sendable () -> Void, of loop: Loop, for object: (any LosingAtEnd)? = nil,
+            isLast: Bool = false
         ) {
             self.body = body
             self.loop = loop
             self.isLast = isLast
-            limiterOfBody = limiter
+            objectOfBody = object
         }
 
-        /// The limiter that the handler belongs to, if any; nil once the handler was called or cancelled.
-        var limiter: LimiterBase? { lock.withLock { limiterOfBody } }
+        /// The object that the handler belongs to, if any; nil once the handler was called or cancelled.
+        var object: (any LosingAtEnd)? { lock.withLock { objectOfBody } }
 
         /// Cancels the handler and releases it. From any thread. Does nothing if the handler was called or cancelled
         /// before. A call that has begun continues.
@@ -87,11 +88,11 @@ extension Loop {
 
         /// Takes the handler out, so that it is called at most once.
         func take() -> (@Sendable () -> Void)? {
-            // The limiter is released without the lock: its deinit releases the user's objects.
-            let (body, limiter) = lock.withLock {
-                (exchange(&self.body, with: nil), exchange(&limiterOfBody, with: nil))
+            // The object is released without the lock: its deinit may release the user's objects.
+            let (body, object) = lock.withLock {
+                (exchange(&self.body, with: nil), exchange(&objectOfBody, with: nil))
             }
-            withExtendedLifetime(limiter) {}
+            withExtendedLifetime(object) {}
             return body
         }
     }
@@ -100,4 +101,10 @@ extension Loop {
         let forgotten = lock.withLock { endHandlers.removeValue(forKey: ObjectIdentifier(handler)) }
         withExtendedLifetime(forgotten) {}
     }
+}
+
+/// An object on a loop that may lose something when the loop ends, such as a limiter with a pending call.
+protocol LosingAtEnd: AnyObject, Sendable {
+    /// Reports what is lost, since the loop's `LoopThread` is dropped. Called on any thread, before the loop closes.
+    func threadIsDropped()
 }

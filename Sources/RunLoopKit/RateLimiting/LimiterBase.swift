@@ -7,7 +7,7 @@
 ///
 /// **Lock order.** The loop's lock may be taken with this one held, never the other way round.
 @usableFromInline
-class LimiterBase: @unchecked Sendable {
+class LimiterBase: LosingAtEnd, @unchecked Sendable {
     typealias Action = @Sendable () -> Void
 
     /// The most actions that the loop's thread performs in a row of those that fell due together or were handed over
@@ -212,7 +212,7 @@ class LimiterBase: @unchecked Sendable {
     /// Called once, by the public limiter's `init`.
     final func open() {
         let isRefused = lock.withLock {
-            endHandler = loop.onEnd(of: self) { [self] in loopEnds() }
+            endHandler = loop.onEnd(for: self) { [self] in loopEnds() }
             firstTrailingEdge = now.addingSaturating(rules.interval)
             return endHandler == nil
         }
@@ -234,6 +234,8 @@ class LimiterBase: @unchecked Sendable {
         let name = place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))"
         Mistakes.shared.report(.droppedLimiter(limiter: name))
     }
+
+    final func threadIsDropped() { reportIfDropped() }
 
     /// The public limiter is deallocated. Actions in line keep this object alive until they have been performed.
     final func release() {

@@ -85,7 +85,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// it is deallocated: so the report does not depend on which of the two is deallocated first.
     private func reportItemsLeft() {
         guard !loop.isClosing, loop.process.isCurrent else { return }
-        for limiter in loop.limiters { limiter.reportIfDropped() }
+        for object in loop.objectsThatMayLose { object.threadIsDropped() }
         let items = loop.lock.withLock {
             loop.modesWithItems.flatMap { mode -> [Loop.Item] in
                 mode.timers.allThatKeepRunsGoing + mode.source1s.all.map(\.source)
