@@ -13,6 +13,8 @@ final class RandomProgramPlayer {
     var retimed: Set<Int> = []
     /// The ports that have been sent to since they were last served.
     var pending: Set<Int> = []
+    /// The ports that have been served while they were in another mode as well.
+    var servedElsewhere: Set<Int> = []
     var budget = 150
     var depth = 0
 
@@ -54,7 +56,11 @@ final class RandomProgramPlayer {
         switch program.items[index].kind {
         case .source0(let order, let logsModes):
             return stage.source0("\(index)", order: order, logsModes: logsModes, then: then)
-        case .port: return stage.port("\(index)", then: then)
+        case .port:
+            return stage.port("\(index)") { [unowned self] in
+                if modes(of: index).count > 1 { servedElsewhere.insert(index) }
+                then()
+            }
         case .timer(let due, let repeats):
             return stage.timer("\(index)", after: due ? 0 : 1e5, every: repeats ? 1e5 : 0) { [unowned self] _ in
                 firing.append((index, stage.loop.currentMode ?? ""))
@@ -133,7 +139,8 @@ final class RandomProgramPlayer {
     /// Whether a send would show `DifferencesTests.servedPortQueuesAnew`: the port was served before, and queues with
     /// others in several modes.
     private func queuesAnew(_ port: Int) -> Bool {
-        calls[port] > 0 && !pending.subtracting([port]).isEmpty && modes(of: port).count > 1
+        let isElsewhere = modes(of: port).count > 1 || servedElsewhere.contains(port)
+        return calls[port] > 0 && !pending.subtracting([port]).isEmpty && isElsewhere
     }
 
     /// Whether a new time would show `DifferencesTests.timerRetimedForAnotherMode`: the timer's own callout gives it,
