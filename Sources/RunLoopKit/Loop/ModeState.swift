@@ -38,6 +38,10 @@ final class ModeState {
     /// there is something to wait for. Written with the lock held. Relaxed, as `observed`.
     let hasSources = Atomic<Bool>(false)
 
+    /// Whether the mode has timers: a pass that polls then looks for due ones, with the lock. Written with the lock
+    /// held. Relaxed, as `observed`.
+    let hasTimers = Atomic<Bool>(false)
+
     /// Whether the loop's innermost run is in this mode. Written by the loop's thread, read by tasks and senders.
     let isRunning = Atomic<Bool>(false)
 
@@ -246,9 +250,24 @@ final class ModeState {
         observers = ModeObservers()
         source1s = Source1Table()
         timers.removeAll()
+        hasTimers.store(false, ordering: .relaxed)
         observed.store(0, ordering: .relaxed)
         noteSources()
         return items
+    }
+
+    @inline(__always)
+    func insert(_ timer: Loop.Timer, _ times: HeapTimes, in heap: ModeTimers.Heap) {
+        assertLocked()
+        timers.insert(timer, times, in: heap)
+        hasTimers.store(true, ordering: .relaxed)
+    }
+
+    @inline(__always)
+    func remove(_ timer: Loop.Timer, from heap: ModeTimers.Heap) {
+        assertLocked()
+        timers.remove(timer, from: heap)
+        if timers.isEmpty { hasTimers.store(false, ordering: .relaxed) }
     }
 
     private func noteSources() { hasSources.store(!source0s.isEmpty || !source1s.isEmpty, ordering: .relaxed) }

@@ -142,11 +142,15 @@ extension Loop {
         let mode = run.mode
         let isMainQueueReady = mainQueueWaits(in: mode)
         if spinNanoseconds.load(ordering: .relaxed) > 0, !polls, !isMainQueueReady { spin(in: run) }
-        // Nil: poll without waiting.
-        let deadline: Int64? = lock.withLock {
-            guard !listDueTimers(in: mode), !polls, !isMainQueueReady else { return nil }
-            return beginSleep(in: run)
-        }
+        // Nil: poll without waiting. Known without the lock if there is a note, and no timer that may be due.
+        let isPoll = polls || isMainQueueReady || waker.hasNote
+        let deadline: Int64? =
+            isPoll && !mode.hasTimers.load(ordering: .relaxed)
+            ? nil
+            : lock.withLock {
+                guard !listDueTimers(in: mode), !polls, !isMainQueueReady else { return nil }
+                return beginSleep(in: run)
+            }
         let count: Int
         if let deadline {
             if isMonitored.load(ordering: .relaxed) {

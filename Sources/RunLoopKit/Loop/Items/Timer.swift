@@ -332,12 +332,12 @@ extension Loop {
             if rare == nil, isInHeap { rare = Rare() }
             let times = timesToQueue()
             itemLock.unlock()
-            mode.timers.insert(self, times, in: heap(in: mode))
+            mode.insert(self, times, in: heap(in: mode))
             loop.timersChanged(in: mode)
         }
 
         override func remove(from mode: ModeState) {
-            mode.timers.remove(self, from: heap(in: mode))
+            mode.remove(self, from: heap(in: mode))
             // An early wake-up is harmless; but a virtual clock would jump to a deadline that no longer exists.
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }
