@@ -13,6 +13,16 @@ extension Operation {
                 loop.run(for: .anHour)
             }
         },
+        Operation("pass-beside-timer") { loop in
+            let passes = Countdown()
+            loop.add(Loop.Timer(after: .anHour) { _ in })
+            loop.add(try Loop.PortSource { _ in })
+            loop.add(Loop.Observer(.beforeWaiting) { _, _ in if passes.next() { loop.wakeUp() } else { loop.stop() } })
+            return { count in
+                passes.start(count)
+                loop.run(for: .anHour)
+            }
+        },
         Operation("run-for-zero") { loop in
             loop.add(try Loop.PortSource { _ in })
             return { count in for _ in 0..<count { loop.run(for: .zero) } }

@@ -142,6 +142,7 @@ import Testing
         var places = HeapPlaces()
         var otherPlaces: [ObjectIdentifier: HeapPlaces] = [:]
         var hasOtherPlaces: Bool { !otherPlaces.isEmpty }
+        var mayBeIdle: Bool { true }
 
         init(_ deadline: Int64 = 0) { times = HeapTimes(deadline: deadline, latest: deadline, turn: 0) }
 

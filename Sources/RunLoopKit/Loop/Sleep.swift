@@ -34,7 +34,7 @@ extension Loop {
     /// Whether a timer must fire at these times.
     func isTimerDue(in mode: ModeState, at times: ClockTimes) -> Bool {
         lock.assertHeld()
-        return mode.timers.suspending.wakeUpTime.map { $0 <= times.suspending } ?? false
+        return mode.timers.suspending.isDue(at: times.suspending)
             || mode.timers.others?.isDue(at: times) ?? false
     }
 

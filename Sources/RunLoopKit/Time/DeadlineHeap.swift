@@ -48,12 +48,17 @@ struct DeadlineHeap<Timer: HeapMember> {
     /// tolerances `byDeadline` says it all.
     private var byLatest: PlacedHeap<LatestNode>?
 
+    /// Whether a timer that may be idle is here, or was since the heap was empty. Without one, the times of the first
+    /// timer, which a lock guards, need not be asked for.
+    private var mayBeIdle = false
+
     var isEmpty: Bool { byDeadline.nodes.isEmpty }
     var all: [Timer] { byDeadline.nodes.map { $0.timer } }
 
     // MARK: Changing
 
     mutating func insert(_ timer: Timer, _ times: HeapTimes) {
+        if timer.mayBeIdle { mayBeIdle = true }
         if times.latest != times.deadline { sortByLatest() }
         byDeadline.insert(Node(deadline: times.deadline, timer: timer))
         byLatest?.insert(LatestNode(latest: times.latest, timer: timer))
@@ -65,7 +70,7 @@ struct DeadlineHeap<Timer: HeapMember> {
         guard let place = timer[.byDeadline, in: owner!] else { return false }
         if byLatest != nil, let place = timer[.byLatest, in: owner!] { byLatest!.remove(at: place) }
         byDeadline.remove(at: place)
-        if isEmpty { byLatest = nil }
+        if isEmpty { (byLatest, mayBeIdle) = (nil, false) }
         return true
     }
 
@@ -83,7 +88,7 @@ struct DeadlineHeap<Timer: HeapMember> {
 
     mutating func removeAll() {
         byLatest?.removeAll()
-        byLatest = nil
+        (byLatest, mayBeIdle) = (nil, false)
         byDeadline.removeAll()
     }
 
@@ -110,7 +115,20 @@ struct DeadlineHeap<Timer: HeapMember> {
     // MARK: Asking
 
     /// Whether no timer keeps a run going.
-    var isIdle: Bool { mutating get { isEmpty || firstDeadline()! == Self.idle } }
+    var isIdle: Bool {
+        mutating get {
+            guard mayBeIdle, !isEmpty else { return isEmpty }
+            return firstDeadline()! == Self.idle
+        }
+    }
+
+    /// Whether the loop must wake for a timer at `now` or before.
+    @inline(__always)
+    mutating func isDue(at now: Int64) -> Bool {
+        // Mostly the first node, which is never too late, says that nothing is due.
+        guard let first = byDeadline.nodes.first?.deadline, first <= now else { return false }
+        return wakeUpTimeOfTimers().map { $0 <= now } ?? false
+    }
 
     /// The earliest deadline; nil if no timer fires.
     var earliestDeadline: Int64? {
@@ -129,6 +147,7 @@ struct DeadlineHeap<Timer: HeapMember> {
         mutating get { isEmpty ? nil : wakeUpTimeOfTimers() }
     }
 
+    @inline(never)
     private mutating func wakeUpTimeOfTimers() -> Int64? { byLatest == nil ? earliestDeadline : earliestLatest() }
 
     private mutating func earliestLatest() -> Int64? {

@@ -12,6 +12,9 @@ protocol HeapMember: AnyObject {
     /// ones updates its heaps. Called with what guards the heap held.
     func timesForHeap() -> HeapTimes
 
+    /// Whether the deadline may become `DeadlineHeap.idle`. Constant.
+    var mayBeIdle: Bool { get }
+
     /// Only heaps change these two.
     var places: HeapPlaces { get set }
 

@@ -158,6 +158,8 @@ extension Loop.Timer: HeapMember {
     /// Called with the loop's lock held, without the item's.
     func timesForHeap() -> HeapTimes { itemLock.withLock { timesToQueue() } }
 
+    var mayBeIdle: Bool { waitsAfterCall }
+
     var hasOtherPlaces: Bool {
         guard let rare else { return false }
         return !rare.otherPlaces.isEmpty
