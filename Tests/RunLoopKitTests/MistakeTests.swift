@@ -283,6 +283,34 @@ import Testing
         }
     }
 
+    @Test("A call after the end of the loop is reported for a limiter that is to lose none")
+    func refusedCalls() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let thread = try LoopThread()
+            let make = { (release: RateLimitRelease, label: StaticString) in
+                Debounce<Int>(interval: .seconds(1000), on: thread.loop, whenReleased: release, label: label) { _ in }
+            }
+            let (flushes, discards, invalid) = (make(.flush, "a"), make(.discard, "b"), make(.flush, "c"))
+            let keyed = KeyedDebounce<Int, Int>(
+                interval: .seconds(1000), on: thread.loop, whenReleased: .flush, label: "d"
+            ) { _, _ in }
+            invalid.invalidate()
+            // Too late: the limiters have flushed, since they were made before.
+            let areRefused = Log<Bool>()
+            thread.loop.onEnd { for call in [{ flushes(1) }, { keyed(1, for: 1) }] { areRefused.add(!call()) } }
+            thread.stop()
+            thread.join()
+            for limiter in [flushes, discards, invalid] { precondition(!limiter(2)) }
+            let late = make(.flush, "e")
+            precondition(!late(3))
+            let names = mistakes.entries.compactMap { if case .refusedCall(let name) = $0 { name } else { nil } }
+            precondition(names.count == mistakes.entries.count && areRefused.entries.count == 2)
+            _exit(Set(names) == ["debounce \"a\"", "debounce \"d\"", "debounce \"e\""] ? 0 : 1)
+        }
+    }
+
     /// The order of stored properties decides which of the two a class deallocates first.
     @Test("A limiter and its thread that are dropped together report the same in either order")
     func droppedTogether() async {

@@ -25,6 +25,9 @@ extension Loop {
         /// act for the first time: it discarded the call. It lived for less than its interval, in real time, and had
         /// ``RateLimitRelease/discard``. A thread that was stopped before is no mistake.
         case droppedLimiter(limiter: String)
+        /// A limiter with ``RateLimitRelease/flush`` was called after the end of its loop, and refused the call: to call
+        /// it in an end handler is too late. Reported also if the caller checks the result.
+        case refusedCall(limiter: String)
         /// ``Loop/MessagePort/send(_:)`` was called on a full port, which refused the message. Reported also if the
         /// caller checks the result, which the port cannot know: call ``Loop/MessagePort/trySend(_:)`` there. Found
         /// once for each port.
@@ -76,6 +79,9 @@ extension Loop {
                 "The \(limiter) has discarded a call, since it, or the LoopThread that it is on, was deallocated before "
                     + "it could act. Keep a reference to both; pass whenReleased: .flush if it is to act on its last "
                     + "call; or call cancel() before."
+            case .refusedCall(let limiter):
+                "The \(limiter) refused a call, since its loop has ended: what it flushes at the end are the calls "
+                    + "before. Call it before the loop's thread is stopped, or do without it what is left then."
             case .refusedMessage(let port, let capacity):
                 "The \(port) refused a message, since as many wait as it has capacity for (\(capacity)). Where no "
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."

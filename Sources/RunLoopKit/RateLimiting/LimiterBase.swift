@@ -27,8 +27,15 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
 
     // Guarded by `lock`. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) final var rules: RateLimitRules
-    /// Becomes false when the limiter is invalidated or released, or the loop ends.
-    @exclusivity(unchecked) private(set) final var isOpen = true
+    private enum Life {
+        case open
+        /// It was invalidated or released.
+        case invalid
+        case loopHasEnded
+    }
+    @exclusivity(unchecked) private var life = Life.open
+    /// Whether the limiter accepts calls.
+    final var isOpen: Bool { life == .open }
     /// When a trailing edge can come first; `.min` once the limiter has acted.
     @exclusivity(unchecked) private var firstTrailingEdge = Int64.min
     /// Made by the first burst, and set again by each: a timer without a fire time keeps no run going.
@@ -216,12 +223,26 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
             firstTrailingEdge = now.addingSaturating(rules.interval)
             return endHandler == nil
         }
-        if isRefused { invalidate() }
+        if isRefused { end(.loopHasEnded) }
     }
 
-    final func invalidate() {
-        let remains = lock.withLock { (takeLine(), close()) }
+    final func invalidate() { end(.invalid) }
+
+    private func end(_ life: Life) {
+        let remains = lock.withLock { (takeLine(), close(life)) }
         withExtendedLifetime(remains) {}
+    }
+
+    /// Called after a call was refused. After the end of its loop a limiter that is to lose no call loses this one.
+    @inline(never)
+    final func reportRefusedCall() {
+        guard whenReleased == .flush, lock.withLock({ life == .loopHasEnded }), loop.process.isCurrent else { return }
+        Mistakes.shared.report(.refusedCall(limiter: name))
+    }
+
+    private var name: String {
+        let kind = rules.kind == .throttle ? "throttle" : "debounce"
+        return place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))"
     }
 
     /// Called before `release()`, and before a `LoopThread` that is dropped stops. A limiter that ends before its first
@@ -230,8 +251,6 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
         guard whenReleased == .discard, !clock.isVirtual, loop.process.isCurrent else { return }
         let isDropped = lock.withLock { isOpen && hasPending && now < firstTrailingEdge }
         guard isDropped, !loop.isClosing else { return }
-        let kind = rules.kind == .throttle ? "throttle" : "debounce"
-        let name = place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))"
         Mistakes.shared.report(.droppedLimiter(limiter: name))
     }
 
@@ -245,7 +264,7 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
         if pending.isEmpty, whenReleased == .flush, !linedUp.isEmpty, loopIsHere {
             acceptance.countToPerform = linedUp.count
         }
-        let remains = close()
+        let remains = close(.invalid)
         lock.unlock()
         perform(acceptance)
         withExtendedLifetime((pending, remains)) {}
@@ -257,7 +276,7 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
         let pending = isOpen && whenReleased == .flush ? takePending() : []
         // The blocks of those in line were dropped.
         let (dropped, left) = takeLine()
-        let remains = close()
+        let remains = close(.loopHasEnded)
         lock.unlock()
         for action in left + pending { action() }
         withExtendedLifetime((dropped, remains)) {}
@@ -269,8 +288,8 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
     }
 
     /// Refuses everything from now on. The lock is held. Returns what the caller must release without it.
-    private func close() -> Any? {
-        isOpen = false
+    private func close(_ life: Life) -> Any? {
+        if isOpen { self.life = life }
         timer?.invalidate()
         timer = nil
         timerTime = nil

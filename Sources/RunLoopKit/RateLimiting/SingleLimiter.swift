@@ -28,7 +28,9 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
         guard isOpen, !rules.edges.isEmpty else {
             let isOpen = isOpen
             lock.unlock()
-            return isOpen ? .ignore : .refuse
+            guard !isOpen else { return .ignore }
+            reportRefusedCall()
+            return .refuse
         }
         let (now, wasPending) = (now, burst.isPending)
         guard rules.continueBurst(&burst, at: now) else { return handleOtherCall(at: now) }
