@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -28,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -74,6 +76,12 @@ static inline int clinux_epoll_poll(int epoll, struct epoll_event *events, int c
     // Newer architectures have only this, which takes the kernel about 30 ns longer.
     return (int)syscall(SYS_epoll_pwait, epoll, events, count, 0, 0, 0);
 #endif
+}
+
+// False also for a descriptor that is not open.
+static inline bool clinux_is_socket_or_pipe(int descriptor) {
+    struct stat status;
+    return fstat(descriptor, &status) == 0 && (S_ISSOCK(status.st_mode) || S_ISFIFO(status.st_mode));
 }
 
 // For a thread that repeatedly reads a word: its CPU uses less power, and leaves more to a sibling.

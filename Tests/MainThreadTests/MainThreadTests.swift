@@ -178,8 +178,8 @@ import Testing
         // Preparing fails at each of its descriptors in turn, and succeeds later.
         #expect(
             program.lines == [
-                "port: eventfd: \(reason)", "thread: eventfd: \(reason)", "prepare: eventfd: \(reason)",
-                "prepare: eventfd: \(reason)",
+                "port: eventfd: \(reason)", "thread: eventfd: \(reason)", "owned pipe: no error",
+                "prepare: eventfd: \(reason)", "prepare: eventfd: \(reason)",
                 "prepare: timerfd_create: \(reason)", "prepare: epoll_create1: \(reason)", "prepare: no error",
                 "timedOut",
             ])

@@ -104,6 +104,30 @@ import Testing
         #expect(log.entries == [.readable, .readable])
     }
 
+    @Test("Setting the present interest reports nothing again, and rearming does")
+    func unchangedInterest() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let sockets = Ends.sockets()
+        let log = Log<Source.Readiness>()
+        let source = try Source(sockets.reader, trigger: .edge) { _, ready in log.add(ready) }
+        loop.add(source, in: .default)
+        sockets.send("abc")
+        loop.run(mode: .default, for: .zero)
+        source.interest = .read
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [.readable])
+        source.rearm()
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [.readable, .readable])
+        source.disarm()
+        source.interest = [.read, .readHangUp]
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [.readable, .readable])
+        source.rearm()
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [.readable, .readable, .readable])
+    }
+
     @Test("An epoll set is watched, but not exclusively")
     func epollSet() throws {
         let (loop, _) = Loop.inVirtualTime()

@@ -105,8 +105,8 @@ extension Loop {
         /// parameters are those of
         /// ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:label:file:line:handler:)``.
         ///
-        /// - Throws: ``LoopError``, as that initializer does. The caller then still owns the descriptor, which stays
-        ///   open.
+        /// - Throws: ``LoopError``, as that initializer does; `EMFILE` only for a descriptor that is neither a socket nor
+        ///   a pipe, which takes a spare one for a moment. The caller then still owns the descriptor, which stays open.
         public convenience init(
             owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
@@ -140,9 +140,15 @@ extension Loop {
         /// only hang-ups and errors are reported.
         ///
         /// A pending report uses the new interest, unless the handler's call has begun.
+        ///
+        /// A change costs one system call for each mode that has run; setting the present interest costs none, and
+        /// reports nothing again.
         public var interest: Interest {
             get { itemLock.withLock { wanted } }
-            set { change { wanted = newValue } }
+            set {
+                let hasChanged = itemLock.withLock { exchange(&wanted, with: newValue) != newValue }
+                if hasChanged { watchesChanged(areWatched: true) }
+            }
         }
 
         /// Whether the source reports. Initially true; each report of a one-shot source, and
@@ -151,15 +157,16 @@ extension Loop {
 
         /// Makes the source report again. If the descriptor is ready, it does so in the next pass; an edge-triggered
         /// source does so even if it was armed. CF: `CFFileDescriptorEnableCallBacks`.
-        public func rearm() { change { armed = true } }
+        public func rearm() {
+            let wasArmed = itemLock.withLock { exchange(&armed, with: true) }
+            watchesChanged(areWatched: wasArmed)
+        }
 
         /// Keeps the source from reporting anything, also hang-ups and errors, until
         /// ``Loop/FileDescriptorSource/rearm()``: for a handler whose consumer cannot keep up. CF:
         /// `CFFileDescriptorDisableCallBacks`.
-        public func disarm() { change { armed = false } }
-
-        private func change(_ body: () -> Void) {
-            itemLock.withLock(body)
+        public func disarm() {
+            itemLock.withLock { armed = false }
             watchesChanged()
         }
 

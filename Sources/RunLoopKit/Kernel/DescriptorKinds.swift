@@ -1,8 +1,10 @@
 internal import CLinux
 
 extension System {
-    /// Throws if a descriptor cannot be watched. No call answers that, so a temporary epoll set tries.
+    /// Throws if a descriptor cannot be watched. All sockets and pipes can. For other kinds no call answers that, so a
+    /// temporary epoll set tries, which takes a descriptor.
     static func checkCanBeWatched(_ descriptor: Descriptor) throws(LoopError) {
+        if clinux_is_socket_or_pipe(descriptor) { return }
         let epoll = try makeEpoll()
         defer { close(epoll) }
         var event = epoll_event()

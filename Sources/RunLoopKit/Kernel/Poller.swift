@@ -34,7 +34,9 @@ struct Poller: ~Copyable {
     /// Watches a source's descriptor, or changes its events. A change reports present readiness, as a new watch does.
     ///
     /// Does nothing in a forked child, like `remove`.
-    func set(_ watch: Watch, token: UInt64) throws(LoopError) {
+    ///
+    /// - Parameter isWatched: Whether the descriptor probably is in the set: which call to try first.
+    func set(_ watch: Watch, token: UInt64, isWatched: Bool = false) throws(LoopError) {
         guard process.isCurrent else { return }
         guard let events = watch.events else { return remove(watch) }
         var event = epoll_event()
@@ -43,6 +45,7 @@ struct Poller: ~Copyable {
         func control(_ operation: Int32) -> Bool {
             epoll_ctl(descriptor, operation, watch.descriptor, &event) == 0
         }
+        if isWatched, !events.contains(.exclusive), control(EPOLL_CTL_MOD) { return }
         if control(EPOLL_CTL_ADD) { return }
         if clinux_errno() == EEXIST {
             if !events.contains(.exclusive), control(EPOLL_CTL_MOD) { return }

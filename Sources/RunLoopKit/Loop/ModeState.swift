@@ -210,7 +210,7 @@ final class ModeState {
         assertLocked()
         source1s.insert(source)
         noteSources()
-        watchesChanged(of: source)
+        watchesChanged(of: source, areWatched: false)
     }
 
     /// Changes the sequence number of an item's insertion, if it is a version-1 source of the mode.
@@ -219,11 +219,12 @@ final class ModeState {
         source1s.setTurn(turn, of: item)
     }
 
-    func watchesChanged(of source: any Source1) {
+    /// - Parameter areWatched: As in `Source1.watchesChanged(areWatched:)`.
+    func watchesChanged(of source: any Source1, areWatched: Bool) {
         assertLocked()
         guard isOpen, let token = source1s.token(of: source) else { return }
         do {
-            for watch in source.watches { try poller?.set(watch, token: token) }
+            for watch in source.watches { try poller?.set(watch, token: token, isWatched: areWatched) }
         } catch {
             fatalError("RunLoopKit: watching a source in mode \(mode): \(error)")
         }

@@ -92,6 +92,8 @@ if CommandLine.arguments.dropFirst().first == "many" {
 }
 
 let loop = Loop.current
+var ends: [Int32] = [-1, -1]
+pipe(&ends)
 loop.perform {}
 loop.wakeUp()
 limitDescriptors(toFree: 0)
@@ -100,6 +102,7 @@ if CommandLine.arguments.dropFirst().first == "run" {
 } else {
     report("port") { _ = try Loop.PortSource { _ in } }
     report("thread") { _ = try LoopThread() }
+    report("owned pipe") { _ = try Loop.FileDescriptorSource(owning: ends[0]) { _, _ in } }
     // One at a time, the main dispatch queue's first: the loop keeps those that it has opened before.
     for free in [0, 1, 1, 1] {
         limitDescriptors(toFree: free)

@@ -26,8 +26,13 @@ extension Source1 {
     ///
     /// Every mode reads `watches` with its loop's lock held: of two concurrent changes, the thread that reaches a mode
     /// last reads the later one.
-    func watchesChanged() {
+    ///
+    /// - Parameter areWatched: Whether the modes watch the source now, as far as the caller knows. It decides which
+    ///   system call comes first; the other one follows if that was wrong.
+    func watchesChanged(areWatched: Bool = false) {
         Lock.assertNoneHeld()
-        for mode in currentModes { mode.loop?.lock.withLock { mode.watchesChanged(of: self) } }
+        for mode in currentModes {
+            mode.loop?.lock.withLock { mode.watchesChanged(of: self, areWatched: areWatched) }
+        }
     }
 }
