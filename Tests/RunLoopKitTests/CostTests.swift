@@ -87,6 +87,39 @@ import Testing
         }
     }
 
+    @Test("A timeout that every event pushes out arms nothing")
+    func pushedOutTimeout() throws {
+        let thread = try LoopThread()
+        let events = Count()
+        let timeout = Loop.Timer(restartableAfter: .seconds(3600)) { _ in }
+        let port = try Loop.PortSource { _ in
+            timeout.restart()
+            events.up()
+        }
+        try thread.performAndWait { for item in [timeout, port] { Loop.current.add(item) } }
+        spin(until: thread.loop.waker.isAsleep)
+        let before = thread.loop.counters.timerArms
+        for number in 1...20 {
+            port.send()
+            spin(until: events.value == number && thread.loop.waker.isAsleep)
+        }
+        #expect(thread.loop.counters.timerArms == before)
+    }
+
+    @Test("A timerfd that is armed for too early a time is armed again, in the same wait")
+    func earlyTimerfd() throws {
+        let thread = try LoopThread()
+        let before = try thread.performAndWait {
+            let loop = Loop.current
+            loop.add(Loop.Timer(after: .seconds(3600)) { _ in })
+            // As if a timer had moved away from that time.
+            loop.lock.withLock { _ = loop.timerFDs.suspending!.arm(at: loop.clock.nanoseconds + 1_000_000) }
+            return loop.counters
+        }
+        spin(until: thread.loop.counters.timerArms == before.timerArms + 1 && thread.loop.waker.isAsleep)
+        #expect(thread.loop.counters.passes <= before.passes + 1)
+    }
+
     @Test("Sixty-four ports are fetched at once")
     func portsAreFetchedTogether() throws {
         let (loop, _) = Loop.inVirtualTime()

@@ -86,7 +86,10 @@ extension Loop {
     func arm(for sleep: Sleep, in mode: ModeState) {
         lock.assertHeld()
         lastSleep = sleep
-        if sleep.deadline != TimerHeap.never { arm(at: sleep.deadline) }
+        // A timerfd that is armed for an earlier time stays so: a timeout that every packet pushes out would cost a
+        // system call each time, and ends a sleep once, which no handler sees. A host would see it.
+        let isArmedEarly = timerFDs.suspending?.armedTime.map { $0 < sleep.deadline } ?? false
+        if sleep.deadline != TimerHeap.never, !isArmedEarly || own.host != nil { arm(at: sleep.deadline) }
         if mode.timers.others != nil { armOthers(in: mode) }
     }
 

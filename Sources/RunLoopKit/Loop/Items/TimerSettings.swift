@@ -73,7 +73,8 @@ extension Loop.Timer {
     /// no loop, it counts from when it is added to one.
     ///
     /// From any thread; it takes effect at once. To push a timer out costs a comparison: the loop moves the timer in
-    /// its order, and arms the kernel's timer, only when the earlier time comes.
+    /// its order, and arms the kernel's timer, only when the earlier time comes. (A hosted loop arms it after each pass
+    /// that has moved its first timer.)
     ///
     /// - Returns: Whether the timer was restarted. False if it is invalid, it fires once and its handler runs, or it
     ///   was made for a time and has no delay.
