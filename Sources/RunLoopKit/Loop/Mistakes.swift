@@ -36,7 +36,8 @@ extension Loop {
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil. They
         /// run on a thread of last resort. Found once for each loop. A task of an actor on the loop, or one that prefers
-        /// it, hands over such a job also when the loop's end resumes it, as with ``Loop/Ended`` from a sleep.
+        /// it, hands over such a job also when the loop's end resumes it, as with ``Loop/Ended`` from a sleep; and so
+        /// does an actor with an `isolated deinit` that is released after the stop.
         case jobsOfEndedLoop(thread: String?)
         /// Rules from a snapshot do not fit the method that they have waited for, which was declared now.
         case rulesNotApplied(fault: String)
@@ -96,7 +97,7 @@ extension Loop {
                     + "on the loop's. An actor on a loop has to hold its LoopThread, and is done before that is "
                     + "stopped. One of its tasks that still waits for the loop when that ends, as in a sleep, is "
                     + "resumed by the end, with Loop.Ended, and continues there: cancel and await such tasks before "
-                    + "the stop."
+                    + "the stop. An actor with an isolated deinit is to be released before the stop."
             case .rulesNotApplied(let fault): "The rules from a snapshot are not applied: \(fault)."
             }
         }

@@ -25,7 +25,8 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
 
     /// Calls the limiter for a key. From any thread.
     ///
-    /// - Returns: As for ``RateLimiter``.
+    /// - Returns: Whether the limiter accepted the call. False after ``invalidate()``, after the end of the loop, and
+    ///   if a stopping loop refused this call's action and `whenReleased` is `discard`.
     @inlinable @discardableResult
     public final func callAsFunction(_ input: Input, for key: Key) -> Bool { core.call(input, for: key) }
 

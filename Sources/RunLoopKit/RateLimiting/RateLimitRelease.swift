@@ -5,7 +5,9 @@ public enum RateLimitRelease: Hashable, Sendable {
     case discard
 
     /// The limiter acts on them at that moment, as by `flush()`. If the loop refuses the action, since its
-    /// ``LoopThread`` is stopping, the limiter acts when the loop ends, on its thread: no call is lost.
+    /// ``LoopThread`` is stopping, the limiter acts when the loop ends, on its thread: no call that it
+    /// has accepted is lost. A call that comes after that, for example in an end handler (``Loop/onEnd(_:)``), is
+    /// refused, and reported as ``Loop/Mistake/refusedCall(limiter:)``.
     ///
     /// An action that captures the limiter's owner weakly finds nil if it is the owner's end that releases the limiter.
     /// Call `flush()` before you drop the owner, or let the action capture what it writes to instead of the owner.
