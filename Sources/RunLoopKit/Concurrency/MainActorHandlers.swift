@@ -13,7 +13,8 @@ extension Loop.Timer {
     /// ```
     ///
     /// Another loop refuses the timer (``Loop/Mistake/refusedItem(item:reason:)``): its thread is not the main actor's.
-    /// A call costs no more than that of any other handler.
+    /// A run nested in the handler, in a common mode, serves the main actor's jobs. The rules are the same for every
+    /// kind of item: see ``Loop/Item``. A call costs no more than that of any other handler.
     ///
     /// - Parameters:
     ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer fires in the next

@@ -31,9 +31,10 @@ extension Loop {
     /// ``Loop/MessagePort/messagesPerPass``; then it serves other inputs. Messages that the handler itself sends wait
     /// for another pass, unless a run nested in a handler has taken some of those before them.
     ///
-    /// **Nothing is lost.** A message is in the queue until its handler is called. If the handler stops the loop, or
-    /// removes the port from the mode, the rest waits until any loop runs with the port in its mode. Messages sent
-    /// while the port is in no loop wait too. Invalidating the port drops the waiting messages.
+    /// **Nothing that was accepted is lost.** A message is in the queue until its handler is called. If the handler
+    /// stops the loop, or removes the port from the mode, the rest waits until any loop runs with the port in its mode.
+    /// Messages sent while the port is in no loop wait too. But once the port's loop has ended, sends are refused until
+    /// the port is added to another; what was accepted before waits. Invalidating the port drops the waiting messages.
     ///
     /// **A consumer that cannot keep up** disarms the port: messages wait, ``Loop/MessagePort/waitingCount`` shows
     /// senders how many, and the loop serves other inputs. A one-shot port disarms itself before each message.

@@ -36,7 +36,8 @@ extension Loop {
     ///   - returnAfterSourceHandled: Whether to return `handledSource` after the first pass that performs a source.
     /// - Returns: Why the run ended.
     /// - Precondition: Called on the loop's own thread; traps elsewhere. The first run in a mode needs up to three
-    ///   descriptors; it traps if the process has none left. ``Loop/prepare(_:)`` makes them in advance and throws
+    ///   descriptors: an epoll set, and for the first mode an eventfd and a timerfd. On ``Loop/main`` the main queue has
+    ///   one more. The run traps if the process has none left. ``Loop/prepare(_:)`` makes them in advance and throws
     ///   instead.
     @discardableResult
     public func run(
@@ -65,6 +66,9 @@ extension Loop {
 
     /// Makes the descriptors that a run in `mode` needs, so that the first run there cannot fail. Creates the mode.
     /// Does nothing for `common`, and in an ended loop. On the loop's own thread; traps elsewhere.
+    ///
+    /// The timerfds of the continuous and the wall clock are not among them: the first timer of a loop on such a clock
+    /// makes its own when it is added, and traps if the process has no descriptor left.
     ///
     /// - Throws: ``LoopError`` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
     ///   process has no descriptor left (EMFILE). The call may be repeated.

@@ -14,8 +14,9 @@ extension Loop {
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Returns: Whether the block was accepted. False if the loop has ended, or its ``LoopThread`` was stopped: the
-    ///   block then never runs. If the loop ends first, it drops blocks that it has accepted. Where no thread can run
-    ///   ``Loop/main``, that may happen to the first blocks, and is reported on stderr.
+    ///   block then never runs. If the loop ends first, it drops blocks that it has accepted; the loop of a
+    ///   ``LoopThread`` runs them before it ends, unless ``LoopThread/stop(discardingPending:)`` drops them. Where no
+    ///   thread can run ``Loop/main``, the first blocks may be dropped, too, which is reported on stderr.
     @discardableResult
     public func perform(
         in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,

@@ -24,7 +24,8 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
     ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
+    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
+    ///     inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.

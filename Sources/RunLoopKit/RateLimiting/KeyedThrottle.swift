@@ -11,7 +11,8 @@
 public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: KeyedRateLimiter<Key, Input>,
     @unchecked Sendable
 {
-    /// Makes a throttle that acts on the last input of each key, or on all inputs of a burst combined.
+    /// Makes a throttle that acts on the first input of a key in an interval, and with the trailing edge also on the
+    /// last one, or on all inputs combined.
     ///
     /// - Parameters:
     ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
@@ -24,7 +25,8 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
     ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
     ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
+    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
+    ///     inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks, which serve all keys; nil to call them by the
     ///     place where it was made.
     ///   - file: The source file that makes the limiter, for diagnostics.

@@ -26,7 +26,8 @@ extension Debounce {
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
     ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
+    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
+    ///     inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -60,7 +61,8 @@ extension Throttle {
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
     ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
+    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
+    ///     inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -94,7 +96,8 @@ extension KeyedDebounce {
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
     ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
     ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
+    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
+    ///     inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -129,7 +132,8 @@ extension KeyedThrottle {
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
     ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
     ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
+    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
+    ///     inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.

@@ -6,15 +6,16 @@
 /// ```
 ///
 /// The leading edge is the first call of an interval, the trailing edge the end of the interval. With the leading edge
-/// alone, the default unless inputs are merged, calls within the interval are lost, and so is the last value of a burst;
-/// with both, the last of them is acted on when the interval ends. A call that comes soon after such an action begins the next interval, and is acted on at its end. Only
-/// `flush()` and `cancel()`, which forgets the past, let two actions come closer. The calls' times count: an action
-/// that waits for its loop can run closer to the next one.
+/// alone, the default unless inputs are merged, calls within the interval are lost, and so is the last value of a
+/// burst; with both, the last of them is acted on when the interval ends. A call that comes soon after such an action
+/// begins the next interval, and is acted on at its end. Only `flush()` and `cancel()`, which forgets the past, let two
+/// actions come closer. The calls' times count: an action that waits for its loop can run closer to the next one.
 ///
 /// ``RateLimiter`` has the calls, and describes threads and lifetime. lodash: `throttle`, whose default is both edges.
 /// HWThrottle: `HWThrottle`.
 public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sendable {
-    /// Makes a throttle that acts on the last input, or on all inputs of a burst combined.
+    /// Makes a throttle that acts on the first input of an interval, and with the trailing edge also on the last one,
+    /// or on all inputs combined.
     ///
     /// - Parameters:
     ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
@@ -27,7 +28,8 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
     ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts.
+    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
+    ///     inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.

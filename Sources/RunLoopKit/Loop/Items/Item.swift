@@ -21,9 +21,14 @@ extension Loop {
     ///   deallocated, the item invalidates itself instead of calling its handler.
     /// - While the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run.
     ///   (If the actor is on another loop of the thread, do not run that one inside the handler.)
-    /// - For the main actor, `isolation: .shared`, the handler has no such parameter, and the item is for ``Loop/main``
-    ///   alone: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``). Capture `[weak self]`, or
-    ///   `[unowned self]` in an object that invalidates the item in its `deinit`.
+    ///
+    /// **Handlers of the main actor**, made with `isolation: .shared`, have rules of their own:
+    ///
+    /// - The item is for ``Loop/main`` alone: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``).
+    /// - The handler has no parameter for the actor. Capture `[weak self]`, or `[unowned self]` in an object that
+    ///   invalidates the item in its `deinit`.
+    /// - The jobs of the main actor come through the main queue. A run nested in the handler, in a common mode, serves
+    ///   them: they begin although the handler has not returned. Inside a *job* of the main actor they do not.
     ///
     /// Everything here may be called from any thread.
     public class Item: @unchecked Sendable {
