@@ -1,6 +1,8 @@
 /// A system call that failed: which one, why, and the way out where there is one.
 ///
-/// Thrown wherever the caller can react, for instance by closing descriptors or by raising a limit:
+/// Thrown wherever the caller can react, for instance by closing descriptors or by raising a limit. Where there is no
+/// caller to throw to, as in a run or in ``Loop/add(_:in:)``, its text is that of a trap:
+/// <doc:WhichInput#When-the-kernel-refuses> lists both.
 ///
 /// ```swift
 /// do {
