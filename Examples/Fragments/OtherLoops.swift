@@ -33,6 +33,9 @@ struct SDL_EventType { let rawValue: UInt32 }
 let SDL_QUIT = SDL_EventType(rawValue: 0x100)
 nonisolated(unsafe) var event = SDL_Event()
 func SDL_PollEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 0 }
+func SDL_WaitEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 0 }
+func SDL_RegisterEvents(_ count: Int32) -> UInt32 { 0x8000 }
+@discardableResult func SDL_PushEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 1 }
 @discardableResult func SDL_WaitEventTimeout(_ event: UnsafeMutablePointer<SDL_Event>?, _ timeout: Int32) -> Int32 { 0 }
 
 // libuv
@@ -50,6 +53,7 @@ func uv_default_loop() -> UnsafeMutablePointer<uv_loop_t>? { nil }
     _ handle: UnsafeMutablePointer<uv_poll_t>?, _ events: Int32,
     _ callback: @convention(c) (UnsafeMutablePointer<uv_poll_t>?, Int32, Int32) -> Void
 ) -> Int32 { 0 }
+func uv_stop(_ loop: UnsafeMutablePointer<uv_loop_t>?) {}
 @discardableResult func uv_run(_ loop: UnsafeMutablePointer<uv_loop_t>?, _ mode: uv_run_mode) -> Int32 { 0 }
 
 // SwiftNIO

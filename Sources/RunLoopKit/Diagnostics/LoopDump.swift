@@ -19,11 +19,11 @@ extension Loop {
     /// ```
     ///
     /// The signal's handler only wakes a thread, started here, which prints ``Loop/dump``: so it does not matter which
-    /// thread the signal interrupts, nor which locks that thread holds. Call this once for each signal; a later call for
-    /// the same signal changes nothing. A forked child does not have that thread, and has to call this again.
+    /// thread the signal interrupts, nor which locks that thread holds. Call this once for each signal; a later call
+    /// for the same signal changes nothing. A forked child does not have that thread, and has to call this again.
     ///
-    /// Make each ``Loop/SignalSource`` before the first call, since the thread does not block the signals of later ones:
-    /// their initializers would throw `EBUSY`.
+    /// Make each ``Loop/SignalSource`` before the first call, since the thread does not block the signals of later
+    /// ones: their initializers would throw `EBUSY`.
     ///
     /// - Throws: ``LoopError`` from `sigaction`: `EINVAL` if the signal cannot be caught; or if the thread cannot be
     ///   started.

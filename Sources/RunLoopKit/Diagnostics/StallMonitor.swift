@@ -20,7 +20,8 @@
 /// stall it while that run comes around or sleeps, and is measured anew from the end of the run, as from the end of a
 /// handler that its own handler called. So the nested run's loop is not stalled, and neither is the outer one: it
 /// serves what the nested run's mode has. A pass that takes long because it calls many handlers is no stall; it shows
-/// in ``LoopMetrics/passes``.
+/// in ``LoopMetrics/passes``. Of a hosted loop only the loop's own handlers are measured: one of the host, such as a
+/// signal handler of GTK, is not seen, however long it takes.
 ///
 /// **What is reported.** A report when a stall exceeds the first threshold, another one for each further threshold, and
 /// a last one when it has ended, with its true start and end. Time does not count while the machine is suspended, and
@@ -35,8 +36,8 @@
 /// watches. Functions have names if their file has symbols.
 ///
 /// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
-/// nothing meanwhile. Dropping the monitor ends it. Make each ``Loop/SignalSource`` before the monitor, since its thread
-/// does not block the signals of later ones: their initializers would throw `EBUSY`.
+/// nothing meanwhile. Dropping the monitor ends it. Make each ``Loop/SignalSource`` before the monitor, since its
+/// thread does not block the signals of later ones: their initializers would throw `EBUSY`.
 public final class StallMonitor: Sendable {
     /// 100 ms, which people notice; 250 ms; and a second.
     public static let defaultThresholds: [Duration] = [.milliseconds(100), .milliseconds(250), .seconds(1)]

@@ -97,7 +97,8 @@ extension Loop {
     /// How long the host may sleep at most: zero if something is ready, nil for no limit.
     ///
     /// For hosts that sleep with a timeout instead of watching a descriptor. Posts from other threads do not end that
-    /// sleep: keep the timeout short, or wake the host.
+    /// sleep: keep the timeout short; or let a ``LoopThread`` watch the descriptor, and wake the host by what ends its
+    /// sleep, as <doc:Hosting#SDL> does. A host that sleeps in milliseconds rounds up, or it comes too early.
     ///
     /// - Precondition: As for ``Loop/hostedPass()``.
     public var hostTimeout: Duration? {

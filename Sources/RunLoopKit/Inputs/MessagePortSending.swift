@@ -29,10 +29,10 @@ extension Loop.MessagePort {
     /// It makes a system call only if the loop sleeps, the queue was empty and the port is armed. Otherwise the loop
     /// already knows of the port, or need not serve it.
     ///
-    /// It is meant for ports without a capacity, which are never full. On a port with a capacity, the first message that
-    /// is refused for lack of room is reported as ``Loop/Mistake/refusedMessage(port:capacity:)``. A sender that drops
-    /// messages on purpose when there are too many calls ``Loop/MessagePort/trySend(_:)``; one that must not lose any,
-    /// ``Loop/MessagePort/send(whenRoom:)``.
+    /// It is meant for ports without a capacity, which are never full. On a port with a capacity, the first message
+    /// that is refused for lack of room is reported as ``Loop/Mistake/refusedMessage(port:capacity:)``. A sender that
+    /// drops messages on purpose when there are too many calls ``Loop/MessagePort/trySend(_:)``; one that must not lose
+    /// any, ``Loop/MessagePort/send(whenRoom:)``.
     ///
     /// - Returns: Whether the message was accepted. False if the port is full or closed:
     ///   ``Loop/MessagePort/trySend(_:)`` distinguishes the two, and its result cannot be ignored. Messages that were

@@ -84,7 +84,8 @@ extension Loop {
         return true
     }
 
-    /// Takes the lock, so that the caller adds a block to its queues; returns false, without it, if the loop is closing.
+    /// Takes the lock, so that the caller adds a block to its queues; returns false, without the lock, if the loop is
+    /// closing.
     @inline(__always)
     private func beginAccepting(_ handle: PendingBlock?) -> Bool {
         guard isOfThisProcess else { return false }
