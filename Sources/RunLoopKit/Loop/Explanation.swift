@@ -49,6 +49,9 @@ extension Loop {
     ///
     /// From any thread. The answer describes one moment, since the loop continues meanwhile. For a limiter, print the
     /// limiter: its description contains the explanation of its timer.
+    ///
+    /// A hosted loop counts as running in its hosted mode, also while its host sleeps or is busy. So what is due and is
+    /// not called is `ready`, although no handler of the loop runs: the host has made no pass.
     public func explain(_ item: Item) -> Explanation {
         guard item.isValid else { return .invalid }
         if let endTime = lock.withLock({ endTime }) { return .loopHasEnded(ago: endTime.duration(to: now)) }

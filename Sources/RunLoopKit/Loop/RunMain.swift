@@ -21,8 +21,8 @@ extension Loop {
     /// In a type marked `@main`, call it in a `static func main() throws` without `async`. A program whose exit status
     /// says more than an error does returns it: `exit(Loop.runMain { 3 })`.
     ///
-    /// It runs the loop itself, so it is not for a main loop that another loop hosts: ``Loop/beginHosting(_:)`` traps in
-    /// `body`. There, begin hosting and run the host in a synchronous `main`.
+    /// It runs the loop itself, so it is not for a main loop that another loop hosts: ``Loop/beginHosting(_:)`` traps
+    /// in `body`. There, begin hosting and run the host in a synchronous `main`.
     ///
     /// `body` begins in the first pass of the loop. ``Loop/stop()`` cancels its task. The loop runs until `body`
     /// returns, so `body` can clean up. If a handler runs the loop nested when `body` returns, that run is stopped, and
