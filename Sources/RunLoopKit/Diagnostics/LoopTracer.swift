@@ -15,6 +15,9 @@
 /// **Cost.** An event takes tens of nanoseconds. It allocates nothing and takes no lock, except when a tracer sees an
 /// item or a mode for the first time. A loop without a tracer pays a load and a branch.
 ///
+/// **Hosted loops** are recorded as others are. What lies between beforeWaiting and afterWaiting is the host's time,
+/// whether it slept or called handlers of its own; a host that was slow shows in how late timers were.
+///
 /// **Names.** An item has the name that it has when the tracer first sees it called. A block has the place that posted
 /// it. What was posted before a monitor was attached to the loop has neither a place nor a cause.
 ///
