@@ -105,8 +105,9 @@ extension Loop {
         /// parameters are those of
         /// ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:label:file:line:handler:)``.
         ///
-        /// - Throws: ``LoopError``, as that initializer does; `EMFILE` only for a descriptor that is neither a socket nor
-        ///   a pipe, which takes a spare one for a moment. The caller then still owns the descriptor, which stays open.
+        /// - Throws: ``LoopError``, as that initializer does; `EMFILE` only for a descriptor that is neither a socket
+        ///   nor a pipe, which takes a spare one for a moment. The caller then still owns the descriptor, which stays
+        ///   open.
         public convenience init(
             owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler

@@ -15,7 +15,8 @@ extension Loop {
         case disarmed(String)
         /// The item waits for something to happen, in words.
         case waits(String)
-        /// The item is ready. The loop calls it in this pass or the next, unless a handler keeps the loop from that.
+        /// The item is ready. The loop calls it in this pass or the next, unless a handler, or its host, keeps the loop
+        /// from that.
         case ready(String)
         /// The item's handler runs, and is not called again before it returns.
         case inHandler
@@ -34,7 +35,9 @@ extension Loop {
                     + "'\(running)': add it to that mode, or to the common modes."
             case .disarmed(let words): "It is not armed: \(words)."
             case .waits(let words): "It waits: \(words)."
-            case .ready(let words): "It is ready (\(words)), and the loop has not come to it yet: a handler runs."
+            case .ready(let words):
+                "It is ready (\(words)), and the loop has not come to it yet: a handler runs, or the loop's host makes "
+                    + "no pass."
             case .inHandler: "Its handler runs, and is not called again before that returns."
             }
         }

@@ -25,8 +25,8 @@ extension Loop {
         /// act for the first time: it discarded the call. It lived for less than its interval, in real time, and had
         /// ``RateLimitRelease/discard``. A thread that was stopped before is no mistake.
         case droppedLimiter(limiter: String)
-        /// A limiter with ``RateLimitRelease/flush`` was called after the end of its loop, and refused the call: to call
-        /// it in an end handler is too late. Reported also if the caller checks the result.
+        /// A limiter with ``RateLimitRelease/flush`` was called after the end of its loop, and refused the call: an end
+        /// handler that calls it is too late. Reported also if the caller checks the result.
         case refusedCall(limiter: String)
         /// ``Loop/MessagePort/send(_:)`` was called on a full port, which refused the message. Reported also if the
         /// caller checks the result, which the port cannot know: call ``Loop/MessagePort/trySend(_:)`` there. Found
@@ -35,7 +35,7 @@ extension Loop {
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil. They
-        /// run on a thread of last resort. Found once for each loop. A task of an actor on the loop, or one that prefers
+        /// run on a thread of last resort. Found once for each loop. A task of an actor on the loop, or that prefers
         /// it, hands over such a job also when the loop's end resumes it, as with ``Loop/Ended`` from a sleep; and so
         /// does an actor with an `isolated deinit` that is released after the stop.
         case jobsOfEndedLoop(thread: String?)
@@ -77,9 +77,9 @@ extension Loop {
                         ? "use a LoopThread, which runs until it is stopped."
                         : "call addCommonMode(_:) if the mode is to have the items of the common modes.")
             case .droppedLimiter(let limiter):
-                "The \(limiter) has discarded a call, since it, or the LoopThread that it is on, was deallocated before "
-                    + "it could act. Keep a reference to both; pass whenReleased: .flush if it is to act on its last "
-                    + "call; or call cancel() before."
+                "The \(limiter) has discarded a call, since it, or the LoopThread that it is on, was deallocated "
+                    + "before it could act. Keep a reference to both; pass whenReleased: .flush if it is to act on its "
+                    + "last call; or call cancel() before."
             case .refusedCall(let limiter):
                 "The \(limiter) refused a call, since its loop has ended: what it flushes at the end are the calls "
                     + "before. Call it before the loop's thread is stopped, or do without it what is left then."

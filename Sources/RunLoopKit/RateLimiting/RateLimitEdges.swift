@@ -17,6 +17,6 @@ public struct RateLimitEdges: OptionSet, Hashable, Sendable {
     /// Act at the end, with the last input.
     public static let trailing = RateLimitEdges(rawValue: 2)
 
-    /// The edges of a throttle that is made without any. One that merges needs the trailing edge: it is to lose nothing.
+    /// The edges of a throttle that is made without any. One that merges is to lose nothing: it needs both.
     static func ofThrottle(merges: Bool) -> RateLimitEdges { merges ? [.leading, .trailing] : .leading }
 }

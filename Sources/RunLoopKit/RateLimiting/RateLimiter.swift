@@ -38,8 +38,8 @@
 /// call when the limiter is deallocated: by default it is dropped. The same happens when the loop ends: a
 /// ``LoopThread`` that is stopped runs the blocks that it has accepted, and then discards or acts on pending calls. A
 /// limiter that is deallocated, or whose ``LoopThread`` is, and so drops a call before it could act for the first time
-/// is reported as ``Loop/Mistake/droppedLimiter(limiter:)``. The limiter retains its action: capture the limiter's owner as
-/// `[weak self]`, or neither is ever deallocated.
+/// is reported as ``Loop/Mistake/droppedLimiter(limiter:)``. The limiter retains its action: capture the limiter's
+/// owner as `[weak self]`, or neither is ever deallocated.
 public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
     @usableFromInline let core: SingleLimiter<Input>

@@ -272,7 +272,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// too.
     ///
     /// An actor on the thread's loop, or a task that prefers that, should not wait. It does not hinder the end, but
-    /// continues after it, on the thread of last resort, which is reported as ``Loop/Mistake/jobsOfEndedLoop(thread:)``.
+    /// continues after it, on the thread of last resort, and ``Loop/Mistake/jobsOfEndedLoop(thread:)`` is reported.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before the end.
     public nonisolated(nonsending) func waitForEnd() async throws {
