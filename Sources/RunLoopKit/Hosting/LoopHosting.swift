@@ -24,8 +24,7 @@ extension Loop {
     /// ```swift
     /// let descriptor = try Loop.main.beginHosting()
     /// g_unix_fd_add(descriptor, G_IO_IN, { _, _, _ in
-    ///     Loop.main.hostedPass()
-    ///     return 1  // watch on
+    ///     Loop.main.hostedPass() == .stopped ? 0 : 1  // After a stop, watch no more.
     /// }, nil)
     /// ```
     ///
@@ -80,7 +79,7 @@ extension Loop {
     /// while drawsFrames {
     ///     pollEvents()
     ///     draw()
-    ///     Loop.main.hostedPass(for: .milliseconds(4))
+    ///     if Loop.main.hostedPass(for: .milliseconds(4)) == .stopped { drawsFrames = false }
     /// }
     /// ```
     ///
