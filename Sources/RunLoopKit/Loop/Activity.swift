@@ -13,7 +13,8 @@ extension Loop {
         public static let beforeTimers = Activity(rawValue: 2)
         /// Before the pass performs version-0 sources. CF: `kCFRunLoopBeforeSources`.
         public static let beforeSources = Activity(rawValue: 4)
-        /// Before the loop goes to sleep. What an observer posts or signals now keeps it from sleeping. CF: `kCFRunLoopBeforeWaiting`.
+        /// Before the loop goes to sleep. What an observer posts or signals now keeps it from sleeping. CF:
+        /// `kCFRunLoopBeforeWaiting`.
         public static let beforeWaiting = Activity(rawValue: 32)
         /// The loop woke and has not yet served what woke it. CF: `kCFRunLoopAfterWaiting`.
         public static let afterWaiting = Activity(rawValue: 64)
