@@ -26,8 +26,9 @@ extension Loop {
     ///
     /// `body` begins in the first pass of the loop. ``Loop/stop()`` cancels its task. The loop runs until `body`
     /// returns, so `body` can clean up. Its task stays cancelled then, and what it awaits may end at once, with
-    /// `CancellationError`: await a clean-up in a task of its own, `try await Task { … }.value`. If a handler runs the loop nested when `body` returns, that run is stopped, and
-    /// this function returns as soon as the handler does.
+    /// `CancellationError`: await a clean-up in a task of its own, `try await Task { … }.value`. If a handler runs
+    /// the loop nested when `body` returns, that run is stopped, and this function returns as soon as the handler
+    /// does.
     ///
     /// - Parameter body: Runs on the main actor.
     /// - Returns: What `body` returns.

@@ -170,9 +170,10 @@ public final class VirtualClock: @unchecked Sendable {
     ///
     /// It waits until all holds are released: a caller that has one itself waits forever.
     ///
-    /// Called inside a handler, by the thread of a hosted loop (which its host serves), and on an *automatic* clock, it
-    /// serves nothing: the time passes as if the caller had taken that long. A test makes a handler slow this way. Loops
-    /// of other threads on the clock serve what has become due when their threads come to it, which is not determined.
+    /// Called inside a handler, by the thread of a hosted loop (which its host serves), and on an *automatic* clock,
+    /// it serves nothing: the time passes as if the caller had taken that long. A test makes a handler slow this way.
+    /// Loops of other threads on the clock serve what has become due when their threads come to it, which is not
+    /// determined.
     public func advance(by duration: Duration) {
         let nanoseconds = max(0, duration.wholeNanoseconds)
         guard advance == .manual else { return pass(nanoseconds) }
