@@ -24,6 +24,7 @@ extension Loop.Mistake {
         case .runInCommonModes: "runInCommonModes"
         case .emptyRun: "emptyRun"
         case .droppedLimiter: "droppedLimiter"
+        case .refusedCall: "refusedCall"
         case .refusedMessage: "refusedMessage"
         case .mainLoopWithoutThread: "mainLoopWithoutThread"
         case .jobsOfEndedLoop: "jobsOfEndedLoop"

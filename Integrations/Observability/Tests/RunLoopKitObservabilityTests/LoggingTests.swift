@@ -21,7 +21,7 @@ import Testing
             .droppedThread(name: "worker", items: ["timer"]), .runInCommonModes, .mainLoopWithoutThread,
             .jobsOfEndedLoop(thread: "worker"), .rulesNotApplied(fault: "fault"),
             .emptyRun(mode: .default, others: [.tracking]), .droppedLimiter(limiter: "debounce"),
-            .refusedMessage(port: "message port", capacity: 1),
+            .refusedMessage(port: "message port", capacity: 1), .refusedCall(limiter: "debounce"),
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {
@@ -33,7 +33,7 @@ import Testing
         #expect(handler.entries.allSatisfy { $0.level == .warning })
         let kinds: [Logger.Metadata.Value?] = [
             "refusedItem", "loopThatNeverRuns", "droppedThread", "runInCommonModes", "mainLoopWithoutThread",
-            "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter", "refusedMessage",
+            "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter", "refusedMessage", "refusedCall",
         ]
         #expect(handler.entries.map { $0.metadata["runloop.mistake"] } == kinds)
     }
