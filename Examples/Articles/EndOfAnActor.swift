@@ -37,7 +37,8 @@ actor Journal {
             if handler == nil { ended.resume(returning: 0) }  // closed before
             thread.stop()
         }
-        thread.join()  // returns at once, or nearly
+        // In a task of its own, so that it waits also if this one is cancelled.
+        try? await Task { [thread] in try await thread.waitForEnd() }.value
         return count
     }
 

@@ -79,7 +79,7 @@ let accepting = try Loop.FileDescriptorSource(
     let socket = accept(source.descriptor, nil, nil)
     guard socket >= 0, let peer = try? Connection(socket) else { return }
     connections.append(peer)
-    peer.onBytes = { _ in
+    peer.onBytes = { [unowned peer] _ in
         peer.send([UInt8](repeating: 1, count: 32_000_000))
     }
     peer.onEnd = { [unowned peer] in
