@@ -151,7 +151,7 @@ import Testing
         let sources = try (0..<2).map { _ in try Source(pipe.reader) { _, _ in } }
         var table = Source1Table()
         func insert(_ source: Source) -> UInt64? {
-            table.insert(source)
+            table.insert(source, turn: 1)
             return table.token(of: source)
         }
         let first = try #require(insert(sources[0]))

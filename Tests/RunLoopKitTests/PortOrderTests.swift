@@ -11,22 +11,39 @@ import Testing
         arguments: 1...40 as ClosedRange<UInt64>)
     func portsOfBothKinds(_ seed: UInt64) throws {
         let (loop, _) = Loop.inVirtualTime()
+        try checkOrder(seed) { $0(loop) }
+    }
+
+    /// A loop that lives by the machine's clock has sequence numbers of its own.
+    @Test(
+        "Ports of both kinds are handled in the order in which they became ready, in real time",
+        arguments: 1...40 as ClosedRange<UInt64>)
+    func portsOfBothKindsInRealTime(_ seed: UInt64) throws {
+        let thread = try LoopThread()
+        try checkOrder(seed) { body in try thread.performAndWait { body(thread.loop) } }
+    }
+
+    /// - Parameter perform: Calls its argument on the thread of a loop, with the loop.
+    private func checkOrder(_ seed: UInt64, perform: (@escaping @Sendable (Loop) -> Void) throws -> Void) throws {
         let log = Log<Int>()
         let messagePorts = (0..<4).map { number in Loop.MessagePort<Int> { _ in log.add(number) } }
         let portSources = try (4..<8).map { number in try Loop.PortSource { _ in log.add(number) } }
-        for port in messagePorts + portSources as [Loop.Item] { loop.add(port, in: .default) }
-        var random = seed
-        for _ in 0..<5 {
-            var order = Array(0..<8)
-            for index in 1..<8 {
-                random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                order.swapAt(index, Int((random >> 33) % UInt64(index + 1)))
+        try perform { loop in
+            let mode: Loop.Mode = "test.ports"
+            for port in messagePorts + portSources as [Loop.Item] { loop.add(port, in: mode) }
+            var random = seed
+            for _ in 0..<5 {
+                var order = Array(0..<8)
+                for index in 1..<8 {
+                    random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                    order.swapAt(index, Int((random >> 33) % UInt64(index + 1)))
+                }
+                for number in order {
+                    if number < 4 { messagePorts[number].send(number) } else { portSources[number - 4].send() }
+                }
+                while loop.run(mode: mode, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
+                #expect(log.entries.suffix(8) == order[...])
             }
-            for number in order {
-                if number < 4 { messagePorts[number].send(number) } else { portSources[number - 4].send() }
-            }
-            loop.run(mode: .default, for: .seconds(1))
-            #expect(log.entries.suffix(8) == order[...])
         }
     }
 

@@ -39,6 +39,12 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
         }
     }
 
+    /// Identifies a handover, and the callout that it causes: each loop has numbers of its own.
+    struct HandoverID: Hashable {
+        let loop: Int?
+        let number: UInt64
+    }
+
     /// Something that happened on a thread.
     public struct Event: Sendable {
         /// What happened.
@@ -59,8 +65,8 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
             /// The thread woke a sleeping loop.
             case woke
             /// The thread handed work to the loop: it posted a block, signalled a source, sent to a port, or enqueued a
-            /// job. It causes the callout that has this number as its cause. An item that is in several traced
-            /// loops makes one such event for each, with one number: the first loop that serves the item calls it.
+            /// job. It causes the callout of this loop that has this number as its cause. An item that is in
+            /// several traced loops makes one such event for each: the first loop that serves the item calls it.
             case handedOver(Handler, number: UInt64)
             /// So many blocks and jobs waited at the beginning of a pass. Recorded when the numbers change.
             case queueLengths(blocks: Int, jobs: Int)

@@ -30,7 +30,7 @@ extension LoopTrace {
         public internal(set) var ownTime: Duration = .zero
         /// How much later than scheduled a timer fired, on the timer's clock; zero for everything else.
         public let lateness: Duration
-        /// The number of the handover that caused a callout; 0 if there is none, or it is not known.
+        /// The number of the handover to ``loop`` that caused a callout; 0 if there is none, or it is not known.
         public let cause: UInt64
         /// In how many calls in a row, this one included, a descriptor's handler has taken nothing; 0 for a call that
         /// has, and for everything else.
@@ -112,20 +112,21 @@ struct SpanBuilder {
     }
 
     mutating func build() {
-        var handovers: [UInt64: LoopTrace.Arrow] = [:]
+        var handovers: [LoopTrace.HandoverID: LoopTrace.Arrow] = [:]
         for event in events {
             guard case .handedOver(_, let number) = event.kind else {
                 if let loop = event.loop { take(event, of: loop) }
                 continue
             }
-            handovers[number] = LoopTrace.Arrow(
+            handovers[LoopTrace.HandoverID(loop: event.loop, number: number)] = LoopTrace.Arrow(
                 time: event.time, thread: event.thread, sender: open[event.thread].last, callout: 0)
         }
         for thread in open.indices {
             while let index = open[thread].last { close(index, on: thread, at: end, isOpen: true) }
         }
         for (index, span) in spans.enumerated() where span.cause != 0 {
-            guard let found = handovers[span.cause] else { continue }
+            let id = LoopTrace.HandoverID(loop: span.loop, number: span.cause)
+            guard let found = handovers[id] else { continue }
             arrows.append(
                 LoopTrace.Arrow(time: found.time, thread: found.thread, sender: found.sender, callout: index))
         }

@@ -4,7 +4,7 @@ struct TraceReading {
     private let loopNames: [String?]
     private let names: [TraceNames.Entry]
     /// The handlers of callouts, by what caused them.
-    private var handlers: [UInt64: LoopTrace.Handler] = [:]
+    private var handlers: [LoopTrace.HandoverID: LoopTrace.Handler] = [:]
 
     /// - Parameter loopNames: As given at the attachments.
     init(_ recorder: TraceRecorder, _ loopNames: [String?]) {
@@ -15,7 +15,7 @@ struct TraceReading {
 
     mutating func trace(of records: [TraceRecord], lost: Int, at end: Int64) -> LoopTrace {
         for record in records where record.code == .willCallOut && record.number != 0 {
-            handlers[record.number] = handler(of: record)
+            handlers[record.handoverID] = handler(of: record)
         }
         // Stable: those of one thread keep their order. An event of another thread may have a number before its time.
         let sorted = records.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }
@@ -68,7 +68,7 @@ struct TraceReading {
             return .woke
         case .handedOver:
             // A sender does not know the name of an item that no loop has called yet.
-            guard let handler = handlers[record.number] ?? handler(of: record) else { return nil }
+            guard let handler = handlers[record.handoverID] ?? handler(of: record) else { return nil }
             return .handedOver(handler, number: record.number)
         case .queueLengths:
             return .queueLengths(blocks: Int(record.small), jobs: Int(truncatingIfNeeded: record.number))

@@ -27,6 +27,9 @@ struct TraceRecord {
 
     static let noLoop = UInt16.max
 
+    /// Of a handover, and of the callout that it causes.
+    var handoverID: LoopTrace.HandoverID { LoopTrace.HandoverID(loop: Int(loop), number: number) }
+
     init(_ code: Code, at time: Int64) {
         self.code = code
         self.time = time

@@ -315,7 +315,7 @@ extension Loop {
 
         /// Takes the sequence number of the readiness that begins.
         private func takeTurn() {
-            turn = Turn.next()
+            turn = nextTurnWhileLocked()
             if Monitors.areAttached {
                 Monitors.report(Handover(of: self, .source1, turn), to: modesWhileLocked.lazy.map { $0.waker })
             }

@@ -23,9 +23,9 @@ extension Loop {
         /// read: the eventfd only makes edges, one each time that the count leaves zero.
         private let unhandled = Atomic<Int>(0)
 
-        /// The sequence number taken when the count left zero. Only for the order of ports that are ready before their
-        /// mode first runs; relaxed, since it publishes nothing.
-        private let turn = Atomic<UInt64>(0)
+        /// The sequence number taken when the count last left zero in a loop; before that, the port's insertion counts.
+        /// Relaxed, since it publishes nothing.
+        private let turn = Atomic<UInt64>(TurnCounter.beforeAll)
 
         /// Of the loop of each mode that the port is in: a send takes no lock. Changed with the item's lock held.
         private let wakers = SharedList<Waker>()
@@ -46,7 +46,7 @@ extension Loop {
             self.eventFD = try EventFD()
             super.init(Place(file, line), label)
             // Initializes both, which must not happen in a signal handler.
-            _ = Turn.next()
+            TurnCounter.prepare()
             _ = Monitors.areAttached
         }
 
@@ -60,9 +60,11 @@ extension Loop {
             // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
             // an edge, and a write would be needless.
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
-            let number = Turn.next()
-            turn.store(number, ordering: .relaxed)
-            if Monitors.areAttached { wakers.read { Monitors.report(Handover(of: self, .source1, number), to: $0) } }
+            wakers.read { wakers in
+                let number = TurnCounter.next(in: wakers)
+                turn.store(number, ordering: .relaxed)
+                if Monitors.areAttached { Monitors.report(Handover(of: self, .source1, number), to: wakers) }
+            }
             eventFD.signal()
         }
 

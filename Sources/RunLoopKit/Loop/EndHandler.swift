@@ -51,7 +51,7 @@ extension Loop {
     /// A handler that a loop calls when it ends. Made by ``Loop/onEnd(_:)``.
     public final class EndHandler: @unchecked Sendable {
         /// Orders the handlers by registration.
-        let turn = Turn.next()
+        let turn: UInt64
 
         /// Whether the handler is called last, when the loop's descriptors are closed.
         let isLast: Bool
@@ -69,6 +69,7 @@ extension Loop {
         ) {
             self.body = body
             self.loop = loop
+            turn = loop.waker.turns.next()
             self.isLast = isLast
             objectOfBody = object
         }

@@ -158,6 +158,10 @@ final class ModeState {
     @inline(never)
     func list(_ port: Loop.Item, _ places: inout ArrivalPlaces) { messages.insert(port, &places) }
 
+    /// The sequence number of an event of the loop.
+    @inline(__always)
+    func nextTurn() -> UInt64 { waker.nextTurn() }
+
     /// Wakes the loop.
     @inline(never)
     func wake() { waker.wake() }
@@ -208,7 +212,9 @@ final class ModeState {
 
     func insert(_ source: any Source1) {
         assertLocked()
-        source1s.insert(source)
+        // It may be ready since it was in another loop.
+        waker.turns.raise(to: source.readyTurn ?? 0)
+        source1s.insert(source, turn: waker.turns.next())
         noteSources()
         watchesChanged(of: source, areWatched: false)
     }

@@ -21,7 +21,7 @@ extension Loop {
         init(loop: Loop, _ place: Place) {
             self.loop = loop
             self.place = place
-            number = loop.isMonitored.load(ordering: .relaxed) ? Turn.next() : 0
+            number = loop.isMonitored.load(ordering: .relaxed) ? loop.waker.turns.next() : 0
         }
 
         /// Withdraws the block. Returns true if it has not begun to run and never will; false if it has begun, was

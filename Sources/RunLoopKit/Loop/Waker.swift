@@ -42,6 +42,9 @@ final class Waker: @unchecked Sendable {
 
     private let process = ProcessMark.current
 
+    /// The sequence numbers of the loop's events. Here, where senders are already.
+    let turns = TurnCounter()
+
     /// The monitors of the loop, which sees here that it is woken.
     let monitors = Monitors()
 
@@ -78,8 +81,7 @@ final class Waker: @unchecked Sendable {
     }
 
     init() {
-        // Initializes both, which must not happen in a signal handler.
-        _ = Turn.next()
+        // Initializes it, which must not happen in a signal handler.
         _ = Monitors.areAttached
     }
 
@@ -87,6 +89,9 @@ final class Waker: @unchecked Sendable {
     let writes = Atomic<Int>(0)
 
     // MARK: From any thread, also from a signal handler
+
+    /// The sequence number of an event of the loop.
+    func nextTurn() -> UInt64 { turns.next() }
 
     /// Wakes the loop, or keeps it from going to sleep.
     func wake() { add(Waker.notified) }
@@ -98,7 +103,7 @@ final class Waker: @unchecked Sendable {
         // Release: the loop sees what the caller published. Acquire: see `descriptor`.
         let found = word.bitwiseOr(note, ordering: .acquiringAndReleasing).oldValue
         guard found & Waker.mayBeAsleep != 0 else { return }
-        if note == Waker.notified, found & Waker.notified == 0 { turn.store(Turn.next(), ordering: .relaxed) }
+        if note == Waker.notified, found & Waker.notified == 0 { turn.store(nextTurn(), ordering: .relaxed) }
         guard found & Waker.notes == 0 else { return }
         guard process.isCurrent else { return }
         writes.add(1, ordering: .relaxed)

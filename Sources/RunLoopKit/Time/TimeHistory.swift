@@ -16,7 +16,7 @@ struct TimeHistory {
     mutating func record(_ time: Int64) {
         guard time != moves.last!.time else { return }
         if moves.count == 2 * Self.capacity { moves.removeFirst(Self.capacity) }
-        moves.append(Move(turn: Turn.next(), time: time))
+        moves.append(Move(turn: TurnCounter.nextOutside(), time: time))
     }
 
     /// The time at a turn. Before all that is kept it is the earliest time there is, since no deadline was past then.

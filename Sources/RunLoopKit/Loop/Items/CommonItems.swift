@@ -15,7 +15,7 @@ extension Loop {
         let isInNoMode = item.isOnly(in: membership)
         assert(defaultState.commonTurn == lastCommonTurn, "RunLoopKit: the default mode lacks items of common modes.")
         for mode in commonModes.takeThoseToMake() { _ = state(for: mode) }
-        lastCommonTurn = Turn.next()
+        lastCommonTurn = waker.turns.next()
         commonItems.insert(item, turn: lastCommonTurn)
         let joined = item.isNotifiedOfModes ? commonStates.filter { !item.isIn($0) } : []
         defaultState.commonTurn = lastCommonTurn

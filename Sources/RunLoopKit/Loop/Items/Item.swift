@@ -220,6 +220,16 @@ extension Loop {
         /// The mode that the item has been in for the longest time, for callers that hold the item's lock.
         final var firstModeWhileLocked: ModeState? { memberships.first }
 
+        /// The sequence number of an event of the item, for callers that hold the item's lock.
+        @inline(__always)
+        final func nextTurnWhileLocked() -> UInt64 {
+            // Nearly always: without a list of modes, and without a retain, since the membership keeps the mode alive.
+            if memberships.first != nil, !memberships.areMany || !canBeInManyLoops {
+                return Unmanaged.passUnretained(memberships.first!)._withUnsafeGuaranteedRef { $0.nextTurn() }
+            }
+            return TurnCounter.next(in: memberships.modes.map { $0.waker })
+        }
+
         // MARK: For the kinds of items to override
 
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.

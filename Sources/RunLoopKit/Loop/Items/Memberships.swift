@@ -55,6 +55,8 @@ struct Memberships {
     /// The mode that the item is in, if it is in one only.
     var only: ModeState? { second == nil ? first : nil }
 
+    var areMany: Bool { second != nil }
+
     /// The modes that the item is in.
     var modes: ModeList { ModeList(first, second, more?.modes ?? []) }
 

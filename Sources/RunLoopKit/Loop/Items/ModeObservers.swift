@@ -50,6 +50,8 @@ struct ModeObservers {
 
     private var entries: [ObjectIdentifier: Entry] = [:]
 
+    private var lastTurn: UInt64 = 0
+
     /// The union of the activities of all observers.
     var wanted: Loop.Activity {
         var bits: UInt = 0
@@ -71,7 +73,8 @@ struct ModeObservers {
 
     /// - Precondition: The observer is not here.
     mutating func insert(_ observer: Loop.Observer) {
-        let entry = Entry(turn: Turn.next(), order: observer.order, observer: observer)
+        lastTurn += 1
+        let entry = Entry(turn: lastTurn, order: observer.order, observer: observer)
         entries[ObjectIdentifier(observer)] = entry
         forEachList(of: observer) { $0.insert(entry) }
     }

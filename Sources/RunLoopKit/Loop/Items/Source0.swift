@@ -71,16 +71,8 @@ extension Loop {
         public func signal(wake: Bool = true) {
             itemLock.lock()
             guard isValid else { return itemLock.unlock() }
-            // Release: the performing thread sees what the caller did before.
-            let number = Turn.next()
-            let isFirst = signalTime.compareExchange(
-                expected: 0, desired: number, successOrdering: .releasing, failureOrdering: .relaxed
-            ).exchanged
-            if isFirst, Monitors.areAttached {
-                Monitors.report(Handover(of: self, .source0, number), to: modesWhileLocked.lazy.map { $0.waker })
-            }
-            wakes = wake || (!isFirst && wakes)
             guard let mode = onlyModeWhileLocked else { return signalModes(wake) }
+            noteSignal(wake, mode.nextTurn())
             mode.list(self, &arrivalPlaces)
             // Without the item's lock: a thread that wakes on the same processor takes it at once.
             itemLock.unlock()
@@ -91,9 +83,25 @@ extension Loop {
         @inline(never)
         private func signalModes(_ wake: Bool) {
             let modes = modesWhileLocked
+            noteSignal(wake, nextTurnWhileLocked())
             for mode in modes { mode.signals.insert(self, &arrivalPlaces) }
             itemLock.unlock()
             if wake { for mode in modes { mode.waker.wake() } }
+        }
+
+        /// Marks the source signalled. The item's lock is held, so that no other thread signals. A loop that takes an
+        /// earlier signal at this moment waits for the lock before it calls the handler, and so sees what the caller
+        /// did before.
+        @inline(__always)
+        private func noteSignal(_ wake: Bool, _ turn: @autoclosure () -> UInt64) {
+            guard pendingSignal == 0 else { return wakes = wake || wakes }
+            wakes = wake
+            let number = turn()
+            // Release: the performing thread sees what the caller did before.
+            signalTime.store(number, ordering: .releasing)
+            if Monitors.areAttached {
+                Monitors.report(Handover(of: self, .source0, number), to: modesWhileLocked.lazy.map { $0.waker })
+            }
         }
 
         // MARK: For the pass
@@ -106,6 +114,8 @@ extension Loop {
         func announceSignal(in mode: ModeState) -> Bool {
             itemLock.withLock {
                 guard isSignalled, isInWhileLocked(mode) else { return false }
+                // It may be of another loop.
+                mode.waker.turns.raise(to: pendingSignal)
                 mode.signals.insert(self, &arrivalPlaces)
                 return wakes
             }

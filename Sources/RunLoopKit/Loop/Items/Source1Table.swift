@@ -53,11 +53,12 @@ struct Source1Table {
         return slots[index].source.map { Member(source: $0, turn: slots[index].turn) }
     }
 
-    mutating func insert(_ source: any Source1) {
+    /// - Parameter turn: The sequence number of its insertion.
+    mutating func insert(_ source: any Source1, turn: UInt64) {
         let index = free.popLast() ?? slots.count
         if index == slots.count { slots.append(Slot()) }
         slots[index].source = source
-        slots[index].turn = Turn.next()
+        slots[index].turn = turn
         slotOfSource[ObjectIdentifier(source)] = index
     }
 

@@ -23,10 +23,10 @@ extension Loop.Timer {
             if rare?.requestTime != nil { changeRare { $0.requestTime = nil } }
             switch newValue {
             case .delay(let delay): (time, turn) = (delay, 0)
-            case .at(let instant): (time, turn) = (instant, Turn.next())
+            case .at(let instant): (time, turn) = (instant, nextTurnWhileLocked())
             case .asked(let instant):
                 changeRare { $0.requestTime = LoopTime.monotonic.nanoseconds(timeBase) }
-                (time, turn) = (instant, Turn.next())
+                (time, turn) = (instant, TurnCounter.nextOutside())
             }
         }
     }
@@ -77,7 +77,7 @@ extension Loop.Timer {
         case .at:
             // Behind the timers of a mode that have the same time, unless it has a place among them in another mode.
             guard !isInHeap else { return }
-            turn = Turn.next()
+            turn = nextTurnWhileLocked()
             if timeBase == .wallClock { returnToGrid(at: clock.nanoseconds(timeBase)) }
         }
     }

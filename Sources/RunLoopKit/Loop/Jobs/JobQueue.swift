@@ -48,7 +48,7 @@ final class JobQueue: @unchecked Sendable {
 
     func add(_ job: UnownedJob, for taskExecutor: LoopTaskExecutor?) -> Consequence {
         let level = JobQueue.level(of: job.priority)
-        let number = Monitors.areAttached && !waker.monitors.isEmpty ? Turn.next() : 0
+        let number = Monitors.areAttached && !waker.monitors.isEmpty ? waker.turns.next() : 0
         // Before the job can run.
         if number != 0 { waker.monitors.report { $0.handedOver(Handover(ofJob: number)) } }
         lock.lock()

@@ -1,0 +1,70 @@
+import Synchronization
+
+/// Sequence numbers of a loop's events: of two events of which one happens before the other, the first has the smaller
+/// number.
+///
+/// A loop has a counter of its own, so that threads which send to different loops write no common word. It is a logical
+/// clock, as Lamport describes it. What joins a loop with a number from another raises the loop's counter to it. What
+/// several loops order takes a number that is larger than all before it in each of them.
+///
+/// Things also happen outside of all loops: a source is signalled that is in none yet. Such events begin periods of the
+/// process. A number is that of the period in its upper bits, and in the lower ones, that of the event in it. A loop reads
+/// the period, and begins one when its lower bits overflow:
+///
+/// | event | its number |
+/// |---|---|
+/// | outside of all loops | the first of a new period, and so larger than all before it in every loop |
+/// | of a loop | larger than the loop's last, and than the first of the present period |
+///
+/// All accesses are relaxed: the numbers order events and publish nothing. That of an event is in the modification order
+/// of its counter before that of each event that it happens before.
+final class TurnCounter: Sendable {
+    /// The number of bits for the events of a loop in one period.
+    private static var shift: UInt64 { 20 }
+
+    /// The period of the process: seldom written.
+    private static let period = Atomic<UInt64>(1)
+
+    /// The loop's last number.
+    private let last = Atomic<UInt64>(0)
+
+    init() { Self.prepare() }
+
+    /// Initializes what must not be initialized in a signal handler.
+    static func prepare() { _ = period.load(ordering: .relaxed) }
+
+    /// Smaller than every number, and not 0, which stands for none.
+    static var beforeAll: UInt64 { 1 }
+
+    /// The number of an event outside of all loops.
+    static func nextOutside() -> UInt64 { period.add(1, ordering: .relaxed).newValue << shift }
+
+    /// The number of an event of the loop.
+    func next() -> UInt64 {
+        let period = Self.period.load(ordering: .relaxed)
+        raise(to: period << Self.shift)
+        let turn = last.add(1, ordering: .relaxed).newValue
+        if turn >> Self.shift > period { Self.period.max(turn >> Self.shift, ordering: .relaxed) }
+        return turn
+    }
+
+    /// Makes all later numbers larger than `turn`.
+    func raise(to turn: UInt64) {
+        // Mostly without a write.
+        if last.load(ordering: .relaxed) < turn { last.max(turn, ordering: .relaxed) }
+    }
+
+    /// The number of an event in the loops of these wakers; outside of all loops without any.
+    static func next(in wakers: [Waker]) -> UInt64 {
+        // Nearly always. Without a retain: the array keeps the waker alive.
+        if wakers.count == 1 { return Unmanaged.passUnretained(wakers[0])._withUnsafeGuaranteedRef { $0.nextTurn() } }
+        guard !wakers.isEmpty else { return nextOutside() }
+        var turn: UInt64 = 0
+        for waker in wakers {
+            waker.turns.raise(to: turn)
+            turn = waker.turns.next()
+        }
+        for waker in wakers { waker.turns.raise(to: turn) }
+        return turn
+    }
+}
