@@ -51,7 +51,9 @@ import Testing
             calm.loop.add(port, in: mode)
             port.send()
         }
-        try calm.performAndWait { while Loop.current.run(mode: mode, for: .zero, returnAfterSourceHandled: true) == .handledSource {} }
+        try calm.performAndWait {
+            while Loop.current.run(mode: mode, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
+        }
         #expect(log.entries == ["a", "message", "b", "c"])
     }
 
