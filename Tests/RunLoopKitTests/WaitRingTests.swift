@@ -136,6 +136,49 @@ import Testing
         #expect(answer == 2)
     }
 
+    @Test("A join waits for a thread whose wait for the caller has a time limit")
+    func ringThatEnds() throws {
+        let joiner = try LoopThread(name: "joiner")
+        let watchdog = try LoopThread(name: "watchdog")
+        let errors = Log<Loop.NoAnswer?>()
+        let isJoined = try joiner.performAndWait {
+            watchdog.perform {
+                // The joiner is busy until the watchdog has given up.
+                do {
+                    try joiner.loop.performAndWait(for: .milliseconds(20)) {}
+                } catch {
+                    errors.add(error as? Loop.NoAnswer)
+                }
+            }
+            spin(until: WaitRings.shared.isWaiting(watchdog.loop.owner) || !errors.entries.isEmpty)
+            watchdog.stop()
+            watchdog.join()
+            return true
+        }
+        #expect(isJoined)
+        #expect(errors.entries == [.timeIsUp(thread: "joiner", hasBegun: false)])
+    }
+
+    @Test("A call that throws names a ring at once, also if it has a time limit")
+    func ringsWithLimits() throws {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        let limit = Duration.seconds(1000)
+        for (first, second) in [(limit, nil), (nil, limit), (limit, limit)] as [(Duration?, Duration?)] {
+            let inner = Log<LoopThread.WaitRing?>()
+            try a.performAndWait {
+                try b.loop.performAndWait(for: first) {
+                    do {
+                        try a.loop.performAndWait(for: second) {}
+                    } catch {
+                        inner.add(error as? LoopThread.WaitRing)
+                    }
+                }
+            }
+            #expect(inner.entries == [LoopThread.WaitRing(threads: ["a", "b"])])
+        }
+    }
+
     @Test("A join that closes a ring traps with the names of the threads")
     func ringThroughAJoin() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -287,8 +287,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// no longer exists. Returns at once if that is so already. Does not stop the thread. In a task, which must not
     /// block a thread, await ``waitForEnd()``.
     ///
-    /// - Precondition: Not called on the thread itself, nor on a thread that this one waits for in
-    ///   `performAndWait` or `join()`: both would wait forever. Traps there with a message.
+    /// - Precondition: Not called on the thread itself, nor on a thread that this one waits for in `join()`, or in
+    ///   `performAndWait` without a time limit: both would wait forever. Traps there with a message.
     public func join() {
         guard !isCurrent else {
             fatalError(

@@ -1,5 +1,8 @@
 /// The threads that block until other threads answer, which would wait for ever if they formed a ring.
 ///
+/// A ring in which one waits with a time limit ends by itself. A call that throws reports it nevertheless, at once, since
+/// no thread of the ring can get its answer meanwhile; a call that would trap waits.
+///
 /// A thread enters before it blocks, and all entries are made under one lock: of the threads of a ring, the last one
 /// finds it. A forked child does not wait for threads of its parent's, and so does not enter.
 final class WaitRings: @unchecked Sendable {
@@ -19,49 +22,68 @@ final class WaitRings: @unchecked Sendable {
         case threads(() -> [Target])
     }
 
+    private struct Wait {
+        let awaited: Awaited
+        let hasLimit: Bool
+    }
+
     private let lock = Lock(.threadWaits)
     /// What each blocked thread waits for. Guarded by the lock, and therefore without checks of exclusivity.
-    @exclusivity(unchecked) private var awaited: [ThreadID: Awaited] = [:]
+    @exclusivity(unchecked) private var waits: [ThreadID: Wait] = [:]
 
     /// Records that the calling thread waits for the threads of `awaited` during `body`.
     ///
+    /// - Parameter hasLimit: Whether it waits with a time limit.
     /// - Throws: ``LoopThread/WaitRing`` if one of them waits, directly or not, for the calling thread. `body` is not
     ///   called then.
-    func waiting(for awaited: Awaited, _ body: () throws -> Void) throws {
+    func waiting(for awaited: Awaited, hasLimit: Bool, _ body: () throws -> Void) throws {
+        try waiting(Wait(awaited: awaited, hasLimit: hasLimit), endlessRingsOnly: false, body)
+    }
+
+    /// The same for calls that throw no error and have no time limit: traps if there is a ring that does not end.
+    func waitingOrTrapping(_ call: String, for awaited: Awaited, _ body: () -> Void) {
+        do {
+            try waiting(Wait(awaited: awaited, hasLimit: false), endlessRingsOnly: true, body)
+        } catch {
+            fatalError("RunLoopKit: \(call): \(error)")
+        }
+    }
+
+    private func waiting(_ wait: Wait, endlessRingsOnly: Bool, _ body: () throws -> Void) throws {
         let caller = ThreadLoops.currentID
         lock.lock()
-        if let ring = path(from: awaited, to: caller) {
+        if let ring = path(from: wait.awaited, to: caller, endlessRingsOnly) {
             lock.unlock()
             throw LoopThread.WaitRing(threads: ring)
         }
-        self.awaited[caller] = awaited
+        waits[caller] = wait
         lock.unlock()
         // A thread that is blocked waits for nothing else meanwhile.
-        defer { lock.withLock { _ = self.awaited.removeValue(forKey: caller) } }
+        defer { lock.withLock { _ = waits.removeValue(forKey: caller) } }
         try body()
     }
 
     /// Whether a thread waits.
-    func isWaiting(_ thread: ThreadID) -> Bool { lock.withLock { awaited[thread] != nil } }
-
-    /// The same for calls that throw no error: traps if there is a ring.
-    func waitingOrTrapping(_ call: String, for awaited: Awaited, _ body: () -> Void) {
-        do { try waiting(for: awaited, body) } catch { fatalError("RunLoopKit: \(call): \(error)") }
-    }
+    func isWaiting(_ thread: ThreadID) -> Bool { lock.withLock { waits[thread] != nil } }
 
     /// The names of the threads from one of `awaited` to the thread that waits for `caller`, and the caller's own name;
     /// nil if no thread of them waits for it. A search in depth.
-    private func path(from awaited: Awaited, to caller: ThreadID) -> [String]? {
+    private func path(from awaited: Awaited, to caller: ThreadID, _ endlessOnly: Bool) -> [String]? {
         lock.assertHeld()
         switch awaited {
-        case .thread(let target): return path(from: target, to: caller)
-        case .threads(let targets): return targets().lazy.compactMap { self.path(from: $0, to: caller) }.first
+        case .thread(let target): return path(from: target, to: caller, endlessOnly)
+        case .threads(let targets):
+            return targets().lazy.compactMap { self.path(from: $0, to: caller, endlessOnly) }.first
         }
     }
 
-    private func path(from target: Target, to caller: ThreadID) -> [String]? {
+    private func path(from target: Target, to caller: ThreadID, _ endlessOnly: Bool) -> [String]? {
         if target.thread == caller { return [target.name] }
-        guard let next = awaited[target.thread], let rest = path(from: next, to: caller) else { return nil }
+        guard let next = waits[target.thread], !endlessOnly || !next.hasLimit,
+            let rest = path(from: next.awaited, to: caller, endlessOnly)
+        else {
+            return nil
+        }
         return [target.name] + rest
     }
 }

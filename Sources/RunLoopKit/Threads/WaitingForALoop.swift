@@ -83,7 +83,8 @@ extension Loop {
         }
         // In a forked child the loop refuses the block.
         guard process.isCurrent else { return try handOver() }
-        try WaitRings.shared.waiting(for: .thread(WaitRings.Target(thread: owner, name: errors.name)), handOver)
+        try WaitRings.shared.waiting(
+            for: .thread(WaitRings.Target(thread: owner, name: errors.name)), hasLimit: limit != nil, handOver)
     }
 
     /// Runs a block on the loop's thread and suspends until it is done.
