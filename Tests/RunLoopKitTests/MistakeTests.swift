@@ -311,6 +311,27 @@ import Testing
         }
     }
 
+    @Test("A rule whose loop has ended limits nothing any more, and reports nothing")
+    func callsOfARuleWithoutALoop() async {
+        await #expect(processExitsWith: .success) {
+            Loop.mistakeHandling = .trap
+            let (engine, log) = (ThrottleEngine(), Log<Int>())
+            let saving = ThrottledMethod<RuleDraft, Int>("save", engine: engine) { _, input in log.add(input) }
+            for mode in [ThrottleRule.Mode.last, .debounce] {
+                for merges in [false, true] {
+                    let (thread, document) = (try LoopThread(), RuleDraft())
+                    let rule = saving.rule(for: document, interval: .seconds(1000), mode: mode, on: thread.loop)
+                    if merges { rule.merging = { $0 + $1 } }
+                    try engine.apply(rule)
+                    thread.stop()
+                    thread.join()
+                    for input in [1, 2] { saving(document, input) }
+                }
+            }
+            _exit(log.entries == [1, 2, 1, 2, 1, 2, 1, 2] ? 0 : 1)
+        }
+    }
+
     /// The order of stored properties decides which of the two a class deallocates first.
     @Test("A limiter and its thread that are dropped together report the same in either order")
     func droppedTogether() async {

@@ -25,7 +25,6 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
         if isOpen, !rules.edges.isEmpty { return nil }
         let isOpen = isOpen
         lock.unlock()
-        if !isOpen { reportRefusedCall() }
         return isOpen
     }
 

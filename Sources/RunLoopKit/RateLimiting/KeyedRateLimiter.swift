@@ -28,7 +28,9 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
     /// - Returns: Whether the limiter accepted the call. False after ``invalidate()``, after the end of the loop, and
     ///   if a stopping loop refused this call's action and `whenReleased` is `discard`.
     @inlinable @discardableResult
-    public final func callAsFunction(_ input: Input, for key: Key) -> Bool { core.call(input, for: key) }
+    public final func callAsFunction(_ input: Input, for key: Key) -> Bool {
+        core.call(input, for: key) || core.reportRefusal()
+    }
 
     /// Acts now on the pending call of a key. From any thread. On the loop's thread, actions that other threads have
     /// handed over to it run too.

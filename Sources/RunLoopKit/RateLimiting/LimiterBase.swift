@@ -233,11 +233,15 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
         withExtendedLifetime(remains) {}
     }
 
-    /// Called after a call was refused. After the end of its loop a limiter that is to lose no call loses this one.
-    @inline(never)
-    final func reportRefusedCall() {
-        guard whenReleased == .flush, lock.withLock({ life == .loopHasEnded }), loop.process.isCurrent else { return }
+    /// Called after a call was refused that its caller does not make in another way, as rules do. After the end of its
+    /// loop a limiter that is to lose no call loses this one. Returns false.
+    @usableFromInline @inline(never)
+    final func reportRefusal() -> Bool {
+        guard whenReleased == .flush, lock.withLock({ life == .loopHasEnded }), loop.process.isCurrent else {
+            return false
+        }
         Mistakes.shared.report(.refusedCall(limiter: name))
+        return false
     }
 
     private var name: String {

@@ -62,7 +62,7 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
     /// - Returns: Whether the limiter accepted the call. False after ``invalidate()``, after the end of the loop, and
     ///   if a stopping loop refused this call's action and `whenReleased` is `discard`.
     @inlinable @discardableResult
-    public final func callAsFunction(_ input: Input) -> Bool { core.call(input) }
+    public final func callAsFunction(_ input: Input) -> Bool { core.call(input) || core.reportRefusal() }
 
     /// Acts now on the pending call, if there is one, and stops the timer. From any thread: the action runs where it
     /// always does. On the loop's thread all earlier calls have been acted on when this returns, also those whose

@@ -28,9 +28,7 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
         guard isOpen, !rules.edges.isEmpty else {
             let isOpen = isOpen
             lock.unlock()
-            guard !isOpen else { return .ignore }
-            reportRefusedCall()
-            return .refuse
+            return isOpen ? .ignore : .refuse
         }
         let (now, wasPending) = (now, burst.isPending)
         guard rules.continueBurst(&burst, at: now) else { return handleOtherCall(at: now) }

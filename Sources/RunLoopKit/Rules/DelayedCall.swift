@@ -67,7 +67,7 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
     func hold(_ call: Held, isDeallocating: () -> Bool) -> Bool {
         // The delayed call retains its target already. Asking takes longer.
         if !limiter.isPending(where: { $0.id == call.id }), isDeallocating() { return false }
-        return limiter(call)
+        return core.call(call)
     }
 
     override func flush() { limiter.flush() }

@@ -35,7 +35,7 @@ final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
     ) -> Bool {
         // A delayed call retains its target already. Asking takes longer.
         if !limiter.isPending(where: { $0.target == target }), isDeallocating() { return false }
-        return limiter(Held(target: target, input: input, run: run))
+        return limiter.core.call(Held(target: target, input: input, run: run))
     }
 
     override func flush() { limiter.flush() }
