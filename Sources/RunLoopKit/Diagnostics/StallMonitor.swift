@@ -14,7 +14,8 @@
 /// ```
 ///
 /// One thread watches any number of loops. It looks when a handler would exceed a threshold, and otherwise once in the
-/// time of the first threshold.
+/// time of the first threshold: by default it wakes up ten times a second, also while all of the loops sleep. A monitor
+/// that watches no loop sleeps.
 ///
 /// **What is a stall.** Each handler is measured alone, from its call. A handler that runs its loop nested does not
 /// stall it while that run comes around or sleeps, and is measured anew from the end of the run, as from the end of a

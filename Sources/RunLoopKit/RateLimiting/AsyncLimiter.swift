@@ -140,11 +140,15 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// ```swift
     /// func textChanged(to text: String) {
     ///     let answer = search.call(text)  // in the order of the key strokes
-    ///     Task { if let results = try await answer.value { show(results) } }
+    ///     Task {  // the action itself delivers the results
+    ///         do { _ = try await answer.value } catch { print("no results: \(error)") }
+    ///     }
     /// }
     /// ```
     ///
-    /// An answer that no task waits for is dropped, errors included.
+    /// All calls of a burst get the same answer, that of the last input. So do not show results for each call: let the
+    /// action deliver them, as in <doc:ThrottleOrDebounce#Asynchronous-actions>. An answer that no task waits for is
+    /// dropped, errors included.
     public func call(_ input: Input) -> Answer {
         let call = AsyncCall<Input, Output>(input)
         let answer = Answer(outcome: call.outcome)

@@ -7,9 +7,10 @@
 ///
 /// The leading edge is the first call of an interval, the trailing edge the end of the interval. With the leading edge
 /// alone, the default unless inputs are merged, calls within the interval are lost, and so is the last value of a
-/// burst; with both, the last of them is acted on when the interval ends. A call that comes soon after such an action
-/// begins the next interval, and is acted on at its end. Only `flush()` and `cancel()`, which forgets the past, let two
-/// actions come closer. The calls' times count: an action that waits for its loop can run closer to the next one.
+/// burst; with both, the last of them is acted on when the interval ends. A call that comes less than an interval after
+/// such an action begins the next interval, and is acted on at its end. Only `flush()` and `cancel()`, which forgets
+/// the past, let two actions come closer. The calls' times count: an action that waits for its loop can run closer to
+/// the next one.
 ///
 /// ``RateLimiter`` has the calls, and describes threads and lifetime. lodash: `throttle`, whose default is both edges.
 /// HWThrottle: `HWThrottle`.

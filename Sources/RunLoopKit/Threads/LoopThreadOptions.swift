@@ -2,12 +2,10 @@ extension LoopThread {
     /// What a ``LoopThread`` requests from the kernel for its thread. The thread inherits every property that is nil,
     /// the default, from the thread that makes it.
     ///
-    /// For threads with a special task: an audio thread needs a realtime policy and little timer slack, a background
-    /// thread a high nice value.
+    /// For threads with a special task: an audio thread needs a realtime policy, a background thread a high nice value.
     ///
     /// ```swift
-    /// let options = LoopThread.Options(
-    ///     name: "audio", scheduling: .fifo(priority: 10), timerSlack: .zero, onRefusal: .runAnyway)
+    /// let options = LoopThread.Options(name: "audio", scheduling: .fifo(priority: 10), onRefusal: .runAnyway)
     /// let audio = try LoopThread(options: options)
     /// for refusal in audio.refusedOptions { print(refusal) }
     /// audio.perform { print("on the audio thread") }
@@ -41,9 +39,11 @@ extension LoopThread {
         /// The scheduling policy, and the priority of a realtime one.
         public var scheduling: Scheduling?
 
-        /// How long the kernel may delay the end of the thread's waits, to coalesce several; usually 50 µs. Zero
-        /// requests the minimum, a nanosecond. Negative values are never valid; more than 292 years counts as 292
-        /// years. A thread with a realtime policy has no slack.
+        /// How long the kernel may delay the end of waits with a limit that the thread's handlers make themselves, such
+        /// as `usleep` and `poll`, to coalesce several; usually 50 µs. It delays no timer of the loop, whose sleep is
+        /// ended by a timerfd: to let timers share wake-ups, set their ``Loop/Timer/tolerance``. Zero requests the
+        /// minimum, a nanosecond. Negative values are never valid; more than 292 years counts as 292 years. A thread
+        /// with a realtime policy has no slack.
         public var timerSlack: Duration?
 
         /// What happens when the kernel refuses one of these.
