@@ -6,7 +6,7 @@ final class Counter {
 
     init() {
         let timer = Loop.Timer(every: .milliseconds(100), isolation: .shared) {
-            [unowned self] _ in tick()
+            [weak self] _ in self?.tick()
         }
         Loop.main.add(timer, in: .common)
     }

@@ -14,7 +14,8 @@ import RunLoopKit
         _ = fcntl(socket, F_SETFL, O_NONBLOCK)
         let source = try Loop.FileDescriptorSource(
             owning: socket, isolation: .shared
-        ) { [unowned self] _, ready in
+        ) { [weak self] _, ready in
+            guard let self else { return }
             if ready.contains(.writable) { flush() }
             // A hang-up or an error shows in what `read` returns.
             if ready != .writable { receive() }
@@ -22,6 +23,8 @@ import RunLoopKit
         Loop.main.add(source, in: .common)
         self.source = source
     }
+
+    deinit { source?.invalidate() }
 
     func send(_ bytes: [UInt8]) {
         waiting += bytes
@@ -77,13 +80,19 @@ let accepting = try Loop.FileDescriptorSource(
     owning: listener.socket, isolation: .shared
 ) { source, _ in
     let socket = accept(source.descriptor, nil, nil)
-    guard socket >= 0, let peer = try? Connection(socket) else { return }
+    if socket < 0, errno == EMFILE || errno == ENFILE {
+        source.disarm()  // no descriptor is left: it would stay ready
+    }
+    guard socket >= 0 else { return }
+    guard let peer = try? Connection(socket) else { return _ = close(socket) }
     connections.append(peer)
     peer.onBytes = { [unowned peer] _ in
         peer.send([UInt8](repeating: 1, count: 32_000_000))
     }
     peer.onEnd = { [unowned peer] in
         print("the server has waited for room: \(peer.hasWaited)")
+        connections.removeAll { $0 === peer }
+        if !source.isArmed { source.rearm() }
         Loop.main.stop()
     }
 }

@@ -1,6 +1,6 @@
 extension Loop.FileDescriptorSource {
-    /// What a source waits for. Hang-ups and errors are always reported. What a handler gets is a ``Readiness``, whose
-    /// words are adjectives:
+    /// What a source waits for. Hang-ups and errors are always reported, unless the source is disarmed. What a handler
+    /// gets is a ``Readiness``, whose words are adjectives:
     ///
     /// | interest | readiness |
     /// |---|---|
@@ -32,7 +32,8 @@ extension Loop.FileDescriptorSource {
         /// Room to write. CF: `kCFFileDescriptorWriteCallBack`.
         public static let write = Interest(rawValue: 2)
 
-        /// An exceptional condition: out-of-band data of a TCP socket, a change in `/proc/mounts`.
+        /// An exceptional condition: out-of-band data of a TCP socket, a change of `/proc/mounts` or of an attribute in
+        /// `/sys`, as of a GPIO: see <doc:WhichInput#Files-sockets-names>. (EPOLLPRI)
         public static let priority = Interest(rawValue: 4)
 
         /// The end of the data alone: the other end of a stream socket has finished writing, or is closed. For a source

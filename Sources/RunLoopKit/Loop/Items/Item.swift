@@ -25,8 +25,8 @@ extension Loop {
     /// **Handlers of the main actor**, made with `isolation: .shared`, have rules of their own:
     ///
     /// - The item is for ``Loop/main`` alone: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``).
-    /// - The handler has no parameter for the actor. Capture `[weak self]`, or `[unowned self]` in an object that
-    ///   invalidates the item in its `deinit`.
+    /// - The handler has no parameter for the actor. Capture `[weak self]`, and invalidate the item in the object's
+    ///   `deinit`; <doc:KeepingAThreadAlive#Weak-or-unowned> says when `[unowned self]` is enough.
     /// - The jobs of the main actor come through the main queue. A run nested in the handler, in a common mode, serves
     ///   them: they begin although the handler has not returned. Inside a *job* of the main actor they do not.
     ///

@@ -26,8 +26,8 @@ final class Watcher {
         ) { [unowned self] _, _ in
             readEvents()
         }
-        Loop.main.add(source, in: .common)
         try watch(folder, rest: rest)
+        Loop.main.add(source, in: .common)
     }
 
     /// Watches another folder from now on. If it cannot, nothing changes.

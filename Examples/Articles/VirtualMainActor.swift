@@ -1,0 +1,25 @@
+import RunLoopKit
+
+// A class of the main actor that takes its loop. The program passes `.main`.
+@MainActor final class Reminder {
+    private(set) var count = 0
+    private var timer: Loop.Timer?
+
+    init(on loop: Loop) {
+        let timer = Loop.Timer(every: .seconds(60)) { [weak self] _ in
+            MainActor.assumeIsolated { self?.remind() }
+        }
+        loop.add(timer, in: .common)
+        self.timer = timer
+    }
+
+    deinit { timer?.invalidate() }
+
+    private func remind() { count += 1 }
+}
+
+// As in `@MainActor @Test func remindsEachMinute() { … }`, without async.
+let loop = Loop(clock: VirtualClock())
+let reminder = Reminder(on: loop)
+loop.run(mode: .default, for: .seconds(3600))
+print("\(reminder.count) times in an hour")
