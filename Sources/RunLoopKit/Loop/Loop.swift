@@ -186,10 +186,10 @@ public final class Loop: @unchecked Sendable {
     /// ```
     ///
     /// The initial thread must run it (``Loop/runMain(_:)`` for an asynchronous program), or host it
-    /// (``Loop/beginHosting(_:)``). In a program that has given the initial
-    /// thread away, by `dispatchMain()`, by an async main function or a top-level `await` that has suspended, or to a
-    /// test runner, no thread can run it. The loop then ends, refuses work, and reports that once on stderr. If another
-    /// thread makes it, the library finds this out a moment later: work accepted until then is dropped.
+    /// (``Loop/beginHosting(_:)``). In a program that has given the initial thread away, by `dispatchMain()`, by an
+    /// async main function or a top-level `await` that has suspended, or to the runner of Swift Testing, no thread can
+    /// run it. The loop then ends, refuses work, and reports that once on stderr. If another thread makes it, the
+    /// library finds this out a moment later: work accepted until then is dropped.
     public static let main: Loop = {
         let main = Loop(clock: .monotonic, owner: .initial)
         if System.isInitialThread { ThreadLoops.current.adopt(main) } else { findOutWhetherMainCanRun() }
