@@ -14,7 +14,7 @@ extension Loop.FileDescriptorSource {
     /// let source = try Loop.FileDescriptorSource(socket, interest: [.read, .write]) { source, ready in
     ///     if ready.contains(.readable) { … }  // or its end: read says which
     ///     if ready.contains(.writable) {
-    ///         write(source.descriptor, "hello", 5)
+    ///         send(source.descriptor, "hello", 5, Int32(MSG_NOSIGNAL))
     ///         source.interest = .read  // there is nearly always room: wait for it only while bytes wait
     ///     }
     /// }

@@ -1,10 +1,12 @@
 /// A throttle or a debounce whose action is `async`, and whose callers may wait for its result.
 ///
 /// ```swift
-/// let search = AsyncLimiter.debounce(interval: .milliseconds(300), whileRunning: .cancelPrevious) { (text: String) in
+/// let search = AsyncLimiter.debounce(
+///     interval: .milliseconds(300), on: .main, whileRunning: .cancelPrevious
+/// ) { (text: String) in
 ///     try await fetchResults(for: text)
 /// }
-/// let results = try await search.run("run loop")
+/// let results = try await search.run("run loop")  // nil if the call led to no search
 /// ```
 ///
 /// The action is due as with ``Throttle`` and ``Debounce``. It then runs as a task of its own; ``RateLimitOverlap``
