@@ -29,6 +29,7 @@ let monitor = {
 }()
 let detector = FeedbackLoopDetector(on: .main, actions: [])
 let port = Loop.MessagePort<String> { _ in }
+let pool = try! LoopThreadPool(count: 2, options: .init(name: "pool"))
 
 // What programs do.
 func work() {}
