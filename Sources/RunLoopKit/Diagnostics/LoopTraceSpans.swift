@@ -26,7 +26,8 @@ extension LoopTrace {
         public let depth: Int
         /// Whether it had not ended when the trace was taken. Its times are those until then.
         public internal(set) var isOpen = true
-        /// The time in it that was not in a span inside it; all of it for a wait.
+        /// The time in it that was not in a span inside it, nor in a rest of its hosted loop: a handler may run the
+        /// host, which works or sleeps. All of it for a wait.
         public internal(set) var ownTime: Duration = .zero
         /// How much later than scheduled a timer fired, on the timer's clock; zero for everything else.
         public let lateness: Duration
@@ -44,7 +45,8 @@ extension LoopTrace {
             if case .callout(let handler) = kind { handler } else { nil }
         }
 
-        /// What took the time, and how long: `block "load" for 3.0 ms`, with the text's units.
+        /// What took the time, and how long: `block "load" for 3.0 ms`, with the text's units. If the handler's own
+        /// time was shorter, that too.
         public var description: String {
             let what =
                 switch kind {
@@ -52,7 +54,8 @@ extension LoopTrace {
                 case .wait(let mode, _): "wait in mode '\(mode)'"
                 case .run(let mode): "run in mode '\(mode)'"
                 }
-            return "\(what) for \(duration.inWords)\(isOpen ? " so far" : "")"
+            let own = handler != nil && ownTime != duration ? ", \(ownTime.inWords) of it its own" : ""
+            return "\(what) for \(duration.inWords)\(isOpen ? " so far" : "")\(own)"
         }
 
         /// Whether the loop slept.
@@ -73,8 +76,7 @@ extension LoopTrace {
         public let callout: Int
     }
 
-    /// The callouts that kept their loops busy longest, the longest first; at most ten. The time of handlers, waits and
-    /// runs inside a callout does not count.
+    /// The callouts that kept their loops busy longest, by their ``Span/ownTime``, the longest first; at most ten.
     public var longestStalls: [Span] { Array(stallIndices.map { spans[$0] }) }
 
     /// As indices into `spans`.
@@ -98,8 +100,18 @@ struct SpanBuilder {
     private var wakers: [Int?]
     /// Until when each loop sleeps at the latest.
     private var deadlines: [Loop.Instant?]
+    /// The rest of each loop, if it is in one, while a handler on its thread runs the host: that handler's span.
+    private var rests: [Rest?]
     /// The last wait of each loop, until it is known what ended it.
     private var unexplained: [Int?]
+
+    /// Between two passes of a hosted loop, the host works or sleeps.
+    private struct Rest {
+        let start: Loop.Instant
+        let span: Int
+        /// That of the span at the start. Observers of the rest have spans of their own in it.
+        let ownTime: Duration
+    }
 
     init(_ events: [LoopTrace.Event], _ threads: [LoopTrace.Thread], loopCount: Int, end: Loop.Instant) {
         self.events = events
@@ -109,6 +121,7 @@ struct SpanBuilder {
         wakers = Array(repeating: nil, count: loopCount)
         deadlines = Array(repeating: nil, count: loopCount)
         unexplained = Array(repeating: nil, count: loopCount)
+        rests = Array(repeating: nil, count: loopCount)
     }
 
     mutating func build() {
@@ -141,6 +154,8 @@ struct SpanBuilder {
         case .reached(let activity, _):
             // No handler has explained the last wait.
             if activity == .beforeTimers { unexplained[loop] = nil }
+            if activity == .beforeWaiting { beginRest(of: loop, event) }
+            if activity == .afterWaiting { endRest(of: loop, at: event.time) }
         case .willCall(let handler, let cause, let lateness):
             // Observers are called after every wait, whatever ended it.
             if handler.kind != .observer { explain(loop, handler.description) }
@@ -164,6 +179,17 @@ struct SpanBuilder {
             wakers[loop] = event.thread
         case .handedOver, .queueLengths: break
         }
+    }
+
+    /// The loop comes to rest. In a run it waits, in a span of its own.
+    private mutating func beginRest(of loop: Int, _ event: LoopTrace.Event) {
+        guard let index = open[event.thread].last, spans[index].handler != nil else { return }
+        rests[loop] = Rest(start: event.time, span: index, ownTime: spans[index].ownTime)
+    }
+
+    private mutating func endRest(of loop: Int, at time: Loop.Instant) {
+        guard let rest = rests[loop].take() else { return }
+        spans[rest.span].ownTime = rest.ownTime - rest.start.duration(to: time)
     }
 
     private mutating func explain(_ loop: Int, _ reason: String) {
@@ -208,6 +234,9 @@ struct SpanBuilder {
 
     private mutating func close(_ index: Int, on thread: Int, at time: Loop.Instant, isOpen: Bool) {
         open[thread].removeLast()
+        // A handler may return before the next pass of its host ends the rest.
+        let loop = spans[index].loop
+        if rests[loop]?.span == index { endRest(of: loop, at: time) }
         spans[index].end = time
         spans[index].isOpen = isOpen
         spans[index].ownTime += spans[index].duration

@@ -27,7 +27,9 @@
 /// **What is reported.** A report when a stall exceeds the first threshold, another one for each further threshold, and
 /// a last one when it has ended, with its true start and end. Time does not count while the machine is suspended, and
 /// while the watcher's thread, too, could not run: after a stop of the process, or on a machine that is too busy. A
-/// stall that ends right before the monitor is dropped, or the program ends, may have no last report.
+/// stall that ends right before the monitor is dropped, or the program ends, may have no last report. A report waits
+/// until its backtrace has names, in a debug build for a tenth of a second: a program that looks at its reports at its
+/// end waits that long before.
 /// Nothing is reported while a debugger or another process traces this one (`TracerPid` in `/proc/self/status`).
 ///
 /// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The signal

@@ -57,6 +57,34 @@ import Testing
         #expect(trace.handlers[0].ownTime == .zero, "its time was in a run nested in it")
     }
 
+    @Test("The host's time between passes in a handler is not the handler's own")
+    func nestedHost() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        // Of its own, since time stands still for a loop whose handler runs the host.
+        let clock = VirtualClock(.manual)
+        let tracer = LoopTracer(clock: clock)
+        tracer.attach(to: loop)
+        _ = try loop.beginHosting()
+        loop.perform(label: "dialog") {
+            clock.advance(by: .milliseconds(1))
+            for _ in 0..<4 {
+                loop.perform(label: "served") { clock.advance(by: .milliseconds(2)) }
+                while loop.hostedPass() == .more {}
+                clock.advance(by: .milliseconds(100))
+            }
+            // The rest after it ends with the handler.
+            loop.hostedPass()
+        }
+        while loop.hostedPass() == .more {}
+        loop.endHosting()
+        let spans = callouts(tracer.snapshot(), .block)
+        let dialog = try #require(spans.first)
+        #expect(spans.map(\.handler?.name) == ["\"dialog\""] + Array(repeating: "\"served\"", count: 4))
+        #expect(dialog.duration == .milliseconds(409) && dialog.ownTime == .milliseconds(1))
+        #expect("\(dialog)" == "block \"dialog\" for 409 ms, 1.00 ms of it its own")
+        #expect(spans[1...].allSatisfy { $0.ownTime == .milliseconds(2) && !"\($0)".contains("own") })
+    }
+
     /// Takes virtual time: a run nested in the handler, in a mode with nothing but a timer.
     private static func work(on loop: Loop, _ duration: Duration) {
         loop.add(Loop.Timer(after: duration) { _ in }, in: "work")
