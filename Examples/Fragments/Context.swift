@@ -116,3 +116,10 @@ actor Owner {
 
 /// The metrics of a minute ago.
 nonisolated(unsafe) var last = monitor.metrics(of: .main)!
+
+/// A library whose calls block, and which another thread may interrupt.
+struct Database {
+    func rows() throws -> [String] { [] }
+    func interrupt() {}
+}
+let database = Database()

@@ -88,6 +88,78 @@ import Testing
         #expect(error == "found")
     }
 
+    /// Both `run` methods that take a time limit.
+    private func runs(
+        of thread: LoopThread
+    ) -> [@Sendable (Loop.Mode, Duration, @escaping @Sendable () -> Int) async throws -> Int] {
+        [
+            { mode, limit, block in try await thread.run(in: mode, for: limit, block) },
+            { mode, limit, block in try await thread.loop.run(in: mode, for: limit, block) },
+        ]
+    }
+
+    @Test("A task gets its result, or the error of a thread that was stopped, before its time is up")
+    func taskInTime() async throws {
+        let thread = try LoopThread(name: "worker")
+        for run in runs(of: thread) { #expect(try await run(.common, .seconds(3600)) { 3 } == 3) }
+        thread.stop()
+        thread.join()
+        await #expect(throws: LoopThread.Stopped(thread: "worker")) { try await thread.run(for: .seconds(3600)) {} }
+        await #expect(throws: Loop.NoAnswer.loopHasEnded(thread: "worker")) {
+            try await thread.loop.run(for: .seconds(3600)) {}
+        }
+    }
+
+    @Test("A block for which a task's time is up before it begins never begins")
+    func taskGivesUp() async throws {
+        let thread = try LoopThread(name: "worker")
+        let ran = Count()
+        for run in runs(of: thread) {
+            for limit in [Duration.milliseconds(1), .zero, .seconds(-1)] {
+                await #expect(throws: Loop.NoAnswer.timeIsUp(thread: "worker", hasBegun: false)) {
+                    try await run("another mode", limit) { ran.up() }
+                }
+            }
+        }
+        try thread.performAndWait { _ = Loop.current.run(mode: "another mode", for: .zero) }
+        #expect(ran.value == 0)
+    }
+
+    @Test("A task whose time is up continues beside its block")
+    func taskLeaves() async throws {
+        let thread = try LoopThread(name: "worker")
+        for run in runs(of: thread) {
+            let (mayEnd, ended) = (Gate(), Count())
+            var (hasBegun, limit) = (false, Duration.milliseconds(10))
+            // On a busy machine the time may be up before the block begins.
+            while !hasBegun {
+                limit *= 2
+                do {
+                    _ = try await run(.common, limit) {
+                        mayEnd.wait()
+                        return ended.up()
+                    }
+                    Issue.record("The block cannot have ended.")
+                } catch Loop.NoAnswer.timeIsUp("worker", let began) {
+                    hasBegun = began
+                }
+            }
+            #expect(ended.value == 0)
+            mayEnd.open()
+            await eventually(ended.value == 1)
+        }
+    }
+
+    @Test("A cancelled task withdraws a block that has not begun, with a limit too")
+    func cancelledWithLimit() async throws {
+        let thread = try LoopThread(name: "worker")
+        let loop = thread.loop
+        let task = Task { try await loop.run(in: "another mode", for: .seconds(3600)) {} }
+        await eventually(loop.modes.contains("another mode"))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
     @Test("A cancelled task withdraws a block that has not begun")
     func cancelled() async throws {
         let thread = try LoopThread(name: "worker")

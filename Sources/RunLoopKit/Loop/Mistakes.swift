@@ -88,7 +88,7 @@ extension Loop {
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
-                    + "(by dispatchMain(), an async main function, or a test runner). Let the program begin "
+                    + "(by dispatchMain(), an async main function, or Swift Testing). Let the program begin "
                     + "with Loop.runMain { … }, in main.swift or in a main function without 'async', whose body may "
                     + "await; or give the work to a LoopThread or to the main actor."
             case .jobsOfEndedLoop(let thread):

@@ -208,23 +208,31 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Runs a block on the thread and suspends until it is done.
     ///
     /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in
-    /// order with the blocks that it hands to ``perform(in:label:file:line:_:)``.
+    /// order with the blocks that it hands to ``perform(in:label:file:line:_:)``. Inside a closure that runs elsewhere,
+    /// such as that of a child task or of `withTaskCancellationHandler`, a call comes when that closure does: see
+    /// <doc:SwiftConcurrency#Questions>.
     ///
-    /// Cancelling the task withdraws a block that has not begun. A cancelled task hands no block over.
+    /// Cancelling the task withdraws a block that has not begun. A block that has begun runs to its end, and the call
+    /// returns then, with its result: pass a limit, or let the block look at a flag. A cancelled task hands no block
+    /// over.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
+    ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the thread.
     /// - Throws: What the block throws; ``LoopThread/Stopped`` and ``LoopThread/Exited`` as `performAndWait` does;
-    ///   `CancellationError`.
+    ///   ``Loop/NoAnswer/timeIsUp(thread:hasBegun:)``; `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
-        in mode: Loop.Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
-        _ block: @escaping @Sendable () throws -> Value
+        in mode: Loop.Mode = .common, for limit: Duration? = nil, label: StaticString? = nil,
+        file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
+        if let limit {
+            return try await loop.run(in: mode, for: limit, Place(label, file, line), .ofThread(name), block)
+        }
         try Task.checkCancellation()
         nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         defer { result.deallocate() }

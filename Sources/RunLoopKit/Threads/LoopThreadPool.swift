@@ -139,7 +139,7 @@ public final class LoopThreadPool: Sendable {
     }
 
     /// Runs a block on a worker and suspends until it is done. The block is handed over before the task suspends.
-    /// Cancellation and errors are those of ``LoopThread/run(in:label:file:line:_:)``, but the errors have the pool's
+    /// Cancellation and errors are those of ``LoopThread/run(in:for:label:file:line:_:)``, but the errors have the pool's
     /// name.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(

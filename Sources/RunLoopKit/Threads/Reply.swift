@@ -37,7 +37,10 @@ final class Reply: AnsweredWork, @unchecked Sendable {
     private final class Dropping: Sendable {
         let reply: Reply
         init(_ reply: Reply) { self.reply = reply }
-        deinit { if !reply.isAnswered.load(ordering: .relaxed) { reply.end(reply.errors.dropped(reply.errors.name)) } }
+        deinit {
+            guard !reply.isAnswered.load(ordering: .relaxed) else { return }
+            reply.withdraw(answering: reply.errors.dropped(reply.errors.name))
+        }
     }
 
     /// The block to post, once.
@@ -46,16 +49,16 @@ final class Reply: AnsweredWork, @unchecked Sendable {
         return { dropping.reply.run() }
     }
 
-    /// Withdraws work that has not begun.
+    /// Withdraws work that has not begun, and answers. Returns false, and does nothing, if it has begun.
     ///
     /// - Parameter body: Called before the answer, if the work is withdrawn.
-    func cancel(_ body: () -> Void = {}) { end(CancellationError(), body) }
-
-    private func end(_ error: any Error, _ body: () -> Void = {}) {
-        guard claim() else { return }
+    @discardableResult
+    func withdraw(answering error: any Error = CancellationError(), _ body: () -> Void = {}) -> Bool {
+        guard claim() else { return false }
         body()
         work = nil
         answer(error)
+        return true
     }
 
     private func run() {
@@ -105,7 +108,22 @@ struct AwaitedReply {
 
     /// Suspends until the answer. Cancelling the task withdraws work that has not begun.
     nonisolated(nonsending) func value() async throws {
-        try await promise.value { [reply] in reply.cancel() }
+        try await promise.value { [reply] in reply.withdraw() }
+    }
+
+    /// The same, until the time is up at the latest.
+    ///
+    /// - Parameter name: Of the thread, for the error.
+    nonisolated(nonsending) func value(for limit: Duration, _ name: String) async throws {
+        // On a thread of Swift's own, since the loop may be blocked, on the clock of `performAndWait`.
+        let alarm = Task.detached { [promise, reply] in
+            try await Task.sleep(for: limit, clock: .suspending)
+            if reply.withdraw(answering: Loop.NoAnswer.timeIsUp(thread: name, hasBegun: false)) { return }
+            // It may have answered at this moment: the promise has the first of the two results.
+            promise.fulfil(.failure(Loop.NoAnswer.timeIsUp(thread: name, hasBegun: true)))
+        }
+        defer { alarm.cancel() }
+        try await value()
     }
 }
 

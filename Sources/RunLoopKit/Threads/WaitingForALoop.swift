@@ -33,7 +33,7 @@ extension Loop {
     /// ```
     ///
     /// The calling thread blocks. It does not run a loop meanwhile, so a thread that the loop's thread itself waits for
-    /// must not call this: see ``LoopThread/WaitRing``. In a task, use ``Loop/run(in:label:file:line:_:)``, which
+    /// must not call this: see ``LoopThread/WaitRing``. In a task, use ``Loop/run(in:for:label:file:line:_:)``, which
     /// suspends.
     ///
     /// - Parameters:
@@ -75,8 +75,7 @@ extension Loop {
             let deadline = System.monotonicNanoseconds().addingSaturating(max(0, limit.wholeNanoseconds))
             if try waiter.wait(until: deadline) { return }
             // Withdraws it, unless it has begun.
-            var hasBegun = true
-            reply.cancel { hasBegun = false }
+            let hasBegun = !reply.withdraw()
             // It may have ended at this moment.
             if hasBegun, try waiter.wait(until: deadline) { return }
             throw NoAnswer.timeIsUp(thread: errors.name, hasBegun: hasBegun)
@@ -90,27 +89,41 @@ extension Loop {
     /// Runs a block on the loop's thread and suspends until it is done.
     ///
     /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in
-    /// order with the blocks that it posts. Cancelling the task withdraws a block that has not begun. A cancelled task
-    /// hands no block over.
+    /// order with the blocks that it posts. Inside a closure that runs elsewhere, such as that of a child task or of
+    /// `withTaskCancellationHandler`, a call comes when that closure does: see <doc:SwiftConcurrency#Questions>.
+    ///
+    /// Cancelling the task withdraws a block that has not begun. A block that has begun runs to its end, and the call
+    /// returns then, with its result: pass a limit, or let the block look at a flag. A cancelled task hands no block
+    /// over.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
+    ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
-    /// - Throws: What the block throws; ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, or if
-    ///   its thread exits in the block; `CancellationError`.
+    /// - Throws: What the block throws; ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, if its
+    ///   thread exits in the block, or if the time is up; `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
-        in mode: Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        in mode: Mode = .common, for limit: Duration? = nil, label: StaticString? = nil, file: StaticString = #fileID,
+        line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try await run(in: mode, for: limit, Place(label, file, line), .ofLoop(threadName), block)
+    }
+
+    /// The callers of a loop and those of a `LoopThread` get different errors.
+    nonisolated(nonsending) func run<Value: Sendable>(
+        in mode: Mode, for limit: Duration?, _ place: Place, _ errors: Reply.Errors,
         _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
+        // Not in the caller's frame: a caller whose time is up leaves before the block has ended.
         let result = WorkResult<Value>()
-        let reply = AwaitedReply({ result.value = try block() }, .ofLoop(threadName))
-        _ = perform(in: mode, Place(label, file, line), reply.reply.makeBlock())
-        try await reply.value()
+        let reply = AwaitedReply({ result.value = try block() }, errors)
+        _ = perform(in: mode, place, reply.reply.makeBlock())
+        if let limit { try await reply.value(for: limit, errors.name) } else { try await reply.value() }
         return result.value!
     }
 }
