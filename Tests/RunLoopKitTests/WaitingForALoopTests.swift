@@ -13,6 +13,7 @@ import Testing
         let loop = thread.loop
         #expect(try loop.performAndWait { loop.isOnOwnThread })
         #expect(try loop.performAndWait(for: .seconds(3600)) { 3 } == 3)
+        #expect(try thread.performAndWait(for: .seconds(3600)) { 3 } == 3)
         #expect(try await loop.run { loop.isOnOwnThread })
         #expect(throws: Refusal.self) { try loop.performAndWait { throw Refusal() } }
         await #expect(throws: Refusal.self) { try await loop.run { throw Refusal() } }
@@ -31,6 +32,9 @@ import Testing
         let ran = Count()
         #expect(throws: Loop.NoAnswer.timeIsUp(thread: "worker", hasBegun: false)) {
             try thread.loop.performAndWait(in: "another mode", for: .milliseconds(1)) { ran.up() }
+        }
+        #expect(throws: Loop.NoAnswer.timeIsUp(thread: "worker", hasBegun: false)) {
+            try thread.performAndWait(in: "another mode", for: .milliseconds(1)) { ran.up() }
         }
         try thread.performAndWait { thread.loop.run(mode: "another mode", for: .zero) }
         #expect(ran.value == 0)

@@ -9,7 +9,7 @@
 /// ```
 ///
 /// After the loop's thread has ended, no access is possible: fetch a result before, with
-/// ``LoopThread/performAndWait(in:label:file:line:_:)``. The thread that releases the last reference to the box
+/// ``LoopThread/performAndWait(in:for:label:file:line:_:)``. The thread that releases the last reference to the box
 /// releases the value.
 public final class LoopBound<Value>: @unchecked Sendable {
     private var storage: Value

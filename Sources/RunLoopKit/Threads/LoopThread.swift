@@ -181,25 +181,29 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
+    ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the thread.
     /// - Throws: What the block throws; ``LoopThread/Stopped`` when the block was refused, or accepted and then
     ///   discarded, because the thread was stopped; ``LoopThread/Exited`` if the thread exits in the block;
-    ///   ``LoopThread/WaitRing`` if the thread waits for the caller's, directly or not: the block is not handed over
-    ///   then.
+    ///   ``Loop/NoAnswer/timeIsUp(thread:hasBegun:)``; ``LoopThread/WaitRing`` if the thread waits for the caller's,
+    ///   directly or not: the block is not handed over then.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
     public func performAndWait<Value: Sendable>(
-        in mode: Loop.Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
-        _ block: @escaping @Sendable () throws -> Value
+        in mode: Loop.Mode = .common, for limit: Duration? = nil, label: StaticString? = nil,
+        file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isCurrent { return try block() }
+        if let limit {
+            return try loop.performAndWait(in: mode, for: limit, Place(label, file, line), .ofThread(name), block)
+        }
         nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         defer { result.deallocate() }
-        try loop.performAndWait(in: mode, Place(label, file, line), .ofThread(name)) {
+        try loop.waitForWork(in: mode, Place(label, file, line), .ofThread(name)) {
             result.initialize(to: try block())
         }
         return result.move()

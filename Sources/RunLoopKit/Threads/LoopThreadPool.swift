@@ -139,8 +139,8 @@ public final class LoopThreadPool: Sendable {
     }
 
     /// Runs a block on a worker and suspends until it is done. The block is handed over before the task suspends.
-    /// Cancellation and errors are those of ``LoopThread/run(in:for:label:file:line:_:)``, but the errors have the pool's
-    /// name.
+    /// Cancellation and errors are those of ``LoopThread/run(in:for:label:file:line:_:)`` without a limit, but the
+    /// errors have the pool's name.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,

@@ -1,7 +1,7 @@
 /// The threads that block until other threads answer, which would wait for ever if they formed a ring.
 ///
-/// A ring in which one waits with a time limit ends by itself. A call that throws reports it nevertheless, at once, since
-/// no thread of the ring can get its answer meanwhile; a call that would trap waits.
+/// A ring in which one waits with a time limit ends by itself. A call that throws reports it nevertheless, at once,
+/// since no thread of the ring can get its answer meanwhile; a call that would trap waits.
 ///
 /// A thread enters before it blocks, and all entries are made under one lock: of the threads of a ring, the last one
 /// finds it. A forked child does not wait for threads of its parent's, and so does not enter.

@@ -54,16 +54,22 @@ extension Loop {
         line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isOnOwnThread { return try block() }
+        return try performAndWait(in: mode, for: limit, Place(label, file, line), .ofLoop(threadName), block)
+    }
+
+    /// The callers of a loop and those of a `LoopThread` get different errors.
+    func performAndWait<Value: Sendable>(
+        in mode: Mode, for limit: Duration?, _ place: Place, _ errors: Reply.Errors,
+        _ block: @escaping @Sendable () throws -> Value
+    ) throws -> Value {
         // Not on the caller's stack: a caller whose time is up leaves before the block has ended.
         let result = WorkResult<Value>()
-        try performAndWait(in: mode, for: limit, Place(label, file, line), .ofLoop(threadName)) {
-            result.value = try block()
-        }
+        try waitForWork(in: mode, for: limit, place, errors) { result.value = try block() }
         return result.value!
     }
 
-    /// Hands work over and waits for its end. The callers of a loop and those of a `LoopThread` get different errors.
-    func performAndWait(
+    /// Hands work over and waits for its end.
+    func waitForWork(
         in mode: Mode, for limit: Duration? = nil, _ place: Place, _ errors: Reply.Errors,
         _ work: @escaping @Sendable () throws -> Void
     ) throws {
