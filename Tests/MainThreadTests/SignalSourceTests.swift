@@ -26,6 +26,11 @@ import Testing
     @Test("Every signal that can be caught can have a source")
     func allSignals() throws { try expect("kinds", Array(repeating: "heard", count: 15)) }
 
+    @Test("Different signals that wait together come in the order in which their sources were added")
+    func severalSignals() throws {
+        try expect("several", Array(repeating: ["USR2", "HUP", "USR1", "TERM", "port"], count: 8).flatMap { $0 })
+    }
+
     @Test("Each real-time signal is reported, once")
     func realTimeSignals() throws { try expect("realTime", ["[1, 2, 3] -1", "[4] -1"]) }
 

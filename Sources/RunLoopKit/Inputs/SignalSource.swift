@@ -27,10 +27,10 @@ extension Loop {
     /// source that no run serves uses no more memory than that. While a source exists, `sigaction` handlers for its
     /// signal are not called, and an ignored signal is reported nevertheless.
     ///
-    /// **Order.** Different signals that wait together, such as those that were sent while a handler ran, are handled
-    /// in no particular order: the kernel keeps a set of them, and lists all signalfds of a process at any signal. So
-    /// a SIGTERM may be handled before a SIGHUP that came earlier. Let the handler that ends the program do what
-    /// every earlier signal would have asked for.
+    /// **Order.** The kernel keeps a set of the signals that wait, without their order. Different ones that wait
+    /// together, such as those that were sent while a handler ran, are handled in the order in which their sources were
+    /// added to the mode. So add the source of SIGTERM last, or let its handler do what every earlier signal would have
+    /// asked for.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS are reported
     /// only if a process sent them; an actual fault ends the process, blocked or not. A signal sent to one thread
@@ -141,6 +141,8 @@ extension Loop {
 
         /// The signalfd is level-triggered, since the thread that finds it ready takes all pending signals. The eventfd
         /// raises an edge when the inbox becomes non-empty, whichever source has read the signal.
+        var reportsSignals: Bool { true }
+
         var watches: [Watch] {
             [
                 Watch(descriptor: inbox.signalFD, events: .read),

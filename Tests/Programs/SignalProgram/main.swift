@@ -56,6 +56,24 @@ func arrives() throws {
     print(loop.run(mode: .default, until: .distantFuture))
 }
 
+/// Several signals at once, in different orders, beside a port that became ready between them.
+func several() throws {
+    let signals = [("USR2", SIGUSR2), ("HUP", SIGHUP), ("USR1", SIGUSR1), ("TERM", SIGTERM)]
+    let sources = try signals.map { name, signal in try Source(signal) { _, _ in print(name) } }
+    let port = try Loop.PortSource { _ in print("port") }
+    // Not in the order in which they were made.
+    for item in [sources[0], sources[1], port, sources[2], sources[3]] as [Loop.Item] { loop.add(item, in: .default) }
+    look()
+    for round in 0..<8 {
+        for index in 0..<4 {
+            send(signals[(round / 2 + (round % 2 == 0 ? index : 3 - index)) % 4].1)
+            if index == 1 { port.send() }
+        }
+        look()
+    }
+    withExtendedLifetime((sources, port)) {}
+}
+
 /// Signals that by default end a program, stop it, or are ignored.
 func kinds() throws {
     let signals = [
@@ -459,6 +477,7 @@ pthread_sigmask(SIG_SETMASK, &none, nil)
 switch CommandLine.arguments.dropFirst().first {
 case "arrives": try arrives()
 case "kinds": try kinds()
+case "several": try several()
 case "maskOfAVirtualHandler": try maskOfAVirtualHandler()
 case "lastMoment": try lastMoment()
 case "tracedChild": try tracedChild()

@@ -15,12 +15,16 @@ protocol Source1: Loop.Item {
     /// The sequence number of the source's readiness, or 0 if it is not ready. Nil if the source does not know.
     var readyTurn: UInt64? { get }
 
+    /// Whether the source reports signals. The kernel lists the sources of different signals in no useful order.
+    var reportsSignals: Bool { get }
+
     /// Handles the events, in a pass of `mode`. Returns false if another loop handled them first.
     func perform(_ events: PollEvents, in mode: ModeState) -> Bool
 }
 
 extension Source1 {
     var readyTurn: UInt64? { nil }
+    var reportsSignals: Bool { false }
 
     /// Updates what the modes watch, after `watches` has changed. Called without any lock.
     ///

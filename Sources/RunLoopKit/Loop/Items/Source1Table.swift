@@ -25,6 +25,9 @@ struct Source1Table {
     private var free: [Int] = []
     private var slotOfSource: [ObjectIdentifier: Int] = [:]
 
+    /// The number of sources that report signals.
+    private(set) var signalCount = 0
+
     var isEmpty: Bool { slotOfSource.isEmpty }
 
     var all: [(source: any Source1, token: UInt64)] {
@@ -43,6 +46,11 @@ struct Source1Table {
     /// The token of a source in the table.
     func token(of source: Loop.Item) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
 
+    /// The sequence number of the insertion of a source that reports signals; nil for other tokens.
+    func insertionTurn(ofSignal token: UInt64) -> UInt64? {
+        member(for: token).flatMap { $0.source.reportsSignals ? $0.turn : nil }
+    }
+
     /// The source that `token` was made for, if it is still in the table.
     func source(for token: UInt64) -> (any Source1)? { member(for: token)?.source }
 
@@ -59,6 +67,7 @@ struct Source1Table {
         if index == slots.count { slots.append(Slot()) }
         slots[index].source = source
         slots[index].turn = turn
+        if source.reportsSignals { signalCount += 1 }
         slotOfSource[ObjectIdentifier(source)] = index
     }
 
@@ -70,6 +79,7 @@ struct Source1Table {
     mutating func remove(_ source: any Source1) {
         guard let index = slotOfSource.removeValue(forKey: ObjectIdentifier(source)) else { return }
         slots[index].source = nil
+        if source.reportsSignals { signalCount -= 1 }
         // The last generation is never used: it would yield the loop's own tokens.
         slots[index].generation = (slots[index].generation + 1) % (.max - 1)
         free.append(index)
