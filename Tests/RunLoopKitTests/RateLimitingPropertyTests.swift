@@ -107,6 +107,51 @@ import Testing
         #expect(play.state.interval == 0)
     }
 
+    @Test("A shorter interval counts from the next call on, also inside a burst")
+    func shorterInterval() {
+        for (edges, lastAction) in [(RateLimitEdges.trailing, 1), (.leading.union(.trailing), 2)] {
+            var play = RateLimitPlay(RateLimitState(.debounce(maxWait: nil), interval: 1000, edges: edges))
+            play.call(1, at: 0)
+            play.changeInterval(to: 10, at: 1)
+            play.call(2, at: 2)
+            play.call(3, at: 7)
+            play.finish()
+            #expect(play.actions.last == .init(time: 17, input: 3))
+            #expect(play.actions.count == lastAction)
+        }
+        var play = RateLimitPlay(RateLimitState(.throttle, interval: 1000, edges: [.leading, .trailing]))
+        play.call(1, at: 0)
+        play.changeInterval(to: 10, at: 1)
+        play.call(2, at: 2)
+        play.finish()
+        #expect(play.actions == [.init(time: 0, input: 1), .init(time: 10, input: 2)])
+    }
+
+    /// With intervals that change between the calls at random.
+    @Test("No call waits longer than the interval that it finds")
+    func changingIntervals() {
+        for seed in Self.seeds {
+            var random = SplitMix(seed)
+            let kinds: [RateLimitState.Kind] = [
+                .throttle, .debounce(maxWait: nil), .debounce(maxWait: Int64(random.next() % 60)),
+            ]
+            let edges = RateLimitEdges(rawValue: UInt8(1 + random.next() % 3))
+            var state = RateLimitState(kinds[Int(seed % 3)], interval: 20, edges: edges)
+            var now: Int64 = 0
+            for step in 0..<100 {
+                now += Int64(random.next() % 15)
+                while let due = state.timer, due <= now { _ = state.timerFired(at: due) }
+                if random.next() % 4 == 0 { state.changeInterval(to: Int64(random.next() % 50)) }
+                _ = state.call(at: now)
+                if let timer = state.timer {
+                    #expect(timer <= now + state.interval, "seed \(seed), step \(step), \(state)")
+                } else {
+                    #expect(!state.isPending, "seed \(seed), step \(step), \(state)")
+                }
+            }
+        }
+    }
+
     @Test("A quiet state behaves like a new one")
     func quietState() {
         for seed in Self.seeds {

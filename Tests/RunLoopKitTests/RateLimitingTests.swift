@@ -97,6 +97,23 @@ import Testing
         #expect(calls.value == 2)
     }
 
+    @Test("A shorter interval counts from the next call on")
+    func shorterInterval() {
+        let scene = Scene()
+        let limiter = Debounce<Int>(interval: .seconds(1000), on: scene.loop, action: scene.write)
+        let keyed = KeyedDebounce<String, Int>(interval: .seconds(500), on: scene.loop) { _, input in
+            scene.write(input)
+        }
+        limiter(1)
+        for key in ["a", "b"] { keyed(2, for: key) }
+        limiter.interval = .milliseconds(100)
+        keyed.interval = .milliseconds(200)
+        limiter(3)
+        keyed(4, for: "b")
+        scene.run()
+        #expect(scene.log.entries == [Entry(100, 3), Entry(200, 4), Entry(500_000, 2)])
+    }
+
     // MARK: Flush, cancel, pending, invalidate
 
     @Test("flush acts now and stops the timer")

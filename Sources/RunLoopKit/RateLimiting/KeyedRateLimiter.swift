@@ -64,8 +64,9 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
     /// The kind of limiter and its interval, and if a timer runs for a key, why that does not act yet.
     public final var description: String { "\(type(of: self)): interval \(interval). \(core.explanation)" }
 
-    /// The interval of every key, as in ``RateLimiter``. May be set from any thread; a new value takes effect for each
-    /// key with its next event.
+    /// The interval of every key, as in ``RateLimiter``. May be set from any thread. A new value counts for each key
+    /// from its next call on, also inside a burst. A pending call without another one waits for the timer that runs
+    /// already, and then for the rest of an interval that has become longer: see ``KeyedRateLimiter/flushAll()``.
     public final var interval: Duration {
         get { core.interval }
         set { core.interval = newValue }

@@ -43,7 +43,9 @@ struct RateLimitRules: Hashable, Sendable {
     /// Inlined, since otherwise the rules are copied first, which takes as long as the rest.
     @inline(__always)
     func continueBurst(_ burst: inout BurstTimes, at now: Int64) -> Bool {
-        guard burst.timer != nil, !isDue(burst, at: now) else { return false }
+        guard let timer = burst.timer, !isOfLongerInterval(timer, at: now), !isDue(burst, at: now) else {
+            return false
+        }
         burst.lastCall = now
         burst.isPending = edges.contains(.trailing)
         return true
@@ -55,9 +57,12 @@ struct RateLimitRules: Hashable, Sendable {
         let isDue = isDue(burst, at: now)
         burst.lastCall = now
         burst.isPending = edges.contains(.trailing)
-        guard burst.timer != nil else { return callWithoutTimer(&burst, at: now, isDue) }
+        guard let timer = burst.timer else { return callWithoutTimer(&burst, at: now, isDue) }
         // The timer is late: the time is up, but its event has not come. A plain debounce waits for it.
-        guard isDue, limit != nil else { return false }
+        guard isDue, limit != nil else {
+            if isOfLongerInterval(timer, at: now) { burst.timer = nextLook(burst) }
+            return false
+        }
         burst.timer = now.addingSaturating(interval)
         return act(&burst, at: now)
     }
@@ -84,6 +89,10 @@ struct RateLimitRules: Hashable, Sendable {
     }
 
     // MARK: Rules
+
+    /// Whether a timer was set before the interval became shorter.
+    @inline(__always)
+    private func isOfLongerInterval(_ timer: Int64, at now: Int64) -> Bool { timer > now.addingSaturating(interval) }
 
     /// Whether the burst is over, or has lasted as long as it may. lodash: `shouldInvoke`.
     @inline(__always)

@@ -50,7 +50,7 @@ public struct RateLimitState: Hashable, Sendable {
     public var interval: Int64 { rules.interval }
 
     /// The time at which to send ``timerFired(at:)``; nil when no timer runs. Read it after every event. A call that
-    /// does not act leaves a running timer alone. lodash: `timerId`.
+    /// does not act leaves a running timer alone, unless the interval has become shorter. lodash: `timerId`.
     public var timer: Int64? { burst.timer }
 
     /// Whether an input waits for the trailing edge. Always false without that edge. lodash: `lastArgs`, which it also
@@ -88,8 +88,9 @@ public struct RateLimitState: Hashable, Sendable {
     /// Drops what is pending, and ends the burst: the next call is a first call. lodash: `cancel`.
     public mutating func cancel() { burst = BurstTimes() }
 
-    /// Sets the interval; a negative one counts as zero. It takes effect with the next event: a running timer is not
-    /// moved.
+    /// Sets the interval; a negative one counts as zero. It takes effect with the next event: this does not move a
+    /// running timer. A call moves it if the interval has become shorter; if it has become longer, the timer finds that
+    /// it has to wait.
     public mutating func changeInterval(to interval: Int64) { rules.changeInterval(to: interval) }
 
     /// The time from which a state without a timer behaves like a new one. Nil when a timer runs.

@@ -96,8 +96,9 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
 
     /// The time in which a throttle acts at most once; the time without a call that ends a debounce's burst.
     ///
-    /// May be set from any thread. A new value takes effect with the next event: a running timer is not moved. Negative
-    /// values become zero. lodash: `wait`.
+    /// May be set from any thread. A new value counts from the next call on, also inside a burst. Without another call,
+    /// a pending one waits for the timer that runs already, and then for the rest of an interval that has become
+    /// longer: to shorten that too, call ``RateLimiter/flush()``. Negative values become zero. lodash: `wait`.
     public final var interval: Duration {
         get { core.interval }
         set { core.interval = newValue }
