@@ -117,9 +117,13 @@ actor Owner {
 /// The metrics of a minute ago.
 nonisolated(unsafe) var last = monitor.metrics(of: .main)!
 
-/// A library whose calls block, and which another thread may interrupt.
-struct Database {
+/// A library whose calls block.
+struct Database {}
+let database = Database()
+
+/// A call of it that another thread may interrupt.
+struct Query {
+    init(on database: Database) {}
     func rows() throws -> [String] { [] }
     func interrupt() {}
 }
-let database = Database()
