@@ -25,9 +25,10 @@ extension Loop {
     /// such as one for reading and one for writing; and if its number is closed or reused, no source reports the wrong
     /// file. The duplicate costs a second descriptor for each source, and keeps the file open until the source is
     /// invalidated: invalidate the source before closing the descriptor, or the other end of a connection does not
-    /// notice. An owned descriptor (`init(owning:…)`) needs no duplicate, and the source closes it. When a duplicate is
-    /// closed, the process loses its POSIX locks (`fcntl`) on the file, if it has any; those of `flock` stay. The
-    /// source does not change the descriptor's flags: whether reading can block is up to you.
+    /// notice; and close it on the loop's thread, since on another one a handler may still read from it. An owned
+    /// descriptor (`init(owning:…)`) needs no duplicate, and the source closes it when none of its handlers runs. When
+    /// a duplicate is closed, the process loses its POSIX locks (`fcntl`) on the file, if it has any; those of `flock`
+    /// stay. The source does not change the descriptor's flags: whether reading can block is up to you.
     ///
     /// **Threads and lifetime.** A source can be in several modes, but only in one loop at a time. Any thread may call
     /// everything here. The source keeps runs in its modes going, also while it is disarmed.

@@ -5,8 +5,8 @@ extension Loop {
     /// From any thread. An end handler is not an item: it belongs to no mode and keeps no run going. Handlers are
     /// called in the order in which they were registered. If the main loop's thread has been given away, they are
     /// called on the thread that finds this out. If a loop made with ``Loop/init(clock:)`` ends because its last
-    /// reference is released, they are not called, like cancel handlers. CF: the cancel handler of a source that exists
-    /// only for it.
+    /// reference is released, they are not called, like the cancel handlers of ``Loop/Source0``s. CF: the cancel
+    /// handler of a source that exists only for it.
     ///
     /// ```swift
     /// let handler = worker.loop.onEnd { print("the worker has done its last work") }

@@ -1,7 +1,7 @@
 extension Loop {
-    /// Ends a loop made with ``Loop/init(clock:)``. Items leave it, cancel handlers run, blocks that never ran are
-    /// dropped, and its descriptors are closed, as when a thread ends. The loop then refuses everything. A second call
-    /// does nothing.
+    /// Ends a loop made with ``Loop/init(clock:)``. Items leave it, the cancel handlers of ``Loop/Source0``s run,
+    /// blocks that never ran are dropped, and its descriptors are closed, as when a thread ends. The loop then refuses
+    /// everything. A second call does nothing.
     ///
     /// The loop also ends when its last reference is released, but then calls neither cancel handlers nor end handlers:
     /// there is no loop to pass to them.

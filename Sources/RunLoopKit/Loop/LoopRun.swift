@@ -9,6 +9,8 @@ extension Loop {
     /// without libdispatch). Call ``Loop/stop()``, or give a limit with
     /// ``Loop/run(mode:for:returnAfterSourceHandled:)``.
     ///
+    /// Foundation: `RunLoop.run()`, which no stop ends.
+    ///
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
     public func run() {
         while true {
@@ -27,12 +29,14 @@ extension Loop {
     /// posted block, or the loop has ended. Items that were added to `common` are in a mode only if it is a common one:
     /// see ``Loop/addCommonMode(_:)``. A run with time to wait in a mode that has never had anything in it is reported
     /// as ``Loop/Mistake/emptyRun(mode:others:)``. A handler may call this: the run is nested in the run that called
-    /// the handler. CF: `CFRunLoopRunInMode`.
+    /// the handler. CF: `CFRunLoopRunInMode`. Foundation: `RunLoop.run(until:)` with a duration; with
+    /// `returnAfterSourceHandled: true`, `RunLoop.run(mode:before:)`.
     ///
     /// - Parameters:
     ///   - mode: The mode whose sources, timers and observers the run serves.
     ///   - duration: The run returns `timedOut` after this time. If zero or less, it makes one pass, which does not
-    ///     sleep. More than about 146 years is forever.
+    ///     sleep, and so calls no observer of ``Loop/Activity/beforeWaiting`` or ``Loop/Activity/afterWaiting``. More
+    ///     than about 146 years is forever.
     ///   - returnAfterSourceHandled: Whether to return `handledSource` after the first pass that performs a source.
     /// - Returns: Why the run ended.
     /// - Precondition: Called on the loop's own thread; traps elsewhere. The first run in a mode needs up to three
@@ -53,7 +57,7 @@ extension Loop {
 
     /// Runs the loop in a mode as ``Loop/run(mode:for:returnAfterSourceHandled:)`` does, until an absolute time on the
     /// loop's clock. If the time is not in the future, makes one pass that does not sleep; `distantFuture` is forever.
-    /// Foundation: `RunLoop.run(mode:before:)`.
+    /// Foundation: `RunLoop.run(until:)`; with `returnAfterSourceHandled: true`, `RunLoop.run(mode:before:)`.
     @discardableResult
     public func run(
         mode: Mode = .default, until time: Instant, returnAfterSourceHandled: Bool = false

@@ -19,8 +19,8 @@ import Synchronization
 /// or the object that holds it, keeps the thread alive for ever. See <doc:KeepingAThreadAlive>.
 ///
 /// **A thread that exits** inside a block or a handler (`pthread_exit`) has ended as if it had been stopped with
-/// `stop(discardingPending: true)`: its loop ends, cancel handlers run, and all waiting callers get an answer. But
-/// Swift does not unwind the stack: what the abandoned functions hold is never released.
+/// `stop(discardingPending: true)`: its loop ends, the cancel handlers of ``Loop/Source0``s run, and all waiting
+/// callers get an answer. But Swift does not unwind the stack: what the abandoned functions hold is never released.
 ///
 /// Everything here may be called from any thread. Cocoa: an `NSThread` whose main method runs its run loop with a port
 /// in it, and `performSelector:onThread:`.
