@@ -38,7 +38,8 @@ extension Loop {
 
         /// The mode in which a loop runs while a user drags or scrolls, by convention. It is not a common mode until
         /// the program calls `addCommonMode(.tracking)`: until then a run in it serves no item that was added to
-        /// `common`. AppKit: `NSEventTrackingRunLoopMode`.
+        /// `common`. AppKit: `NSEventTrackingRunLoopMode`, which AppKit declares common by itself. UIKit:
+        /// `UITrackingRunLoopMode`.
         public static var tracking: Mode { Mode("tracking", .other) }
 
         /// Whether this is the default mode.
