@@ -152,10 +152,14 @@ case "not-common":
 case "given-away":
     Loop.main.perform { print("never") }
     print("accepted: \(Loop.main.perform {})")
+    let isReported = DispatchSemaphore(value: 0)
+    // The report comes before it, from the thread that ends.
+    Loop.main.onEnd { isReported.signal() }
     DispatchQueue.main.async {
         // The end of the thread, and of its loop, is in progress.
         while Loop.main.perform({}) { sched_yield() }
         print("refused")
+        isReported.wait()
         exit(0)
     }
     dispatchMain()
