@@ -159,6 +159,27 @@ import Testing
         #expect(errors.entries == [.timeIsUp(thread: "joiner", hasBegun: false)])
     }
 
+    /// The search for a ring of the caller's meets the other threads' one, and ends.
+    @Test("A third thread may wait for threads that are in a ring with a time limit")
+    func strangersOfARing() throws {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        let mayJoin = Gate()
+        b.perform {
+            mayJoin.wait()
+            a.join()
+        }
+        a.perform { try? b.loop.performAndWait(for: .milliseconds(200)) {} }
+        spin(until: WaitRings.shared.isWaiting(a.loop.owner))
+        mayJoin.open()
+        spin(until: WaitRings.shared.isWaiting(b.loop.owner))
+        // Served once a has given up.
+        #expect(try a.loop.performAndWait { true })
+        a.stop()
+        b.stop()
+        b.join()
+    }
+
     @Test("A call that throws names a ring at once, also if it has a time limit")
     func ringsWithLimits() throws {
         let a = try LoopThread(name: "a")

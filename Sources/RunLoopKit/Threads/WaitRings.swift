@@ -52,7 +52,8 @@ final class WaitRings: @unchecked Sendable {
     private func waiting(_ wait: Wait, endlessRingsOnly: Bool, _ body: () throws -> Void) throws {
         let caller = ThreadLoops.currentID
         lock.lock()
-        if let ring = path(from: wait.awaited, to: caller, endlessRingsOnly) {
+        var visited: Set<ThreadID> = []
+        if let ring = path(from: wait.awaited, to: caller, endlessRingsOnly, &visited) {
             lock.unlock()
             throw LoopThread.WaitRing(threads: ring)
         }
@@ -68,19 +69,30 @@ final class WaitRings: @unchecked Sendable {
 
     /// The names of the threads from one of `awaited` to the thread that waits for `caller`, and the caller's own name;
     /// nil if no thread of them waits for it. A search in depth.
-    private func path(from awaited: Awaited, to caller: ThreadID, _ endlessOnly: Bool) -> [String]? {
+    ///
+    /// - Parameter visited: The threads from which the search has begun already: other threads may form a ring in which
+    ///   one has a time limit.
+    private func path(
+        from awaited: Awaited, to caller: ThreadID, _ endlessOnly: Bool, _ visited: inout Set<ThreadID>
+    ) -> [String]? {
         lock.assertHeld()
         switch awaited {
-        case .thread(let target): return path(from: target, to: caller, endlessOnly)
+        case .thread(let target): return path(from: target, to: caller, endlessOnly, &visited)
         case .threads(let targets):
-            return targets().lazy.compactMap { self.path(from: $0, to: caller, endlessOnly) }.first
+            for target in targets() {
+                if let found = path(from: target, to: caller, endlessOnly, &visited) { return found }
+            }
+            return nil
         }
     }
 
-    private func path(from target: Target, to caller: ThreadID, _ endlessOnly: Bool) -> [String]? {
+    private func path(
+        from target: Target, to caller: ThreadID, _ endlessOnly: Bool, _ visited: inout Set<ThreadID>
+    ) -> [String]? {
         if target.thread == caller { return [target.name] }
-        guard let next = waits[target.thread], !endlessOnly || !next.hasLimit,
-            let rest = path(from: next.awaited, to: caller, endlessOnly)
+        guard visited.insert(target.thread).inserted, let next = waits[target.thread],
+            !endlessOnly || !next.hasLimit,
+            let rest = path(from: next.awaited, to: caller, endlessOnly, &visited)
         else {
             return nil
         }
