@@ -333,6 +333,27 @@ import Testing
         try await thread.waitForEnd()
     }
 
+    @Test("A task that begins to wait while an end handler runs is resumed after it")
+    func waiterDuringEndHandlers() async throws {
+        let thread = try LoopThread()
+        let order = Log<String>()
+        let (began, go) = (Gate(), Gate())
+        thread.loop.onEnd {
+            began.open()
+            go.wait()
+            order.add("handler")
+        }
+        thread.stop()
+        await eventually(began.isOpenNow)
+        let waiter = Task.immediate {
+            try await thread.waitForEnd()
+            order.add("task")
+        }
+        go.open()
+        try await waiter.value
+        #expect(order.entries == ["handler", "task"])
+    }
+
     @Test("A task that waits for the end is resumed after all end handlers, and once the descriptors are closed")
     func endHandlersBeforeWaiters() async throws {
         let thread = try LoopThread()

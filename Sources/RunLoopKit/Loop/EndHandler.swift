@@ -25,8 +25,8 @@ extension Loop {
         register(EndHandler(handler, of: self, for: object))
     }
 
-    /// Registers a handler that is called once the loop's descriptors are closed, after all end handlers. Accepted as
-    /// long as the loop has not ended.
+    /// Registers a handler that is called once the loop's descriptors are closed, after all end handlers. Accepted until
+    /// then.
     func afterEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
         register(EndHandler(handler, of: self, isLast: true))
     }
@@ -34,7 +34,7 @@ extension Loop {
     private func register(_ handler: EndHandler) -> EndHandler? {
         guard isOfThisProcess else { return nil }
         let isAccepted = lock.withLock {
-            let isAccepted = handler.isLast ? !hasEnded : isOpen
+            let isAccepted = handler.isLast ? lifecycle.load(ordering: .relaxed) < .over : isOpen
             if isAccepted { endHandlers[ObjectIdentifier(handler)] = handler }
             return isAccepted
         }

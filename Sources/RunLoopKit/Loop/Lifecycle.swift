@@ -6,7 +6,8 @@ import Synchronization
 /// |---|---|---|
 /// | open | `close(discardingBlocks: false)` | closing |
 /// | open, closing | `close(discardingBlocks: true)` | discarding |
-/// | open, closing, discarding | `end(tellingSources:)` | ended |
+/// | open, closing, discarding | `end(tellingSources:)` begins | ended |
+/// | ended | the loop's descriptors are closed | over |
 enum Lifecycle: UInt8, AtomicRepresentable, Comparable {
     /// The loop accepts items and blocks.
     case open
@@ -16,6 +17,8 @@ enum Lifecycle: UInt8, AtomicRepresentable, Comparable {
     case discarding
     /// The loop is empty and cannot run.
     case ended
+    /// All end handlers but the last ones have returned, and the loop has no descriptors.
+    case over
 
     static func < (earlier: Self, later: Self) -> Bool { earlier.rawValue < later.rawValue }
 }
@@ -45,5 +48,5 @@ extension Loop {
     var discardsBlocks: Bool { lifecycle.load(ordering: .relaxed) >= .discarding }
 
     /// Acquire: see `advance(to:)`.
-    var hasEnded: Bool { lifecycle.load(ordering: .acquiring) == .ended }
+    var hasEnded: Bool { lifecycle.load(ordering: .acquiring) >= .ended }
 }

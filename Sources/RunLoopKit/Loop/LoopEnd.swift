@@ -45,7 +45,7 @@ extension Loop {
             for mode in modes { item.notifyLeft(mode, of: tellingSources ? self : nil) }
             item.notifyEnd(of: self)
         }
-        for handler in estate.endHandlers where !handler.isLast {
+        for handler in estate.endHandlers {
             let body = handler.take()
             if tellingSources { body?() }
         }
@@ -56,7 +56,11 @@ extension Loop {
             timerFDs = TimerFDs()
         }
         waker.close()
-        for handler in estate.endHandlers where handler.isLast { handler.take()?() }
+        let last = lock.withLock {
+            advance(to: .over)
+            return takeEndHandlers(last: true)
+        }
+        for handler in last { handler.take()?() }
         // Last: until now handlers of this thread may have been inside the actors that the jobs belong to.
         giveUpJobs(isDeallocating: !tellingSources)
     }
@@ -70,8 +74,7 @@ extension Loop {
         endTime = now
         var estate = Estate()
         if blockCount.load(ordering: .relaxed) > 0 { estate.blocks = takeAllBlocks() }
-        if !endHandlers.isEmpty { estate.endHandlers = endHandlers.values.sorted { $0.turn < $1.turn } }
-        endHandlers = [:]
+        estate.endHandlers = takeEndHandlers(last: false)
         for item in commonItems.all { _ = item.leave(commonMembership!) }
         estate.commonItems = exchange(&commonItems, with: ItemTable())
         // An item is listed in the first mode that has it, and is notified of its modes in their order. Most loops have
@@ -89,6 +92,15 @@ extension Loop {
             }
         }
         return estate
+    }
+
+    /// Takes out the handlers that are called last, or the others, in the order of their registration.
+    private func takeEndHandlers(last: Bool) -> [EndHandler] {
+        lock.assertHeld()
+        guard !endHandlers.isEmpty else { return [] }
+        let taken = endHandlers.values.filter { $0.isLast == last }.sorted { $0.turn < $1.turn }
+        for handler in taken { endHandlers[ObjectIdentifier(handler)] = nil }
+        return taken
     }
 
     /// Makes the loop refuse items and blocks, and ends every run. `runAcceptedWork()` runs the blocks accepted before,
