@@ -237,6 +237,7 @@ extension Loop {
                 if countsWakeUp { own.listWakeUp(in: mode, turn: waker.wakeUpTurn) }
             case ReadyList.timers:
                 timerFDs.suspending?.didFire()
+                timerFDs.early.didFire()
                 listDueTimers(in: mode)
             case ReadyList.continuousTimers:
                 timerFDs.continuous?.didFire()

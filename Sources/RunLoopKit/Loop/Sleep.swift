@@ -14,6 +14,7 @@ extension Loop {
     struct TimerFDs: ~Copyable {
         /// Made when the loop first runs.
         var suspending: TimerFD?
+        var early = EarlyTimer()
         // Made when the loop first gets a timer on that clock.
         var continuous: TimerFD?
         var wallClock: TimerFD?
@@ -86,10 +87,10 @@ extension Loop {
     func arm(for sleep: Sleep, in mode: ModeState) {
         lock.assertHeld()
         lastSleep = sleep
-        // A timerfd that is armed for an earlier time stays so: a timeout that every packet pushes out would cost a
-        // system call each time, and ends a sleep once, which no handler sees. A host would see it.
+        // A host would see a sleep that ends too early.
         let isArmedEarly = timerFDs.suspending?.armedTime.map { $0 < sleep.deadline } ?? false
-        if sleep.deadline != TimerHeap.never, !isArmedEarly || own.host != nil { arm(at: sleep.deadline) }
+        let stays = timerFDs.early.stays(isArmedEarly && own.host == nil)
+        if sleep.deadline != TimerHeap.never, !stays { arm(at: sleep.deadline) }
         if mode.timers.others != nil { armOthers(in: mode) }
     }
 
