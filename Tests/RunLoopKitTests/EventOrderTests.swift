@@ -105,6 +105,16 @@ import Testing
         }
     }
 
+    @Test("No two events of a loop have one number, also if several loops have what it is about")
+    func uniqueNumbers() throws {
+        let (own, other) = (Waker(), Waker())
+        let (shared, alone) = (Log<UInt64>(), Log<UInt64>())
+        try inParallel(
+            { for _ in 0..<20_000 { shared.add(TurnCounter.next(in: [own, other])) } },
+            { for _ in 0..<20_000 { alone.add(own.turns.next()) } })
+        #expect(Set(shared.entries + alone.entries).count == 40_000)
+    }
+
     @Test("A number for several loops is larger than all before it in each")
     func numbersOfSeveralLoops() throws {
         let wakers = [3, 500, 20].map { count in

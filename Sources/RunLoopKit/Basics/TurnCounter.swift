@@ -4,16 +4,15 @@ import Synchronization
 /// number.
 ///
 /// A loop has a counter of its own, so that threads which send to different loops write no common word. It is a logical
-/// clock, as Lamport describes it. What joins a loop with a number from another raises the loop's counter to it. What
-/// several loops order takes a number that is larger than all before it in each of them.
+/// clock, as Lamport describes it. What joins a loop with a number from another raises the loop's counter to it.
 ///
-/// Things also happen outside of all loops: a source is signalled that is in none yet. Such events begin periods of the
-/// process. A number is that of the period in its upper bits, and in the lower ones, that of the event in it. A loop reads
-/// the period, and begins one when its lower bits overflow:
+/// Things also happen outside of one loop: a source is signalled that is in several, or in none yet. Such events begin
+/// periods of the process. A number is that of the period in its upper bits, and that of the event in the lower ones. A
+/// loop reads the period, and begins one when its lower bits overflow:
 ///
 /// | event | its number |
 /// |---|---|
-/// | outside of all loops | the first of a new period, and so larger than all before it in every loop |
+/// | outside of one loop | the first of a new period, and so larger than all before it in every loop |
 /// | of a loop | larger than the loop's last, and than the first of the present period |
 ///
 /// All accesses are relaxed: the numbers order events and publish nothing. That of an event is in the modification order
@@ -44,8 +43,15 @@ final class TurnCounter: Sendable {
         let period = Self.period.load(ordering: .relaxed)
         raise(to: period << Self.shift)
         let turn = last.add(1, ordering: .relaxed).newValue
-        if turn >> Self.shift > period { Self.period.max(turn >> Self.shift, ordering: .relaxed) }
+        if turn >> Self.shift > period { return beginPeriod(turn) }
         return turn
+    }
+
+    /// The lower bits have overflowed. The first number of a period belongs to an event outside of all loops.
+    @inline(never)
+    private func beginPeriod(_ turn: UInt64) -> UInt64 {
+        Self.period.max(turn >> Self.shift, ordering: .relaxed)
+        return turn & (1 << Self.shift - 1) == 0 ? next() : turn
     }
 
     /// Makes all later numbers larger than `turn`.
@@ -54,17 +60,14 @@ final class TurnCounter: Sendable {
         if last.load(ordering: .relaxed) < turn { last.max(turn, ordering: .relaxed) }
     }
 
-    /// The number of an event in the loops of these wakers; outside of all loops without any.
+    /// The number of an event in the loops of these wakers. For several loops it is that of an event outside of all
+    /// loops, which is larger than all before it in each; so too without any.
     static func next(in wakers: [Waker]) -> UInt64 {
-        // Nearly always. Without a retain: the array keeps the waker alive.
-        if wakers.count == 1 { return Unmanaged.passUnretained(wakers[0])._withUnsafeGuaranteedRef { $0.nextTurn() } }
-        guard !wakers.isEmpty else { return nextOutside() }
-        var turn: UInt64 = 0
-        for waker in wakers {
-            waker.turns.raise(to: turn)
-            turn = waker.turns.next()
+        // Nearly always one loop, though perhaps in several modes.
+        guard let first = wakers.first, wakers.count == 1 || wakers.allSatisfy({ $0 === first }) else {
+            return nextOutside()
         }
-        for waker in wakers { waker.turns.raise(to: turn) }
-        return turn
+        // Without a retain: the array keeps the waker alive.
+        return Unmanaged.passUnretained(wakers[0])._withUnsafeGuaranteedRef { $0.nextTurn() }
     }
 }
