@@ -81,7 +81,10 @@ static inline int clinux_epoll_poll(int epoll, struct epoll_event *events, int c
 // False also for a descriptor that is not open.
 static inline bool clinux_is_socket_or_pipe(int descriptor) {
     struct stat status;
-    return fstat(descriptor, &status) == 0 && (S_ISSOCK(status.st_mode) || S_ISFIFO(status.st_mode));
+    if (fstat(descriptor, &status) != 0 || !(S_ISSOCK(status.st_mode) || S_ISFIFO(status.st_mode))) return false;
+    // O_PATH, which Glibc declares for GNU sources only: such a descriptor only names the file.
+    const int only_names = 010000000;
+    return (fcntl(descriptor, F_GETFL) & only_names) == 0;
 }
 
 // For a thread that repeatedly reads a word: its CPU uses less power, and leaves more to a sibling.

@@ -36,6 +36,14 @@ import Testing
         #expect(source.watches[0].descriptor != pipe.reader && closesOnExec(source.watches[0].descriptor))
     }
 
+    @Test("A descriptor that only names a pipe is refused")
+    func descriptorOfAName() throws {
+        let name = openNameOfPipe()
+        defer { closeFile(name) }
+        let error = #expect(throws: LoopError.self) { try Source(name) { _, _ in } }
+        #expect(error?.description.hasSuffix("Bad file descriptor (EBADF)") == true)
+    }
+
     @Test("A number that is not an open descriptor is refused", arguments: [-1, Int32.min, Int32.max])
     func noDescriptor(_ number: Int32) {
         let borrowed = #expect(throws: LoopError.self) { try Source(number) { _, _ in } }

@@ -72,7 +72,9 @@ struct BlockQueue {
         guard first > number else { return removeLater(after: &number, upTo: end) }
         guard first <= end else { return nil }
         number = first
-        return entries.count == 1 ? entries.removeLast().block : takeBlock(at: head)
+        // A large queue gives its storage back.
+        let isUsual = entries.count == 1 && entries.capacity <= 1_024
+        return isUsual ? entries.removeLast().block : takeBlock(at: head)
     }
 
     @inline(never)

@@ -93,6 +93,14 @@ func finishWriting(_ socket: Int32) { shutdown(socket, Int32(SHUT_WR)) }
 
 func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
 
+/// A descriptor of a pipe's name: nothing can be read from it.
+func openNameOfPipe() -> Int32 {
+    let path = "/tmp/runloopkit-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+    precondition(mkfifo(path, 0o600) == 0)
+    defer { unlink(path) }
+    return open(path, 0o10_000_000 | O_CLOEXEC)  // O_PATH, which Glibc declares for GNU sources only
+}
+
 /// Opens a file for reading.
 func openFile(_ path: String) -> Int32 { open(path, O_RDONLY | O_CLOEXEC) }
 
