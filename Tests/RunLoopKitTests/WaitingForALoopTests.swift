@@ -154,6 +154,45 @@ import Testing
         }
     }
 
+    @Test("A limit that is over the largest time is none")
+    func hugeLimit() async throws {
+        let thread = try LoopThread(name: "worker")
+        for run in runs(of: thread) { #expect(try await run(.common, .seconds(Int64.max)) { 3 } == 3) }
+        #expect(try thread.performAndWait(for: .seconds(Int64.max)) { 3 } == 3)
+    }
+
+    @Test("A limit that was not needed leaves nothing behind")
+    func limitsLeaveNothing() async throws {
+        let thread = try LoopThread(name: "worker")
+        for _ in 0..<1000 { try await thread.run(for: .seconds(3600)) {} }
+        let timer = try TimeLimits.shared.timer(after: .seconds(3600)) {}
+        defer { timer.invalidate() }
+        let loop = try #require(timer.allModes.first?.loop)
+        // Other tests have some.
+        #expect(loop.lock.withLock { loop.defaultState.timers.all.count } < 500)
+    }
+
+    /// Neither the time limit nor the cancellation begins the work, whichever comes first.
+    @Test("Work that was cancelled when its time was up has not begun")
+    func limitAndCancellation() async throws {
+        let thread = try LoopThread(name: "worker")
+        let mayEnd = Gate()
+        thread.perform { mayEnd.wait() }
+        for round in 0..<200 {
+            let task = Task { try await thread.run(for: .microseconds(200)) { _ = Issue.record("It never begins.") } }
+            leaveProcessor(forMicroseconds: UInt32(150 + round % 100))
+            task.cancel()
+            do {
+                try await task.value
+            } catch let error as Loop.NoAnswer {
+                #expect(error == .timeIsUp(thread: "worker", hasBegun: false))
+            } catch {
+                #expect(error is CancellationError)
+            }
+        }
+        mayEnd.open()
+    }
+
     @Test("A cancelled task withdraws a block that has not begun, with a limit too")
     func cancelledWithLimit() async throws {
         let thread = try LoopThread(name: "worker")

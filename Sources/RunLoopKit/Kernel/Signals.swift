@@ -55,6 +55,13 @@ extension System {
         return sigismember(&old, signal) == 1
     }
 
+    /// Blocks all signals on the calling thread.
+    static func blockAllSignals() {
+        var set = sigset_t()
+        sigfillset(&set)
+        pthread_sigmask(SIG_SETMASK, &set, nil)
+    }
+
     /// Unblocks a signal on the calling thread. A pending one is delivered at once.
     static func unblock(_ signal: Int32) {
         guard var set = try? set(of: signal, "pthread_sigmask") else { return }

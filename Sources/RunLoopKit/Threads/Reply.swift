@@ -7,7 +7,16 @@ import Synchronization
 /// Not generic, since the library's generic code runs unspecialized in programs, where a generic `Result` costs
 /// thousands of instructions. The work stores its result where its caller finds it.
 final class Reply: AnsweredWork, @unchecked Sendable {
-    private let isAnswered = Atomic<Bool>(false)
+    private enum State: UInt8, AtomicRepresentable {
+        /// The work has not begun.
+        case open
+        /// The work runs, or has ended.
+        case begun
+        /// The work never runs.
+        case withdrawn
+    }
+
+    private let state = Atomic<State>(.open)
     /// Nil once it has run or never will. Released before the answer, since what it captures may belong to the waiting
     /// caller. Accessed only by the thread that has claimed the reply.
     @exclusivity(unchecked) private var work: (() throws -> Void)?
@@ -38,7 +47,7 @@ final class Reply: AnsweredWork, @unchecked Sendable {
         let reply: Reply
         init(_ reply: Reply) { self.reply = reply }
         deinit {
-            guard !reply.isAnswered.load(ordering: .relaxed) else { return }
+            guard reply.state.load(ordering: .relaxed) == .open else { return }
             reply.withdraw(answering: reply.errors.dropped(reply.errors.name))
         }
     }
@@ -49,12 +58,16 @@ final class Reply: AnsweredWork, @unchecked Sendable {
         return { dropping.reply.run() }
     }
 
-    /// Withdraws work that has not begun, and answers. Returns false, and does nothing, if it has begun.
+    /// Whether the work has begun.
+    var hasBegun: Bool { state.load(ordering: .relaxed) == .begun }
+
+    /// Withdraws work that has not begun, and answers. Returns false, and does nothing, if it has begun, or was
+    /// withdrawn by another caller, which answers.
     ///
     /// - Parameter body: Called before the answer, if the work is withdrawn.
     @discardableResult
     func withdraw(answering error: any Error = CancellationError(), _ body: () -> Void = {}) -> Bool {
-        guard claim() else { return false }
+        guard change(to: .withdrawn) else { return false }
         body()
         work = nil
         answer(error)
@@ -62,7 +75,7 @@ final class Reply: AnsweredWork, @unchecked Sendable {
     }
 
     private func run() {
-        guard claim() else { return }
+        guard change(to: .begun) else { return }
         let error = ThreadLoops.current.run(self) { doWork() }
         answer(error)
     }
@@ -85,7 +98,9 @@ final class Reply: AnsweredWork, @unchecked Sendable {
     }
 
     /// Returns true to exactly one caller, which must answer. Relaxed: what carries the answer publishes it.
-    private func claim() -> Bool { !isAnswered.exchange(true, ordering: .relaxed) }
+    private func change(to new: State) -> Bool {
+        state.compareExchange(expected: .open, desired: new, ordering: .relaxed).exchanged
+    }
 }
 
 /// A reply that a task awaits.
@@ -111,19 +126,17 @@ struct AwaitedReply {
         try await promise.value { [reply] in reply.withdraw() }
     }
 
-    /// The same, until the time is up at the latest.
+    /// Answers when the time is up, unless the timer is invalidated before.
     ///
     /// - Parameter name: Of the thread, for the error.
-    nonisolated(nonsending) func value(for limit: Duration, _ name: String) async throws {
-        // On a thread of Swift's own, since the loop may be blocked, on the clock of `performAndWait`.
-        let alarm = Task.detached { [promise, reply] in
-            try await Task.sleep(for: limit, clock: .suspending)
+    func limit(to limit: Duration, _ name: String) throws(LoopError) -> Loop.Timer {
+        try TimeLimits.shared.timer(after: limit) { [promise, reply] in
             if reply.withdraw(answering: Loop.NoAnswer.timeIsUp(thread: name, hasBegun: false)) { return }
-            // It may have answered at this moment: the promise has the first of the two results.
+            // Work that another has withdrawn gets that answer. Work that has ended at this moment may have answered:
+            // the promise has the first of two results.
+            guard reply.hasBegun else { return }
             promise.fulfil(.failure(Loop.NoAnswer.timeIsUp(thread: name, hasBegun: true)))
         }
-        defer { alarm.cancel() }
-        try await value()
     }
 }
 

@@ -81,10 +81,12 @@ extension Loop {
             let deadline = System.monotonicNanoseconds().addingSaturating(max(0, limit.wholeNanoseconds))
             if try waiter.wait(until: deadline) { return }
             // Withdraws it, unless it has begun.
-            let hasBegun = !reply.withdraw()
+            if reply.withdraw() { throw NoAnswer.timeIsUp(thread: errors.name, hasBegun: false) }
+            // Another has withdrawn it, and answers now.
+            guard reply.hasBegun else { return try waiter.wait() }
             // It may have ended at this moment.
-            if hasBegun, try waiter.wait(until: deadline) { return }
-            throw NoAnswer.timeIsUp(thread: errors.name, hasBegun: hasBegun)
+            if try waiter.wait(until: deadline) { return }
+            throw NoAnswer.timeIsUp(thread: errors.name, hasBegun: true)
         }
         // In a forked child the loop refuses the block.
         guard process.isCurrent else { return try handOver() }
@@ -110,7 +112,8 @@ extension Loop {
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Throws: What the block throws; ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, if its
-    ///   thread exits in the block, or if the time is up; `CancellationError`.
+    ///   thread exits in the block, or if the time is up; `CancellationError`; ``LoopError`` if the thread that keeps
+    ///   time limits cannot be started, which the first call with a limit does.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         in mode: Mode = .common, for limit: Duration? = nil, label: StaticString? = nil, file: StaticString = #fileID,
@@ -128,8 +131,10 @@ extension Loop {
         // Not in the caller's frame: a caller whose time is up leaves before the block has ended.
         let result = WorkResult<Value>()
         let reply = AwaitedReply({ result.value = try block() }, errors)
+        let timer = try limit.map { try reply.limit(to: $0, errors.name) }
+        defer { timer?.invalidate() }
         _ = perform(in: mode, place, reply.reply.makeBlock())
-        if let limit { try await reply.value(for: limit, errors.name) } else { try await reply.value() }
+        try await reply.value()
         return result.value!
     }
 }
