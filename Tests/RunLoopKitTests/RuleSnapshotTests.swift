@@ -57,7 +57,12 @@ import Testing
         let stage = RuleScene()
         let method = ThrottledMethod<Hidden, Int>("save", engine: stage.engine) { _, _ in }
         let rule = method.rule(for: Hidden.self, interval: .seconds(1), on: stage.loop, isPersistent: true)
+        #expect { try stage.engine.apply(rule) } throws: { "\($0)".contains("private or local type") }
+        #expect(stage.engine.rules.isEmpty)
+        rule.isPersistent = false
         try stage.engine.apply(rule)
+        // Too late for an error at the application.
+        rule.isPersistent = true
         #expect { try stage.engine.snapshot() } throws: { "\($0)".contains("private or local type") }
         rule.isPersistent = false
         #expect(try stage.engine.snapshot().rules.isEmpty)

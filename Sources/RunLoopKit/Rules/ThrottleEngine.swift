@@ -71,8 +71,9 @@ public final class ThrottleEngine: @unchecked Sendable {
     /// old rule is not applied any more. MessageThrottle: `applyRule:`.
     ///
     /// - Throws: `alreadyApplied`; `conflict` if a class above or below has a rule; `targetIsGone` if the rule's object
-    ///   or method is deallocated; `otherEngine`.
+    ///   or method is deallocated; `otherEngine`; `noLastingName` for a persistent rule that cannot be saved.
     public func apply(_ rule: ThrottleRule) throws(ThrottleRuleError) {
+        if rule.isPersistent { _ = try Snapshot.Rule(rule) }
         try change(rule) { book, remains throws(ThrottleRuleError) in
             try book.apply(rule, at: takePlace(), &remains)
         }
