@@ -194,7 +194,8 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     public func flush() -> Bool { limiter.flush() }
 
     /// Drops pending and queued calls, and forgets the past. Their callers are answered nil. A running action
-    /// continues.
+    /// continues. To cancel that too and keep the limiter, make it with `whileRunning: .cancelPrevious`, call it with
+    /// an input that means nothing, such as an empty text, and ``AsyncLimiter/flush()``.
     public func cancel() {
         limiter.cancel()
         runner.dropQueued()
