@@ -65,5 +65,6 @@ Loop.main.run()
 @Sendable func makePipe() -> (reading: Int32, writing: Int32) {
     var ends: [Int32] = [0, 0]
     pipe(&ends)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }  // not for the child
     return (ends[0], ends[1])
 }

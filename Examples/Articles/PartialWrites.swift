@@ -12,6 +12,7 @@ import RunLoopKit
     /// - Parameter socket: A connected one, which the source closes.
     init(_ socket: Int32) throws {
         _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)  // no child inherits it
         let source = try Loop.FileDescriptorSource(
             owning: socket, isolation: .shared
         ) { [weak self] _, ready in
@@ -130,8 +131,8 @@ func withLocalAddress(
 }
 
 func listen() throws -> (socket: Int32, port: UInt16) {
-    let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
-    let listener = socket(AF_INET, kind, 0)
+    let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+    let listener = socket(AF_INET, Int32(kind), 0)
     let port = try withLocalAddress(0) { address, size in
         guard bind(listener, address, size) == 0, Glibc.listen(listener, 16) == 0
         else { return -1 }

@@ -27,6 +27,7 @@ import RunLoopKit
         let socket = accept(listener.descriptor, nil, nil)
         if socket >= 0 {
             _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+            _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
             guard let connection = try? Connection(socket: socket, server: self) else { return _ = close(socket) }
             connections[ObjectIdentifier(connection)] = connection
         } else if errno == EMFILE || errno == ENFILE {

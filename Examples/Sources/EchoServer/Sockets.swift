@@ -13,7 +13,8 @@ struct SocketError: Error, CustomStringConvertible {
 
 /// A socket that listens on a port of this machine, and does not block; and the port, a free one if `port` is 0.
 func makeListener(port: UInt16) throws -> (socket: Int32, port: UInt16) {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    let listener = socket(AF_INET, kind, 0)
     var yes: Int32 = 1
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
     var address = loopback(port: port)
@@ -27,7 +28,7 @@ func makeListener(port: UInt16) throws -> (socket: Int32, port: UInt16) {
 
 /// Connects to a port of this machine, sends a text and waits for its echo.
 func connectAndEcho(port: UInt16, text: String) throws -> Int32 {
-    let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = loopback(port: port)
     guard client >= 0, withAddress(&address, { connect(client, $0, $1) }) == 0 else {
         throw SocketError("cannot connect")

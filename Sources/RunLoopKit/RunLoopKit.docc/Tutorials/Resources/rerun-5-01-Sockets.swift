@@ -1,10 +1,10 @@
 import Glibc
 
-/// A Unix socket that listens at a path, and does not block.
+/// A Unix socket that listens at a path, does not block, and is closed in commands.
 func makeListener(path: String) throws -> Int32 {
     unlink(path)  // of a run that was killed
-    let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
-    let listener = socket(AF_UNIX, kind, 0)
+    let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+    let listener = socket(AF_UNIX, Int32(kind), 0)
     guard withAddress(path, { bind(listener, $0, $1) }) == 0, listen(listener, 16) == 0
     else {
         close(listener)

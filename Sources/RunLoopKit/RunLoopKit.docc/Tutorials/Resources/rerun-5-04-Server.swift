@@ -23,6 +23,7 @@ final class Server {
         let client = accept(listener, nil, nil)
         guard client >= 0 else { return }
         _ = fcntl(client, F_SETFL, O_NONBLOCK)
+        _ = fcntl(client, F_SETFD, FD_CLOEXEC)
         guard connections.count < 100, let connection = try? Connection(client, of: self)
         else {
             close(client)
