@@ -83,6 +83,8 @@ let accepting = try Loop.FileDescriptorSource(
     let socket = accept(source.descriptor, nil, nil)
     if socket < 0, errno == EMFILE || errno == ENFILE {
         source.disarm()  // no descriptor is left: it would stay ready
+        let retry = Loop.Timer(after: .seconds(1)) { _ in source.rearm() }
+        Loop.main.add(retry, in: .common)
     }
     guard socket >= 0 else { return }
     guard let peer = try? Connection(socket) else { return _ = close(socket) }
@@ -93,7 +95,6 @@ let accepting = try Loop.FileDescriptorSource(
     peer.onEnd = { [unowned peer] in
         print("the server has waited for room: \(peer.hasWaited)")
         connections.removeAll { $0 === peer }
-        if !source.isArmed { source.rearm() }
         Loop.main.stop()
     }
 }

@@ -31,7 +31,11 @@ import RunLoopKit
             guard let connection = try? Connection(socket: socket, server: self) else { return _ = close(socket) }
             connections[ObjectIdentifier(connection)] = connection
         } else if errno == EMFILE || errno == ENFILE {
-            listener.disarm()  // until a connection ends; meanwhile the kernel queues them
+            // For a second, or until a connection ends; meanwhile the kernel queues them. Other code may have the
+            // descriptors, and then no connection need ever end.
+            listener.disarm()
+            let retry = Loop.Timer(after: .seconds(1), isolation: .shared) { [listener] _ in listener?.rearm() }
+            Loop.main.add(retry, in: .common)
         }
     }
 

@@ -21,6 +21,12 @@ extension Loop {
     /// source after a hang-up keeps its loop busy. A run nested in the handler calls it too, if the descriptor is still
     /// ready.
     ///
+    /// **Hang-ups and errors.** Three things come besides what the interest asks for. ``Readiness/readHangUp``
+    /// (EPOLLRDHUP): the peer of a stream socket has finished writing, or has closed; only with ``Interest/read`` or
+    /// ``Interest/readHangUp``. ``Readiness/hangUp`` (EPOLLHUP) and ``Readiness/error`` (EPOLLERR): with any interest,
+    /// also with none. All three stay. A peer that has only finished writing may still read: to write the rest, set
+    /// ``Loop/FileDescriptorSource/interest`` to ``Interest/write``, which ends the reports of its end.
+    ///
     /// **Ownership.** The source watches a duplicate of a borrowed descriptor. So any number of sources can watch it,
     /// such as one for reading and one for writing; and if its number is closed or reused, no source reports the wrong
     /// file. The duplicate costs a second descriptor for each source, and keeps the file open until the source is

@@ -9,6 +9,9 @@ extension Loop {
     /// Loop.main.add(interrupt, in: .common)
     /// ```
     ///
+    /// The handler runs on the loop's thread. It gets an array, with one ``Arrival`` for each signal that is reported:
+    /// its number, the process and the user that sent it, the reason (`si_code`), and the value of `sigqueue`.
+    ///
     /// **Make it before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks
     /// it. A thread that does not block it receives it by default, which for most signals ends the process. Making a
     /// source blocks its signal on the calling thread, and threads inherit that from the thread that starts them. The
