@@ -15,9 +15,9 @@ import Synchronization
 ///
 /// **Threads.** Any thread may call everything here except what its page keeps for the loop's own thread (`run`,
 /// `prepare`, `end` and hosting) or for the initial thread: those trap elsewhere. <doc:SignalsThreadsForkCancellation>
-/// has a table. Handlers run on the loop's thread with no lock held, so they may do anything: add, remove and
-/// invalidate items, also their own; run the loop nested; stop it. They are `@Sendable`: see ``Loop/main`` for handlers
-/// of the main actor, and
+/// has a table. Handlers run on the loop's thread with no lock held, so they may add, remove and invalidate items, also
+/// their own; run the loop nested; stop it. (Only `end`, `beginHosting` and `runMain` trap inside a run.) They are
+/// `@Sendable`: see ``Loop/main`` for handlers of the main actor, and
 /// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)`` for
 /// handlers that access another actor's.
 ///
