@@ -11,7 +11,7 @@ extension Loop {
         case loopThatNeverRuns(item: String)
         /// A ``LoopThread`` was dropped while timers, or sources of descriptors, signals or processes, were on it: its
         /// last reference was released, and it was not stopped. Items with handlers of an actor do not count, since
-        /// they end with their actor; nor do limiters, which report a call that they drop themselves: see
+        /// the actor is gone as well; nor do limiters, which report a call that they drop themselves: see
         /// ``Loop/Mistake/droppedLimiter(limiter:)``.
         case droppedThread(name: String, items: [String])
         /// A loop was run in ``Loop/Mode/common``, which stands for a set of modes: `run` returned `finished`.

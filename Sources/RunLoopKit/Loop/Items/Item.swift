@@ -17,8 +17,10 @@ extension Loop {
     ///
     /// - The actor's executor is the loop that the item is added to, or another loop of the same thread. Otherwise the
     ///   first call traps, and names the actor.
-    /// - The handler gets the actor as its first parameter. The item does not retain the actor: once that is
-    ///   deallocated, the item invalidates itself instead of calling its handler.
+    /// - The handler gets the actor as its first parameter. The item does not retain the actor: after that is
+    ///   deallocated, the next call invalidates the item instead. Until then the item is in its loop, keeps runs going,
+    ///   and an owned descriptor stays open. Where that counts, keep the item, and invalidate it in the actor's
+    ///   `deinit`. (If the actor held the only reference to its ``LoopThread``, the loop ends, and the item leaves it.)
     /// - While the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run.
     ///   (If the actor is on another loop of the thread, do not run that one inside the handler.)
     ///
