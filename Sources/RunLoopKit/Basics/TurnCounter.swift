@@ -15,8 +15,8 @@ import Synchronization
 /// | outside of one loop | the first of a new period, and so larger than all before it in every loop |
 /// | of a loop | larger than the loop's last, and than the first of the present period |
 ///
-/// All accesses are relaxed: the numbers order events and publish nothing. That of an event is in the modification order
-/// of its counter before that of each event that it happens before.
+/// All accesses are relaxed: the numbers order events and publish nothing. That of an event is in the modification
+/// order of its counter before that of each event that it happens before.
 final class TurnCounter: Sendable {
     /// The number of bits for the events of a loop in one period.
     private static var shift: UInt64 { 20 }

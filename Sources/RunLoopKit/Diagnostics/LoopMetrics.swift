@@ -19,8 +19,8 @@ public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     /// included.
     public let stalls: Int
 
-    /// How long each pass that has ended took, without its sleep. For a hosted loop this includes the time that the host
-    /// takes before the next pass, if this one left work. A run that finds nothing to wait for makes none.
+    /// How long each pass that has ended took, without its sleep. For a hosted loop this includes the time that the
+    /// host takes before the next pass, if this one left work. A run that finds nothing to wait for makes none.
     public let passes: DurationHistogram
 
     /// How much later than scheduled timers fired, on the timer's clock; recorded as the call begins. In virtual time

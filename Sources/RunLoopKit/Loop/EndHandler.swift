@@ -25,8 +25,8 @@ extension Loop {
         register(EndHandler(handler, of: self, for: object))
     }
 
-    /// Registers a handler that is called once the loop's descriptors are closed, after all end handlers. Accepted until
-    /// then.
+    /// Registers a handler that is called once the loop's descriptors are closed, after all end handlers. Accepted
+    /// until then.
     func afterEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
         register(EndHandler(handler, of: self, isLast: true))
     }

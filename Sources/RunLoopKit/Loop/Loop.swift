@@ -22,8 +22,8 @@ import Synchronization
 /// handlers that access another actor's.
 ///
 /// **Lifetime.** A loop retains the items in it. The loop ends with its thread: its items leave it, the cancel handlers
-/// of ``Loop/Source0``s run, posted blocks that never ran are dropped, and its descriptors are closed. (A ``LoopThread``
-/// runs the blocks that its loop has accepted before it ends, unless it is stopped by
+/// of ``Loop/Source0``s run, posted blocks that never ran are dropped, and its descriptors are closed. (A
+/// ``LoopThread`` runs the blocks that its loop has accepted before it ends, unless it is stopped by
 /// ``LoopThread/stop(discardingPending:)``.)
 /// An ended loop refuses everything: `add` and `perform` return false, `run` returns `finished`.
 ///

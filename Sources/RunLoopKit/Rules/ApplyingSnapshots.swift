@@ -7,8 +7,8 @@ extension ThrottleEngine {
     /// A restored rule has neither the loop nor the closures of the saved one, nor its past: its first window begins
     /// with the first call after the start.
     ///
-    /// - Throws: `noLastingName` if a rule became persistent after it was applied, and its type cannot be found again at
-    ///   the next start.
+    /// - Throws: `noLastingName` if a rule became persistent after it was applied, and its type cannot be found again
+    ///   at the next start.
     public func snapshot() throws(ThrottleRuleError) -> Snapshot {
         // Under one lock: a rule that stops waiting in between would be in neither list.
         let (rules, waiting) = withLock { remains in
