@@ -48,7 +48,8 @@ extension Loop.FileDescriptorSource {
         ///
         /// The kernel wakes one loop that sleeps, or a few if events follow each other closely; a loop that is busy
         /// finds the event when it looks next, if no other loop has handled it by then. So a handler must be prepared
-        /// to find nothing: accept until the call fails with `EAGAIN`.
+        /// to find nothing, and the descriptor must not block: one `accept` a call, since what is left is reported
+        /// again.
         ///
         /// It applies to ``read`` and ``write``. Together with ``priority`` or ``readHangUp`` it has no effect, since
         /// the kernel has no such wait for these, and with ``read`` alone a source does not report

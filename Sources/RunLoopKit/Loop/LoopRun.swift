@@ -39,8 +39,8 @@ extension Loop {
     ///     than about 146 years is forever.
     ///   - returnAfterSourceHandled: Whether to return `handledSource` after the first pass that performs a source.
     /// - Returns: Why the run ended.
-    /// - Precondition: Called on the loop's own thread; traps elsewhere, also if the loop has ended. The first run in a
-    ///   mode needs up to three descriptors: an epoll set, and for the first mode an eventfd and a timerfd. On
+    /// - Precondition: Called on the loop's own thread; traps on another thread, even if the loop has ended. The first
+    ///   run in a mode needs up to three descriptors: an epoll set, and for the first mode an eventfd and a timerfd. On
     ///   ``Loop/main`` the main queue has one more. The run traps if the process has none left. ``Loop/prepare(_:)``
     ///   makes them in advance, and throws instead.
     @discardableResult

@@ -66,7 +66,7 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
 
     /// Acts now on the pending call, if there is one, and stops the timer. From any thread: the action runs where it
     /// always does. On the loop's thread all earlier calls have been acted on when this returns, also those whose
-    /// actions other threads have handed over to it. lodash: `flush`.
+    /// actions other threads have handed over to it. The burst continues: its times stay. lodash: `flush`.
     ///
     /// - Returns: Whether a call was pending and the loop accepted the action.
     @discardableResult

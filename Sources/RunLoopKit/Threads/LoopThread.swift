@@ -13,10 +13,11 @@ import Synchronization
 /// that share work, see ``LoopThreadPool``.
 ///
 /// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its
-/// ``LoopThread`` alive. So keep a reference for as long as the thread is to work: a thread that is dropped with timers
-/// or sources on it is reported as ``Loop/Mistake/droppedThread(name:items:)``. Blocks are kept until they have run,
-/// and the handlers of items until those are invalidated, with what they capture: one that captures the ``LoopThread``,
-/// or the object that holds it, keeps the thread alive for ever. See <doc:KeepingAThreadAlive>.
+/// ``LoopThread`` alive. So keep a reference for as long as the thread is to work: a thread that is dropped with
+/// timers, or sources of descriptors, signals or processes, on it is reported as
+/// ``Loop/Mistake/droppedThread(name:items:)``. Blocks are kept until they have run, and the handlers of items until
+/// those are invalidated, with what they capture: one that captures the ``LoopThread``, or the object that holds it,
+/// keeps the thread alive for ever. See <doc:KeepingAThreadAlive>.
 ///
 /// **A thread that exits** inside a block or a handler (`pthread_exit`) has ended as if it had been stopped with
 /// `stop(discardingPending: true)`: its loop ends, the cancel handlers of ``Loop/Source0``s run, and all waiting
