@@ -35,7 +35,7 @@ final class TurnCounter: Sendable {
     /// Smaller than every number, and not 0, which stands for none.
     static var beforeAll: UInt64 { 1 }
 
-    /// The number of an event outside of all loops.
+    /// The number of an event outside of one loop: in none, or in several.
     static func nextOutside() -> UInt64 { period.add(1, ordering: .relaxed).newValue << shift }
 
     /// The number of an event of the loop.
@@ -47,7 +47,7 @@ final class TurnCounter: Sendable {
         return turn
     }
 
-    /// The lower bits have overflowed. The first number of a period belongs to an event outside of all loops.
+    /// The lower bits have overflowed. The first number of a period belongs to an event outside of one loop.
     @inline(never)
     private func beginPeriod(_ turn: UInt64) -> UInt64 {
         Self.period.max(turn >> Self.shift, ordering: .relaxed)
