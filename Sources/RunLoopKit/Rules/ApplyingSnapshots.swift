@@ -4,8 +4,9 @@ extension ThrottleEngine {
     /// The persistent rules in force, and those that still wait for their method, so that saving loses none. Those of a
     /// method in ``waitingRuleFaults`` are left out: for them the next start would refuse the whole snapshot.
     ///
-    /// A restored rule has neither the loop nor the closures of the saved one, nor its past: its first window begins
-    /// with the first call after the start.
+    /// A restored rule has neither the loop nor the closures of the saved one. A window of the mode `firstly` that goes
+    /// on is saved with its rule: "once an hour" also holds for a program that is started every minute. It is counted
+    /// on the wall clock while the program does not run. What `last` and `debounce` delay is not saved.
     ///
     /// - Throws: `noLastingName` if a rule became persistent after it was applied, and its type cannot be found again
     ///   at the next start.
@@ -28,8 +29,8 @@ extension ThrottleEngine {
     /// A rule for a method that is not declared yet (Swift makes a static constant at its first use) waits, and takes
     /// effect when the method is declared; so does one for a type that the program does not have. What can be checked
     /// is checked now, the rest when the method is declared: see ``waitingRuleFaults``. For a target that has a rule in
-    /// force, that rule's interval and mode change; its loop, predicate and merging do not. A new rule has no predicate
-    /// and merges nothing: a program whose rules do applies them first.
+    /// force, that rule's interval and mode change; its loop, predicate and merging do not, nor its window, if it has
+    /// begun one. A new rule has no predicate and merges nothing: a program whose rules do applies them first.
     ///
     /// - Parameters:
     ///   - snapshot: The rules to apply.
@@ -93,7 +94,7 @@ extension ThrottleEngine {
                 plan.waiting.append(new)
                 continue
             }
-            let made = book.makeRule(for: type, new.rule.settings(on: loop))
+            let made = makeRule(new, for: type, of: book)
             if let standing = book.lock.withLock({ book.obstacle(for: type) }) {
                 throw .conflict(made, standing: standing)
             }
@@ -108,6 +109,12 @@ extension ThrottleEngine {
             target: typeNamed(waiting.rule.target))
     }
 
+    private func makeRule(_ saved: WaitingRule, for type: Any.Type, of book: RuleBook) -> ThrottleRule {
+        let rule = book.makeRule(for: type, saved.rule.settings(on: saved.loop))
+        book.lock.withLock { rule.continueWindow(from: saved.rule.windowStartNanoseconds) }
+        return rule
+    }
+
     /// Applies a rule that conflicts with none.
     private func putIntoForce(_ rule: ThrottleRule, _ remains: inout RuleBook.Remains) {
         let place = takePlace()
@@ -117,6 +124,7 @@ extension ThrottleEngine {
                 standing.settings.interval = rule.settings.interval
                 standing.settings.mode = rule.settings.mode
                 standing.settings.isPersistent = true
+                standing.continueWindow(from: rule.windowStart)
             } else {
                 try! rule.book.apply(rule, at: place, &remains)
             }
@@ -133,7 +141,7 @@ extension ThrottleEngine {
         if let fault = fault(of: ready, in: book) { return fault }
         remains.objects += waiting.map(\.loop)
         for rule in ready {
-            putIntoForce(book.makeRule(for: rule.target!, rule.waiting.rule.settings(on: rule.waiting.loop)), &remains)
+            putIntoForce(makeRule(rule.waiting, for: rule.target!, of: book), &remains)
         }
         let done = Set(ready.map(\.waiting.target))
         waiting.removeAll { done.contains($0.target) }

@@ -28,6 +28,12 @@ extension ThrottleEngine.Snapshot.Rule {
             range.contains)
         let modes = ThrottleRule.Mode.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
         mode = try fields.read(.mode, mustBe: "one of \(modes)")
+        // Absent where no window went on, and in what earlier releases have saved.
+        windowStartNanoseconds =
+            fields.container.contains(.windowStartNanoseconds)
+            ? try fields.read(
+                .windowStartNanoseconds, mustBe: "a whole number from 0, or absent", Self.windowStarts.contains)
+            : nil
     }
 }
 

@@ -38,10 +38,13 @@ extension ThrottleEngine {
             public let intervalNanoseconds: Int64
             /// Which of the calls in a window runs, and when.
             public let mode: ThrottleRule.Mode
+            /// When the window of mode `firstly` began that went on when the snapshot was taken, in nanoseconds since
+            /// 1970 on the wall clock. Nil: there was none; the field is not saved then.
+            public let windowStartNanoseconds: Int64?
 
             enum CodingKeys: String, CodingKey {
                 case method = "message"
-                case type, isStatic, target, intervalNanoseconds, mode
+                case type, isStatic, target, intervalNanoseconds, mode, windowStartNanoseconds
             }
         }
 
@@ -69,6 +72,9 @@ extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
     /// The valid values of `intervalNanoseconds`.
     static let intervals: ClosedRange<Int64> = 0...(100 * 365 * 24 * 3600 * 1_000_000_000)
 
+    /// The valid values of `windowStartNanoseconds`.
+    static let windowStarts: ClosedRange<Int64> = 0...(.max)
+
     /// Makes what a snapshot contains of a persistent rule.
     init(_ rule: ThrottleRule) throws(ThrottleRuleError) {
         guard let type = rule.type, let target = lastingName(of: type), let key = MethodKey(rule.book) else {
@@ -77,7 +83,8 @@ extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
         let interval = min(max(rule.interval.wholeNanoseconds, Self.intervals.lowerBound), Self.intervals.upperBound)
         self.init(
             method: key.method, type: key.type, isStatic: key.isStatic, target: target,
-            intervalNanoseconds: interval, mode: rule.mode)
+            intervalNanoseconds: interval, mode: rule.mode,
+            windowStartNanoseconds: rule.book.lock.withLock { rule.windowStart })
     }
 
     var key: MethodKey { MethodKey(method: method, type: type, isStatic: isStatic) }

@@ -240,6 +240,25 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         lastRun = nil
         return delayed.take()
     }
+
+    // MARK: From one start of the program to the next. The book's lock is held.
+
+    /// When the window of mode `firstly` that goes on has begun, in nanoseconds of the wall clock, since the loop's
+    /// clock may begin anew with the machine. Nil: there is none.
+    final var windowStart: Int64? {
+        guard settings.window.mode == .firstly, let lastRun else { return nil }
+        let now = settings.clock.nanoseconds
+        guard isInWindow(at: now) else { return nil }
+        return max(0, settings.clock.nanoseconds(.wallClock) - (now - lastRun.time))
+    }
+
+    /// Continues the window that an earlier start of the program has begun, unless this one has begun its own.
+    final func continueWindow(from start: Int64?) {
+        guard let start, settings.window.mode == .firstly, lastRun == nil, delayed == nil else { return }
+        // Not negative, so that a wall clock that was set back makes no window longer.
+        let age = max(0, settings.clock.nanoseconds(.wallClock) - start)
+        lastRun = (settings.window.loop, settings.clock.nanoseconds - age)
+    }
 }
 
 /// The target that a rule is for.
