@@ -4,14 +4,14 @@ import RunLoopKit
 @MainActor
 final class Daemon {
     private let path: String
-    private let watcher: Watcher
+    private var watcher: Watcher?
 
     init(configuration path: String) throws {
         self.path = path
         let configuration = try Configuration(path: path)
-        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest)
         try on(SIGINT) { $0.end() }
         try on(SIGTERM) { $0.end() }
+        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest)
     }
 
     private func on(
@@ -24,7 +24,7 @@ final class Daemon {
     }
 
     private func end() {
-        watcher.finish()
+        watcher?.finish()
         Loop.main.stop()
     }
 }

@@ -4,15 +4,15 @@ import RunLoopKit
 @MainActor
 final class Daemon {
     private let path: String
-    private let watcher: Watcher
+    private var watcher: Watcher?
 
     init(configuration path: String) throws {
         self.path = path
         let configuration = try Configuration(path: path)
-        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest)
         try on(SIGHUP) { $0.reload() }
         try on(SIGINT) { $0.end() }
         try on(SIGTERM) { $0.end() }
+        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest)
     }
 
     private func on(
@@ -28,14 +28,14 @@ final class Daemon {
     private func reload() {
         do {
             let configuration = try Configuration(path: path)
-            try watcher.watch(configuration.folder, rest: configuration.rest)
+            try watcher?.watch(configuration.folder, rest: configuration.rest)
         } catch {
             print(error)
         }
     }
 
     private func end() {
-        watcher.finish()
+        watcher?.finish()
         Loop.main.stop()
     }
 }

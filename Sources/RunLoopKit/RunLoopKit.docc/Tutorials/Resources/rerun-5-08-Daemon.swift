@@ -4,19 +4,19 @@ import RunLoopKit
 @MainActor
 final class Daemon {
     private let path: String
-    private let watcher: Watcher
+    private var watcher: Watcher?
     private let child = Child()
     private var server: Server?
 
     init(configuration path: String) throws {
         self.path = path
         let configuration = try Configuration(path: path)
-        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest) {
-            [child] in child.restart()
-        }
         try on(SIGHUP) { $0.reload() }
         try on(SIGINT) { $0.end() }
         try on(SIGTERM) { $0.end() }
+        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest) {
+            [child] in child.restart()
+        }
         server = try Server(path: configuration.socket) {
             [unowned self] line in answer(to: line)
         }
@@ -47,7 +47,7 @@ final class Daemon {
     private func reload() {
         do {
             let configuration = try Configuration(path: path)
-            try watcher.watch(configuration.folder, rest: configuration.rest)
+            try watcher?.watch(configuration.folder, rest: configuration.rest)
             child.command = configuration.command
             child.restart()
         } catch {
@@ -56,7 +56,7 @@ final class Daemon {
     }
 
     private func end() {
-        watcher.finish()
+        watcher?.finish()
         child.end()
         Loop.main.stop()
     }

@@ -4,7 +4,7 @@ import RunLoopKit
 @MainActor
 final class Daemon {
     private let path: String
-    private let watcher: Watcher
+    private var watcher: Watcher?
     private let child = Child()
     private var server: Server?
     private var grace: Duration
@@ -13,12 +13,12 @@ final class Daemon {
         self.path = path
         let configuration = try Configuration(path: path)
         grace = configuration.grace
-        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest) {
-            [child] in child.restart()
-        }
         try on(SIGHUP) { $0.reload() }
         try on(SIGINT) { $0.end() }
         try on(SIGTERM) { $0.end() }
+        watcher = try Watcher(folder: configuration.folder, rest: configuration.rest) {
+            [child] in child.restart()
+        }
         server = try Server(path: configuration.socket) {
             [unowned self] line in answer(to: line)
         }
@@ -49,7 +49,7 @@ final class Daemon {
     private func reload() {
         do {
             let configuration = try Configuration(path: path)
-            try watcher.watch(configuration.folder, rest: configuration.rest)
+            try watcher?.watch(configuration.folder, rest: configuration.rest)
             grace = configuration.grace
             child.command = configuration.command
             child.restart()
@@ -60,7 +60,7 @@ final class Daemon {
 
     private func end() {
         child.end(grace: grace)  // stops the loop when the command has ended
-        watcher.finish()
+        watcher?.finish()
         server?.end()
     }
 }
