@@ -107,10 +107,11 @@ import Testing
 
     @Test("No two events of a loop have one number, also if several loops have what it is about")
     func uniqueNumbers() throws {
-        let (own, other) = (Waker(), Waker())
+        let own = Waker()
+        let notes = [EdgeNote(own), EdgeNote(Waker())]
         let (shared, alone) = (Log<UInt64>(), Log<UInt64>())
         try inParallel(
-            { for _ in 0..<20_000 { shared.add(TurnCounter.next(in: [own, other])) } },
+            { for _ in 0..<20_000 { shared.add(TurnCounter.next(in: notes)) } },
             { for _ in 0..<20_000 { alone.add(own.turns.next()) } })
         #expect(Set(shared.entries + alone.entries).count == 40_000)
     }
@@ -123,7 +124,7 @@ import Testing
             return waker
         }
         let before = wakers.map { $0.turns.next() }
-        let number = TurnCounter.next(in: wakers)
+        let number = TurnCounter.next(in: wakers.map { EdgeNote($0) })
         for (waker, old) in zip(wakers, before) {
             #expect(old < number)
             #expect(waker.turns.next() > number)

@@ -27,12 +27,15 @@ struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
 
     var isEmpty: Bool { elements.load(ordering: .relaxed) == nil }
 
-    /// Calls `body` with the elements, unless there are none. `body` does not change a list.
-    func read(_ body: ([Element]) -> Void) {
+    /// Calls `body` with the elements, unless there are none. `body` does not change a list. Returns whether there are
+    /// any.
+    @discardableResult
+    func read(_ body: ([Element]) -> Void) -> Bool {
         readers.add(1, ordering: .sequentiallyConsistent)
         defer { readers.subtract(1, ordering: .sequentiallyConsistent) }
-        guard let pointer = elements.load(ordering: .sequentiallyConsistent) else { return }
+        guard let pointer = elements.load(ordering: .sequentiallyConsistent) else { return false }
         body(SharedList.array(at: pointer))
+        return true
     }
 
     /// Changes the list. Two calls never overlap: the caller holds a lock.

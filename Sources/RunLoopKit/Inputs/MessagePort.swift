@@ -332,6 +332,7 @@ extension Loop {
         // MARK: Source1
 
         var watches: [Watch] { [] }
+        var isKnownToKernelAlone: Bool { false }
 
         var readyTurn: UInt64? { itemLock.withLock { isReadyWhileLocked ? turn : 0 } }
 

@@ -27,8 +27,8 @@ extension Loop {
         /// Relaxed, since it publishes nothing.
         private let turn = Atomic<UInt64>(TurnCounter.beforeAll)
 
-        /// Of the loop of each mode that the port is in: a send takes no lock. Changed with the item's lock held.
-        private let wakers = SharedList<Waker>()
+        /// Of each mode that the port is in: a send takes no lock. Changed with the item's lock held.
+        private let notes = SharedList<EdgeNote>()
 
         /// Makes a port.
         ///
@@ -60,17 +60,23 @@ extension Loop {
             // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
             // an edge, and a write would be needless.
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
-            wakers.read { wakers in
-                let number = TurnCounter.next(in: wakers)
+            let isInLoop = notes.read { notes in
+                let number = TurnCounter.next(in: notes)
                 turn.store(number, ordering: .relaxed)
-                if Monitors.areAttached { Monitors.report(Handover(of: self, .source1, number), to: wakers) }
+                if Monitors.areAttached {
+                    Monitors.report(Handover(of: self, .source1, number), to: notes.lazy.map { $0.waker })
+                }
+                eventFD.signal()
+                for note in notes { note.set() }
             }
-            eventFD.signal()
+            if !isInLoop { eventFD.signal() }
         }
 
         // MARK: Source1
 
         var watches: [Watch] { [Watch(descriptor: eventFD.descriptor, events: [.read, .edge])] }
+
+        var isKnownToKernelAlone: Bool { false }
 
         private var hasWork: Bool { unhandled.load(ordering: .relaxed) > 0 }
 
@@ -103,16 +109,14 @@ extension Loop {
         }
 
         override func insert(into mode: ModeState) {
-            itemLock.withLock { wakers.change { $0.append(mode.waker) } }
+            itemLock.withLock { notes.change { $0.append(mode.edgeNote) } }
             mode.insert(self)
         }
 
         override func remove(from mode: ModeState) {
             mode.remove(self)
             itemLock.withLock {
-                wakers.change { wakers in
-                    wakers.firstIndex { $0 === mode.waker }.map { _ = wakers.remove(at: $0) }
-                }
+                notes.change { notes in notes.removeAll { $0 === mode.edgeNote } }
             }
         }
 

@@ -7,7 +7,8 @@ extension Loop {
         public var passes = 0
         /// Waits in the kernel (`epoll_wait` without a time limit; in virtual time, `poll`).
         public var waits = 0
-        /// Looks at what is ready without waiting (`epoll_wait` with limit 0).
+        /// Questions to the kernel what is ready, without waiting (`epoll_wait` with limit 0). A pass that does not
+        /// sleep asks only if the kernel may know more than the loop.
         public var polls = 0
         /// Spins before a wait: see ``Loop/spinDuration``.
         public var spins = 0

@@ -42,6 +42,13 @@ final class ModeState {
     /// held. Relaxed, as `observed`.
     let hasTimers = Atomic<Bool>(false)
 
+    /// Whether the mode has what the loop learns from the kernel alone, such as a descriptor: a pass that polls then
+    /// asks it. Written with the lock held. Relaxed, as `observed`.
+    private let needsKernel = Atomic<Bool>(false)
+
+    /// Whether a port of the mode has been sent to since the loop last asked the kernel.
+    let edgeNote: EdgeNote
+
     /// Whether the loop's innermost run is in this mode. Written by the loop's thread, read by tasks and senders.
     let isRunning = Atomic<Bool>(false)
 
@@ -52,6 +59,9 @@ final class ModeState {
 
     /// Made when the mode first runs: a mode that never runs owns no descriptor.
     @exclusivity(unchecked) private var poller: Poller?
+
+    /// Whether the epoll set has the eventfd of the main queue.
+    @exclusivity(unchecked) private var servesMainQueue = false
 
     private let readyList = ReadyList()
 
@@ -72,6 +82,7 @@ final class ModeState {
         self.mode = mode
         self.waker = waker
         self.isVirtual = isVirtual
+        edgeNote = EdgeNote(waker)
         self.isCommon = isCommon
         timers.owner = ObjectIdentifier(self)
     }
@@ -113,6 +124,11 @@ final class ModeState {
         return count
     }
 
+    /// Whether the kernel may know of something that is ready and the loop does not. Called by the loop's thread, which
+    /// asks the kernel then.
+    @inline(__always)
+    func takeNeedToPoll() -> Bool { needsKernel.load(ordering: .relaxed) || edgeNote.take() }
+
     /// What the last `wait(blocking:)` reported as the `index`th.
     func report(at index: Int) -> Poller.Report {
         guard let report = poller?.report(at: index) else { reportClosed() }
@@ -131,6 +147,8 @@ final class ModeState {
         try poller.add(wakeUp, token: ReadyList.wakeUp)
         for timer in timers { try poller.add(timer.descriptor, token: timer.token) }
         if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
+        servesMainQueue = mainQueue != nil
+        noteNeeds()
         for (source, token) in source1s.inOrderOfReadiness {
             for watch in source.watches { try poller.set(watch, token: token) }
         }
@@ -231,6 +249,7 @@ final class ModeState {
         guard isOpen, let token = source1s.token(of: source) else { return }
         do {
             for watch in source.watches { try poller?.set(watch, token: token, isWatched: areWatched) }
+            edgeNote.set()  // It may be ready now.
         } catch {
             fatalError("RunLoopKit: watching a source in mode \(mode): \(error)")
         }
@@ -268,6 +287,7 @@ final class ModeState {
         assertLocked()
         timers.insert(timer, times, in: heap)
         hasTimers.store(true, ordering: .relaxed)
+        if heap != .suspending { noteNeeds() }
     }
 
     @inline(__always)
@@ -277,5 +297,14 @@ final class ModeState {
         if timers.isEmpty { hasTimers.store(false, ordering: .relaxed) }
     }
 
-    private func noteSources() { hasSources.store(!source0s.isEmpty || !source1s.isEmpty, ordering: .relaxed) }
+    private func noteSources() {
+        hasSources.store(!source0s.isEmpty || !source1s.isEmpty, ordering: .relaxed)
+        noteNeeds()
+    }
+
+    /// Timers on the loop's own clock are found by reading it. Only a timerfd tells that the wall clock was set.
+    private func noteNeeds() {
+        needsKernel.store(
+            source1s.kernelCount > 0 || servesMainQueue || timers.others != nil, ordering: .relaxed)
+    }
 }

@@ -186,16 +186,3 @@ final class Waker: @unchecked Sendable {
 
     deinit { close() }
 }
-
-extension TurnCounter {
-    /// The number of an event in the loops of these wakers. For several loops it is that of an event outside of all
-    /// loops, which is larger than all before it in each; so too without any.
-    static func next(in wakers: [Waker]) -> UInt64 {
-        // Nearly always one loop, though perhaps in several modes.
-        guard let first = wakers.first, wakers.count == 1 || wakers.allSatisfy({ $0 === first }) else {
-            return nextOutside()
-        }
-        // Without a retain: the array keeps the waker alive.
-        return Unmanaged.passUnretained(wakers[0])._withUnsafeGuaranteedRef { $0.nextTurn() }
-    }
-}

@@ -229,7 +229,7 @@ extension Loop {
             if memberships.first != nil, !memberships.areMany || !canBeInManyLoops {
                 return Unmanaged.passUnretained(memberships.first!)._withUnsafeGuaranteedRef { $0.nextTurn() }
             }
-            return TurnCounter.next(in: memberships.modes.map { $0.waker })
+            return TurnCounter.next(in: memberships.modes.map { $0.edgeNote })
         }
 
         // MARK: For the kinds of items to override

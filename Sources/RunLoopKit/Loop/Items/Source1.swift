@@ -4,6 +4,9 @@ protocol Source1: Loop.Item {
     /// What every mode that has the source watches: always the same descriptors, none for a message port.
     var watches: [Watch] { get }
 
+    /// Whether the loop learns from the kernel alone that the source is ready. A port also sets a note.
+    var isKnownToKernelAlone: Bool { get }
+
     /// The events to handle. Nil if the readiness is spurious, which then costs no pass and no callout. The loop's lock
     /// is held.
     ///
@@ -23,6 +26,7 @@ protocol Source1: Loop.Item {
 }
 
 extension Source1 {
+    var isKnownToKernelAlone: Bool { true }
     var readyTurn: UInt64? { nil }
     var reportsSignals: Bool { false }
 

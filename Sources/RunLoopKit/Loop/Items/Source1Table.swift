@@ -28,6 +28,9 @@ struct Source1Table {
     /// The number of sources that report signals.
     private(set) var signalCount = 0
 
+    /// The number of sources of whose readiness the loop learns from the kernel alone.
+    private(set) var kernelCount = 0
+
     var isEmpty: Bool { slotOfSource.isEmpty }
 
     var all: [(source: any Source1, token: UInt64)] {
@@ -68,6 +71,7 @@ struct Source1Table {
         slots[index].source = source
         slots[index].turn = turn
         if source.reportsSignals { signalCount += 1 }
+        if source.isKnownToKernelAlone { kernelCount += 1 }
         slotOfSource[ObjectIdentifier(source)] = index
     }
 
@@ -80,6 +84,7 @@ struct Source1Table {
         guard let index = slotOfSource.removeValue(forKey: ObjectIdentifier(source)) else { return }
         slots[index].source = nil
         if source.reportsSignals { signalCount -= 1 }
+        if source.isKnownToKernelAlone { kernelCount -= 1 }
         // The last generation is never used: it would yield the loop's own tokens.
         slots[index].generation = (slots[index].generation + 1) % (.max - 1)
         free.append(index)
