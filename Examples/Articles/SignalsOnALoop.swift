@@ -19,12 +19,14 @@ let worker = try LoopThread(name: "worker")
 worker.perform { kill(getpid(), SIGHUP) }
 Loop.main.run()
 
-// A handler of sigaction: there only stop, wakeUp and send are allowed.
+// A handler of sigaction: there only stop, wakeUp and send are allowed. It
+// is called on any thread, here on the worker. Without `@Sendable` Swift
+// takes it for the main actor's, and it traps there.
 let port = try Loop.PortSource { count in
     print("the port was sent to \(count) time")
     Loop.main.stop()
 }
 Loop.main.add(port, in: .common)
-signal(SIGUSR1) { _ in port.send() }
-raise(SIGUSR1)
+signal(SIGUSR1) { @Sendable _ in port.send() }
+worker.perform { raise(SIGUSR1) }  // for the thread that calls it
 Loop.main.run()

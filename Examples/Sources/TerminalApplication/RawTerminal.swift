@@ -22,7 +22,7 @@ enum RawTerminal {
         for signal in crashes {
             var action = sigaction()
             action.sa_flags = SA_ONSTACK
-            action.__sigaction_handler.sa_handler = { signal in
+            action.__sigaction_handler.sa_handler = { @Sendable signal in
                 RawTerminal.leave()
                 // The action of before takes place as soon as this returns: Swift's backtrace, or the default.
                 sigaction(signal, RawTerminal.previous + Int(signal), nil)
@@ -30,7 +30,7 @@ enum RawTerminal {
             }
             sigaction(signal, &action, previous + Int(signal))
         }
-        atexit { RawTerminal.leave() }
+        atexit { @Sendable in RawTerminal.leave() }  // on whichever thread calls `exit`
         var raw = found.pointee
         cfmakeraw(&raw)
         isRaw = true

@@ -15,14 +15,15 @@ extension Loop {
     ///
     /// ```swift
     /// let context = Unmanaged.passRetained(port).toOpaque()  // release() it when the library forgets the callback
-    /// let callback: @convention(c) (UnsafeMutableRawPointer?) -> Void = { context in
+    /// let callback: @convention(c) (UnsafeMutableRawPointer?) -> Void = { @Sendable context in
     ///     let port = Unmanaged<Loop.MessagePort<String>>.fromOpaque(context!).takeUnretainedValue()
     ///     _ = port.trySend("called")
     /// }
     /// ```
     ///
-    /// Write such a closure outside of the main actor, so neither in `main.swift` nor in the body that
-    /// ``Loop/runMain(_:)`` takes: there Swift takes it for one of the main actor's, and it traps on another thread.
+    /// Do not leave out `@Sendable` where the closure is passed to the library's function directly, at the top level of
+    /// `main.swift`, in the body that ``Loop/runMain(_:)`` takes or in a method of the main actor: there Swift takes it
+    /// for one of the main actor's, and it traps on another thread.
     ///
     /// **Order.** The messages of each sender are handled in the order in which they were sent, one call of the handler
     /// for each. A run nested in the handler continues with the next message.
