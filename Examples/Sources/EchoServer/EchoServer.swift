@@ -55,10 +55,11 @@ import RunLoopKit
 
     fileprivate init(socket: Int32, server: EchoServer) throws {
         self.server = server
-        source = try .init(owning: socket, isolation: .shared) { [unowned self] _, _ in
+        source = try .init(owning: socket, isolation: .shared) { [weak self] _, _ in
+            guard let self else { return }  // retained until this returns: `end` releases the last reference
             if output.isEmpty { receive() } else { sendOutput() }
         }
-        timeout = .init(restartableAfter: server.idleTime, isolation: .shared) { [unowned self] _ in end() }
+        timeout = .init(restartableAfter: server.idleTime, isolation: .shared) { [weak self] _ in self?.end() }
         Loop.main.add(source, in: .common)
         Loop.main.add(timeout, in: .common)
     }

@@ -12,10 +12,14 @@ final class Connection {
     init(_ socket: Int32, of server: Server) throws {
         self.server = server
         source = try .init(owning: socket, isolation: .shared) {
-            [unowned self] _, _ in receive()
+            [weak self] _, _ in
+            guard let self else { return }
+            receive()
         }
         timeout = .init(restartableAfter: .seconds(5), isolation: .shared) {
-            [unowned self] _ in end()
+            [weak self] _ in
+            guard let self else { return }
+            end()
         }
         Loop.main.add(source, in: .common)
         Loop.main.add(timeout, in: .common)
