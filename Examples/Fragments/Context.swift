@@ -78,6 +78,7 @@ extension URL {
         }
     }
 }
+let texts = file.lines
 @MainActor final class Window { var title = "" }
 @MainActor let window = Window()
 
