@@ -171,6 +171,40 @@ import Testing
         }
     }
 
+    @Test("Flushing a rule runs its delayed call now, and the rule stays in force")
+    func flush() throws {
+        let stage = RuleScene()
+        let document = RuleDocument()
+        let rule = try stage.limit(RuleDocument.self, 100, .last)
+        #expect(!rule.flush())
+        stage.scene.at(10) {
+            stage.saving(document, 1)
+            stage.saving(document, 2)
+            #expect(rule.flush())
+            #expect(!rule.flush())
+        }
+        stage.send(50, to: document)
+        #expect(stage.ran == [(10, 2), (150, 50)])
+        #expect(rule.isApplied)
+    }
+
+    @Test("Flushing all rules runs what each of them delays, in the order of the rules")
+    func flushAll() throws {
+        let stage = RuleScene()
+        let documents = [RuleDocument(), RuleDocument(), RuleDocument()]
+        try stage.limit(documents[0], 100, .last)
+        try stage.limit(documents[1], 100, .debounce).merging = { $0 + $1 }
+        try stage.limit(documents[2], 100, .firstly)
+        for input in [1, 10] { for document in documents.reversed() { stage.saving(document, input) } }
+        #expect(stage.ran == [(0, 1)])
+        stage.engine.flushAll()
+        #expect(stage.ran == [(0, 1), (0, 10), (0, 11)])
+        #expect(stage.engine.rules.count == 3)
+        stage.engine.flushAll()
+        stage.scene.run()
+        #expect(stage.ran.count == 3)
+    }
+
     // MARK: Settings that change while the rule is applied
 
     @Test("The next call sees a changed interval")

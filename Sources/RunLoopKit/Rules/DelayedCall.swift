@@ -70,7 +70,7 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
         return core.call(call)
     }
 
-    override func flush() { limiter.flush() }
+    override func flush() -> Bool { limiter.flush() }
 
     /// The call that has come replaces the delayed one, which is older.
     override func giveWay() { limiter.cancel() }

@@ -10,8 +10,9 @@ class HeldCalls: @unchecked Sendable {
 
     init(_ window: ThrottleRule.Settings.Window, merges: Bool) { (self.window, self.merges) = (window, merges) }
 
-    /// Runs the delayed calls, on the rule's loop.
-    func flush() {}
+    /// Runs the delayed calls, on the rule's loop. Returns whether there were any and the loop accepted them.
+    @discardableResult
+    func flush() -> Bool { false }
 
     /// A call under changed settings has come, which this limiter does not get. Called without a lock.
     func giveWay() {}

@@ -38,7 +38,7 @@ final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
         return limiter.core.call(Held(target: target, input: input, run: run))
     }
 
-    override func flush() { limiter.flush() }
+    override func flush() -> Bool { limiter.flush() }
 
     /// Loses nothing: the delayed calls run now.
     override func giveWay() { limiter.flush() }

@@ -90,6 +90,14 @@ public final class ThrottleEngine: @unchecked Sendable {
         }
     }
 
+    /// Runs the delayed calls of all rules now, each on its rule's loop: before this returns, for the loop on whose
+    /// thread the caller is. The rules stay in force.
+    ///
+    /// For the end of a program, so that nothing is lost: a process that ends runs no delayed calls. Take a
+    /// ``snapshot()`` before or after it. From any thread; other loops must go on until they have run theirs, as the
+    /// loop of a ``LoopThread`` does before it ends. MessageThrottle: none.
+    public func flushAll() { for rule in rules { rule.flush() } }
+
     private func change(
         _ rule: ThrottleRule, _ body: (RuleBook, inout RuleBook.Remains) throws(ThrottleRuleError) -> Void
     ) throws(ThrottleRuleError) {

@@ -146,6 +146,13 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     /// - Throws: `notApplied` if it is not in force.
     public final func discard() throws(ThrottleRuleError) { try book.engine.discard(self) }
 
+    /// Runs the rule's delayed calls now, on its loop: before this returns, if the caller is on that loop's thread. The
+    /// rule stays in force. From any thread. MessageThrottle: none.
+    ///
+    /// - Returns: Whether calls were delayed and the loop accepted them.
+    @discardableResult
+    public final func flush() -> Bool { book.lock.withLock { delayed }?.flush() ?? false }
+
     // MARK: Asking
 
     /// The name of the method that it limits.
