@@ -12,7 +12,8 @@ public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     /// that the host takes between two passes if the first one left work. At least ``timeInCallouts``.
     public let timeAwake: Duration
 
-    /// The number of calls of handlers that have returned, of every ``Loop/HandlerKind``.
+    /// The number of calls of handlers that have returned, of every ``Loop/HandlerKind``. Each message of a port is a
+    /// call; the jobs of the main queue that a pass runs are one.
     public let callouts: Int
 
     /// The number of stalls that were reported, each once, however many thresholds it has exceeded; those that last are

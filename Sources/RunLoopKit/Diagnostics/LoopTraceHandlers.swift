@@ -6,7 +6,8 @@ extension LoopTrace {
         public let handler: Handler
         /// The loop that called it, as an index into ``LoopTrace/loops``.
         public let loop: Int
-        /// The number of calls, at least 1.
+        /// The number of calls, at least 1. Each message of a port is a call; the jobs of the main queue that a pass
+        /// runs are one.
         public internal(set) var count = 0
         /// The time in all calls.
         public internal(set) var total: Duration = .zero

@@ -17,12 +17,14 @@
 /// time of the first threshold: by default it wakes up ten times a second, also while all of the loops sleep. A monitor
 /// that watches no loop sleeps.
 ///
-/// **What is a stall.** Each handler is measured alone, from its call. A handler that runs its loop nested does not
-/// stall it while that run comes around or sleeps, and is measured anew from the end of the run, as from the end of a
-/// handler that its own handler called. So the nested run's loop is not stalled, and neither is the outer one: it
-/// serves what the nested run's mode has. A pass that takes long because it calls many handlers is no stall; it shows
-/// in ``LoopMetrics/passes``. Of a hosted loop only the loop's own handlers are measured: one of the host, such as a
-/// signal handler of GTK, is not seen, however long it takes.
+/// **What is a stall.** Each call of a handler is measured alone, also those for the messages of one port. Only the
+/// jobs of the main queue that a pass runs, tasks of the main actor among them, are measured together: libdispatch does
+/// not tell where one ends. A handler that runs its loop nested does not stall it while that run comes around or
+/// sleeps, and is measured anew from the end of the run, as from the end of a handler that its own handler called. So
+/// the nested run's loop is not stalled, and neither is the outer one: it serves what the nested run's mode has. A pass
+/// that takes long because it calls many handlers is no stall; it shows in ``LoopMetrics/passes``. Of a hosted loop
+/// only the loop's own handlers are measured: one of the host, such as a signal handler of GTK, is not seen, however
+/// long it takes.
 ///
 /// **What is reported.** A report when a stall exceeds the first threshold, another one for each further threshold, and
 /// a last one when it has ended, with its true start and end. Time does not count while the machine is suspended, and

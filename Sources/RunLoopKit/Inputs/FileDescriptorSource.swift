@@ -213,13 +213,13 @@ extension Loop {
             }
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
-            guard let (handler, wantedEvents) = beginCall(events) else { return false }
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+            guard let (handler, wantedEvents) = beginCall(events) else { return 0 }
             if isOneShot { watchesChanged() }
             handler(self, Readiness(wantedEvents))
             itemLock.withLock { activeCalls -= 1 }
             closeIfUnused()
-            return true
+            return 1
         }
 
         /// Nil if the source was disarmed or invalidated, or its interest changed, at the last moment.

@@ -341,22 +341,15 @@ extension Loop {
             itemLock.withLock { isReadyWhileLocked } ? events : nil
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
-            let count = min(waitingCount, Self.messagesPerPass)
-            guard count > 0, handleFirst(in: mode) else { return false }
-            guard count > 1, let loop = mode.loop else { return true }
-            for _ in 1..<count { guard !loop.isStopped, handleFirst(in: mode) else { break } }
-            return true
-        }
-
-        /// Handles the first message. Returns false if no message waits, the port has been disarmed, or it has left the
-        /// mode meanwhile: another loop handles the rest.
-        private func handleFirst(in mode: ModeState) -> Bool {
+        /// Handles the first message. The port has none to handle if it has been disarmed, or has left the mode
+        /// meanwhile: another loop handles the rest.
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
             itemLock.lock()
             guard armed, !queue.isEmpty, let handler, isInWhileLocked(mode) else {
                 itemLock.unlock()
-                return false
+                return 0
             }
+            let count = min(queue.count, Self.messagesPerPass)
             let message = queue.removeFirst()
             if isOneShot { armed = false }
             // The senders whose messages move into the queue in its place.
@@ -368,7 +361,7 @@ extension Loop {
             // A run looks at arrivals before it sleeps. But the handler may run a host, which must be notified.
             if leavesOthers { mode.waker.nudge() }
             handler(message)
-            return true
+            return count
         }
 
         // MARK: Item

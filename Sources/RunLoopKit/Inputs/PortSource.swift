@@ -84,12 +84,12 @@ extension Loop {
 
         var readyTurn: UInt64? { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
             // Acquire: see send(). A later send finds zero, and makes a new edge.
             let count = unhandled.exchange(0, ordering: .acquiring)
-            guard count > 0 else { return false }
+            guard count > 0 else { return 0 }
             currentHandler?(count)
-            return true
+            return 1
         }
 
         /// Not by `withLock`: see `Observer.currentHandler`.

@@ -125,13 +125,13 @@ extension Loop {
             }
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
             guard let handler = itemLock.withLock({ handler.take() }), let exit = exit(reaping: isReaping) else {
-                return false
+                return 0
             }
             invalidate()
             handler(self, exit)
-            return true
+            return 1
         }
 
         // MARK: Item

@@ -157,11 +157,11 @@ extension Loop {
             SignalHub.shared.collect(for: inbox) ? events : nil
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Bool {
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
             let arrivals = SignalHub.shared.takeArrivals(of: inbox)
-            guard !arrivals.isEmpty, let handler = itemLock.withLock({ handler }) else { return false }
+            guard !arrivals.isEmpty, let handler = itemLock.withLock({ handler }) else { return 0 }
             handler(self, arrivals)
-            return true
+            return 1
         }
 
         // MARK: Item

@@ -24,10 +24,10 @@ func loopIsCallingOutToASource0(_ source: Loop.Source0) {
 }
 
 @inline(never)
-func loopIsCallingOutToASource1(_ source: any Source1, _ events: PollEvents, _ mode: ModeState) -> Bool {
-    let hasHandled = source.perform(events, in: mode)
+func loopIsCallingOutToASource1(_ source: any Source1, _ events: PollEvents, _ mode: ModeState) -> Int {
+    let dueCount = source.perform(events, in: mode)
     keepFrame()
-    return hasHandled
+    return dueCount
 }
 
 @inline(never)

@@ -225,11 +225,24 @@ extension Loop {
 
     // MARK: Version-1 sources
 
-    /// Performs a source that was found ready in the mode.
+    /// Performs a source that was found ready in the mode. Every call is a callout of its own, also of those for the
+    /// messages of a port.
     private func performSource1(_ ready: ReadySource, of mode: ModeState) -> Bool {
         guard ready.source.isValid else { return false }
-        return callOut(Callout(.source1, ready.source, cause: ready.source.readyTurn ?? 0)) {
+        let dueCount = callOut(Callout(.source1, ready.source, cause: ready.source.readyTurn ?? 0)) {
             loopIsCallingOutToASource1(ready.source, ready.events, mode)
+        }
+        if dueCount > 1 { performFurther(dueCount - 1, of: ready, in: mode) }
+        return dueCount > 0
+    }
+
+    @inline(never)
+    private func performFurther(_ count: Int, of ready: ReadySource, in mode: ModeState) {
+        for _ in 0..<count where !isStopped {
+            let dueCount = callOut(Callout(.source1, ready.source)) {
+                loopIsCallingOutToASource1(ready.source, ready.events, mode)
+            }
+            if dueCount == 0 { break }
         }
     }
 

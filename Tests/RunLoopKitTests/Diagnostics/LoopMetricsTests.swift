@@ -130,6 +130,22 @@ import Testing
         #expect(lateness.count == 2 && lateness.maximum == .milliseconds(30) && lateness.percentile(50) == .zero)
     }
 
+    /// A pass hands over up to 64 messages.
+    @Test("Each message is a call of its own, and none of them a stall")
+    func messages() throws {
+        let scene = StallScene()
+        let (loop, _) = Loop.inVirtualTime()
+        scene.watch(loop)
+        let port = Loop.MessagePort<Int> { _ in scene.pass(3) }
+        loop.add(port)
+        for number in 1...64 { port.send(number) }
+        loop.run(mode: .default, for: .zero)
+        let metrics = try #require(scene.watcher.metrics(of: loop))
+        #expect(metrics.passes.count == 1 && metrics.callouts == 64 && metrics.timeInCallouts == .milliseconds(192))
+        #expect(metrics.stalls == 0 && scene.reports.entries.isEmpty)
+        loop.end()
+    }
+
     @Test("A snapshot counts what waits, and does not change")
     func waiting() throws {
         let scene = StallScene()

@@ -21,8 +21,11 @@ protocol Source1: Loop.Item {
     /// Whether the source reports signals. The kernel lists the sources of different signals in no useful order.
     var reportsSignals: Bool { get }
 
-    /// Handles the events, in a pass of `mode`. Returns false if another loop handled them first.
-    func perform(_ events: PollEvents, in mode: ModeState) -> Bool
+    /// Calls the handler once, in a pass of `mode`.
+    ///
+    /// - Returns: The number of calls that were due, this one included: more than one for a message port, which a pass
+    ///   calls for each message. 0 if there was none: another loop has handled the events first.
+    func perform(_ events: PollEvents, in mode: ModeState) -> Int
 }
 
 extension Source1 {
