@@ -13,6 +13,17 @@ extension Operation {
                 loop.run(for: .anHour)
             }
         },
+        // Only the kernel knows whether the pipe has anything to read.
+        Operation("pass-beside-pipe") { loop in
+            let passes = Countdown()
+            let pipe = try BytePipe()
+            loop.add(try Loop.FileDescriptorSource(pipe.output) { _, _ in })
+            loop.add(Loop.Observer(.beforeWaiting) { _, _ in if passes.next() { loop.wakeUp() } else { loop.stop() } })
+            return { count in
+                passes.start(count)
+                withExtendedLifetime(pipe) { _ = loop.run(for: .anHour) }
+            }
+        },
         Operation("pass-beside-timer") { loop in
             let passes = Countdown()
             loop.add(Loop.Timer(after: .anHour) { _ in })

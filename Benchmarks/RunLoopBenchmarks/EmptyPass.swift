@@ -11,6 +11,7 @@ struct EmptyPass: Scenario {
         let subjects: [any OperationSubject] = [
             try BareEvents.poll(),
             try ThreadOperation(Outcome.kit, .named("pass")),
+            try ThreadOperation("RunLoopKit, with a pipe", .named("pass-beside-pipe")),
             try ThreadOperation("RunLoopKit, run for zero", .named("run-for-zero")),
             try ThreadOperation("RunLoopKit, hosted", .named("hosted-pass")),
             try ThreadOperation("CFRunLoop", CFPasses.insideRun),
@@ -19,7 +20,10 @@ struct EmptyPass: Scenario {
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) passes",
             rows: subjects.measured(name, effort), bare: "epoll_wait(0)",
-            notes: ["\(Outcome.kit), CFRunLoop: an observer wakes the loop each time, so that it does not sleep."])
+            notes: [
+                "\(Outcome.kit), CFRunLoop: an observer wakes the loop each time, so that it does not sleep.",
+                "\(Outcome.kit) asks the kernel only in the rows with a pipe, and hosted: elsewhere it knows by itself.",
+            ])
     }
 }
 
