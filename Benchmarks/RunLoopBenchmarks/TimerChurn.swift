@@ -22,6 +22,7 @@ struct TimerChurn: Scenario {
             try ThreadOperation("timerfd_settime", makeTimerFDSettings),
             try ThreadOperation(Outcome.kit, .named("timers@\(size)")),
             try ThreadOperation("RunLoopKit, common", .named("timers-common@\(size)")),
+            try ThreadOperation("RunLoopKit, stop and start", .named("timers-stop-start@\(size)")),
             try ThreadOperation("RunLoopKit, re-time", .named("timers-retime@\(size)")),
             try ThreadOperation("Dispatch") { makeDispatchChurn(size) },
         ]

@@ -22,6 +22,20 @@ extension GrowingOperation {
         return { count in for number in 0..<count { timer.nextFireTime = times[number % times.count] } }
     }
 
+    static let stopping = GrowingOperation(
+        "timers-stop-start", "One of so many timers is stopped, and started with another delay."
+    ) { loop, size in
+        let timers = ScatteredTimers(size, in: loop, .default)
+        let timer = Loop.Timer(restartableAfter: .anHour) { _ in }
+        loop.add(timer)
+        return { count in
+            for number in 0..<count {
+                timer.nextFireTime = nil
+                timer.restart(after: timers.delay(number))
+            }
+        }
+    }
+
     static let restarting = GrowingOperation(
         "timers-restart", "So many connections restart their idle timeouts in turn, as packets come."
     ) { loop, size in

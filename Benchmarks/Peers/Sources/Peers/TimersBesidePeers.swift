@@ -25,6 +25,7 @@ struct TimersBesidePeers: Scenario {
         let size = size
         var subjects: [any OperationSubject] = [
             ClockReads(), try Operation.named("timers@\(size)").onThread(Outcome.kit),
+            try Operation.named("timers-stop-start@\(size)").onThread("RunLoopKit, stop and start"),
             try Operation.named("timers-retime@\(size)").onThread("RunLoopKit, re-time"),
         ]
         // It searches all tasks for the one to cancel.
@@ -41,7 +42,11 @@ struct TimersBesidePeers: Scenario {
         #endif
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) timers",
-            rows: subjects.measured(name, effort), bare: "clock_gettime")
+            rows: subjects.measured(name, effort), bare: "clock_gettime",
+            notes: [
+                "RunLoopKit, SwiftNIO, libevent, GLib: a new timer each time.",
+                "libuv, and RunLoopKit where it says so: one that exists is stopped and started.",
+            ])
     }
 }
 
