@@ -43,13 +43,16 @@ extension Loop.FileDescriptorSource {
         public static let readHangUp = Interest(rawValue: 8)
 
         /// Not an event, but a way to wait: of several loops that wait for the same file, not all are woken by one
-        /// event. For a listening socket that the loops of a pool share, each with a source of its own, which all have
-        /// this option. (EPOLLEXCLUSIVE)
+        /// event. Each has a source of its own, and all these sources have this option. (EPOLLEXCLUSIVE)
         ///
         /// The kernel wakes one loop that sleeps, or a few if events follow each other closely; a loop that is busy
         /// finds the event when it looks next, if no other loop has handled it by then. So a handler must be prepared
         /// to find nothing, and the descriptor must not block: one `accept` a call, since what is left is reported
         /// again.
+        ///
+        /// **It does not spread the events.** While several loops sleep, it is mostly the same one that is woken: of a
+        /// listening socket it then gets all connections, and keeps them. How a server spreads its connections is in
+        /// <doc:WhichInput#A-connection-that-never-blocks>.
         ///
         /// It applies to ``read`` and ``write``. Together with ``priority`` or ``readHangUp`` it has no effect, since
         /// the kernel has no such wait for these, and with ``read`` alone a source does not report

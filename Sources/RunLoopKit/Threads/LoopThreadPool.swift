@@ -26,8 +26,8 @@
 ///
 /// **How many.** As many as processors for work that computes, more for work that blocks; the number is fixed. The
 /// queues have no limit: a producer that may be faster than the workers looks at ``unfinished``, or sends to a
-/// ``Loop/MessagePort`` with a capacity on one of ``loops``. A listener that all loops of a pool share has a source on
-/// each, with ``Loop/FileDescriptorSource/Interest/exclusive``.
+/// ``Loop/MessagePort`` with a capacity on one of ``loops``. A server's connections are spread over the loops by
+/// ``LoopThreadPool/Policy/roundRobin``: see <doc:WhichInput#A-connection-that-never-blocks>.
 ///
 /// **Lifetime.** Dropping the last reference stops the threads, as `stop()` does; neither they nor the work keep the
 /// pool alive.
@@ -40,7 +40,8 @@ public final class LoopThreadPool: Sendable {
     public enum Policy: Sendable, Hashable {
         /// The worker with the fewest unfinished pieces. Of several without any, the one that was picked last, which
         /// may not have gone to sleep yet, or else the first; of others with equally many, the next in turn. Only work
-        /// handed over through the pool counts.
+        /// handed over through the pool counts, not the sources and timers on the loops: for connections, which stay
+        /// where they were handed over, take ``roundRobin``.
         case leastLoaded
 
         /// The next in turn, however busy it is.
