@@ -3,7 +3,8 @@ import RunLoopKit
 // What a search field shows. The program passes `.main`.
 @MainActor final class ResultList {
     private(set) var results: [String] = []
-    private var search: AsyncLimiter<String, Void>?
+    private var lastCall = 0
+    private var search: AsyncLimiter<(text: String, call: Int), Void>?
 
     init(
         on loop: Loop,
@@ -12,16 +13,19 @@ import RunLoopKit
         search = .debounce(
             interval: .milliseconds(300), on: loop,
             whileRunning: .cancelPrevious
-        ) { @MainActor [weak self] text in
-            let found = try await lookUp(text)
-            try Task.checkCancellation()
-            self?.results = found
+        ) { @MainActor [weak self] input in
+            let found = try await lookUp(input.text)
+            guard let self, input.call == lastCall else { return }
+            results = found
         }
     }
 
     @discardableResult
-    func type(_ text: String) -> AsyncLimiter<String, Void>.Answer {
-        search!.call(text)
+    func type(
+        _ text: String
+    ) -> AsyncLimiter<(text: String, call: Int), Void>.Answer {
+        lastCall += 1
+        return search!.call((text, lastCall))
     }
 }
 
@@ -64,4 +68,13 @@ try Loop.runMain {
     await server.answer("run", ["run", "rune"])
     try await answer.value
     print("shows \(list.results)")
+
+    // An old answer that comes while a new text waits.
+    let old = list.type("ru")
+    clock.advance(by: .milliseconds(300))
+    print("looks up \(await questions.next()!)")
+    list.type("rul")
+    await server.answer("ru", ["rule", "run", "rune"])
+    try await old.value
+    print("still shows \(list.results)")
 }

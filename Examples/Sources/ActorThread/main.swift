@@ -31,7 +31,7 @@ actor Sensor {
     var isAtHome: Bool { thread.isCurrent }
 }
 
-// A search that each key requests, and that begins once the user pauses; a new search cancels the running one.
+// A search that each key requests, and that begins once the user pauses; it then cancels the running one.
 let search = AsyncLimiter.debounce(interval: .milliseconds(20), on: .main, whileRunning: .cancelPrevious) {
     (text: String) in "results for \(text)"
 }

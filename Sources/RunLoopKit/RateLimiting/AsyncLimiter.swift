@@ -12,7 +12,8 @@
 /// The action is due as with ``Throttle`` and ``Debounce``. It then runs as a task of its own; ``RateLimitOverlap``
 /// decides what happens if the previous action has not ended. All calls of a burst that lead to one action get its
 /// result, which belongs to the last input: a program that shows results for each call shows old ones. Let the action
-/// deliver them, as in <doc:ThrottleOrDebounce#Asynchronous-actions>.
+/// deliver them, and compare a number of the call first, since it runs on while newer calls wait: see
+/// <doc:ThrottleOrDebounce#Asynchronous-actions>.
 ///
 /// **Where the action runs**: on Swift's own threads, unless it belongs to an actor; the limiter's loop only decides
 /// when it begins. With an `executorPreference` it runs on that executor, as far as its code belongs to no actor with

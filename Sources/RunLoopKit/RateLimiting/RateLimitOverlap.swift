@@ -9,5 +9,9 @@ public enum RateLimitOverlap: Hashable, Sendable {
 
     /// The running action's task is cancelled, its callers are answered nil, and the new action starts at once. An
     /// action that ignores its cancellation runs on beside it.
+    ///
+    /// That happens when the new action is due, not when it is called for: during the pause of a debounce the previous
+    /// action runs on, and may deliver an old result. An action that must not do so compares a number of the call, as
+    /// in <doc:ThrottleOrDebounce#Asynchronous-actions>.
     case cancelPrevious
 }
