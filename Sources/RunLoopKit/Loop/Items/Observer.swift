@@ -4,7 +4,7 @@ extension Loop {
     /// Observes the passes of a loop: called at the activities that it names.
     ///
     /// Observers alone do not keep a run going. An observer can be in several modes, but only in one loop at a time.
-    /// CF: `CFRunLoopObserver`.
+    /// Its handler gets the observer and the activity; the loop is ``Loop/current``. CF: `CFRunLoopObserver`.
     ///
     /// ```swift
     /// let observer = Loop.Observer([.beforeWaiting, .afterWaiting]) { _, activity in print(activity) }
