@@ -100,7 +100,8 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
     /// When the trace was taken.
     public let end: Loop.Instant
 
-    /// The callouts, waits and runs, by the time of their beginning.
+    /// The callouts, waits and runs, by the time of their beginning. A hosted loop has no waits, since its host sleeps:
+    /// the activities ``Loop/Activity/beforeWaiting`` and ``Loop/Activity/afterWaiting`` of ``events`` enclose a rest.
     public let spans: [Span]
 
     /// What caused callouts.
