@@ -17,10 +17,11 @@ import Testing
         expectGivenBack(demo)
     }
 
-    @Test("Control-C ends the program and restores the terminal")
-    func controlCEndsIt() throws {
+    /// After Ctrl-S, too, which would stop the output and hold up the loop, were it no key here.
+    @Test("Control-C ends the program and restores the terminal", arguments: ["\u{03}", "\u{13}\u{03}"])
+    func controlCEndsIt(_ keys: String) throws {
         let demo = try start()
-        demo.type("\u{03}")
+        demo.type(keys)
         #expect(demo.waitForEnd() == 130)
         expectGivenBack(demo)
     }

@@ -67,12 +67,9 @@ import RunLoopKit
         frames += 1
         var size = winsize()
         _ = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size)
-        // The first lines of the screen, which is cleared.
-        let lines = [
-            "\u{1B}[H\u{1B}[Jkeys: \(keys)   last: \(last)   frames: \(frames)",
-            "size: \(size.ws_col)x\(size.ws_row)", "q ends, c crashes", "",
-        ]
-        write(lines.joined(separator: "\r\n"))
+        write(
+            "\u{1B}[H\u{1B}[Jkeys: \(keys)   last: \(last)   frames: \(frames)\r\n"
+                + "size: \(size.ws_col)x\(size.ws_row)\r\nq ends, c crashes\r\n")
     }
 
     private func write(_ text: String) {

@@ -22,6 +22,8 @@ enum RawTerminal {
         tcgetattr(STDIN_FILENO, original)
         raw.initialize(to: original.pointee)
         raw.pointee.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        // Ctrl-S is a key: stopped output would hold up the loop, and with it Ctrl-C.
+        raw.pointee.c_iflag &= ~tcflag_t(IXON)
         isEntered.store(true, ordering: .sequentiallyConsistent)
         atexit { RawTerminal.leave() }
         for signal in [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP] {
