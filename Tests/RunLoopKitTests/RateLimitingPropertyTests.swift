@@ -82,6 +82,46 @@ import Testing
         }
     }
 
+    /// Also where the timer is late, since its loop is busy, and where the interval changes inside a burst.
+    @Test("A maxWait that is never over changes nothing")
+    func endlessMaxWait() {
+        for seed in Self.seeds {
+            var random = SplitMix(seed)
+            let edges: [RateLimitEdges] = [.trailing, .leading, [.leading, .trailing]]
+            let edge = edges[Int(seed % 3)]
+            var states = [nil, Int64.max].map {
+                RateLimitState(.debounce(maxWait: $0), interval: 20, edges: edge)
+            }
+            var time: Int64 = 0
+            for _ in 0..<60 {
+                time += Int64.random(in: 0...15, using: &random)
+                let event = Int.random(in: 0..<8, using: &random)
+                let interval = Int64.random(in: 0...40, using: &random)
+                let acts = states.indices.map { index in
+                    switch event {
+                    case 0...3: return states[index].call(at: time)
+                    case 4, 5: return states[index].timerFired(at: time)
+                    case 6: return states[index].flush(at: time)
+                    default:
+                        states[index].changeInterval(to: interval)
+                        return false
+                    }
+                }
+                #expect(acts[0] == acts[1] && states[0].timer == states[1].timer, "seed \(seed), at \(time)")
+            }
+        }
+    }
+
+    @Test("A call after the end of a burst, of which the loop has not heard yet, continues the burst")
+    func callBeforeALateTimer() {
+        var state = RateLimitState(.debounce(maxWait: 1000), interval: 20, edges: .trailing)
+        var acts = [state.call(at: 0), state.call(at: 30), state.timerFired(at: 40)]
+        #expect(acts == [false, false, false] && state.timer == 50)
+        // One that has waited as long as it may does not wait for the timer.
+        acts = [state.timerFired(at: 50), state.call(at: 60), state.call(at: 1060)]
+        #expect(acts == [true, false, true])
+    }
+
     @Test("No limiter acts without a call")
     func noActionWithoutCall() {
         for seed in Self.seeds {

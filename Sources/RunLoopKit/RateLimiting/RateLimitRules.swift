@@ -58,8 +58,9 @@ struct RateLimitRules: Hashable, Sendable {
         burst.lastCall = now
         burst.isPending = edges.contains(.trailing)
         guard let timer = burst.timer else { return callWithoutTimer(&burst, at: now, isDue) }
-        // The timer is late: the time is up, but its event has not come. A plain debounce waits for it.
-        guard isDue, limit != nil else {
+        // The timer is late: the time is up, but its event has not come. Only a call that has waited as long as it may
+        // does not wait for it.
+        guard isLimitOver(burst, at: now) else {
             if isOfLongerInterval(timer, at: now) { burst.timer = nextLook(burst) }
             return false
         }
@@ -98,7 +99,12 @@ struct RateLimitRules: Hashable, Sendable {
     @inline(__always)
     private func isDue(_ burst: BurstTimes, at now: Int64) -> Bool {
         guard let lastCall = burst.lastCall else { return true }
-        if now >= lastCall.addingSaturating(interval) { return true }
+        return now >= lastCall.addingSaturating(interval) || isLimitOver(burst, at: now)
+    }
+
+    /// Whether the burst has lasted as long as it may.
+    @inline(__always)
+    private func isLimitOver(_ burst: BurstTimes, at now: Int64) -> Bool {
         guard let limit, let lastAction = burst.lastAction else { return false }
         return now >= lastAction.addingSaturating(limit)
     }

@@ -20,13 +20,14 @@
 ///
 /// **Threads.** It is a value: threads that share one guard it with a lock.
 ///
-/// **Edges.** Without any edge these rules, like lodash's, still act in one case: on a call that comes when the time is
-/// up while a timer runs, and only for a throttle or with a `maxWait`. ``Throttle`` and ``Debounce`` promise never to
+/// **Edges.** Without any edge these rules, like lodash's, still act in one case: on a call that comes when the
+/// interval of a throttle, or the `maxWait`, is over while a timer runs. ``Throttle`` and ``Debounce`` promise never to
 /// act without an edge, and do not call the state then.
 ///
-/// The rules are lodash's, whose names are given below, with two fixes: `flush` stops the timer, and a throttle never
-/// acts twice within its interval except after a flush or a `cancel`. HWThrottle and MessageThrottle have no
-/// counterpart: there the rules are part of queues and timers.
+/// The rules are lodash's, whose names are given below, with three fixes: `flush` stops the timer; a throttle never
+/// acts twice within its interval except after a flush or a `cancel`; and a call that comes after the end of a burst,
+/// but before a timer that is late, acts only if the `maxWait` is over, and otherwise continues the burst. HWThrottle
+/// and MessageThrottle have no counterpart: there the rules are part of queues and timers.
 public struct RateLimitState: Hashable, Sendable {
     /// Which of the two rules.
     public enum Kind: Hashable, Sendable {
