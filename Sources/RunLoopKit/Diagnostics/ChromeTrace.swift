@@ -2,8 +2,8 @@ extension LoopTrace {
     /// The trace as JSON that ui.perfetto.dev and chrome://tracing open.
     ///
     /// A track for each thread: what its loops call, their waits and their runs, and what the thread hands to others.
-    /// An arrow from each post, signal, send or enqueued job to the handler that it caused. Counters for the lengths of
-    /// queues and the lateness of timers.
+    /// An arrow from each post, signal, send or enqueued job to the handler that it caused, except from a message that
+    /// was sent to a port in which others waited. Counters for the lengths of queues and the lateness of timers.
     public var chromeTrace: String { ChromeTraceWriter(trace: self).text }
 }
 

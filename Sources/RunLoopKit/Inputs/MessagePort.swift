@@ -89,6 +89,10 @@ extension Loop {
         /// The sequence number of the port's readiness, taken when the queue became non-empty or the port was rearmed.
         @exclusivity(unchecked) private var turn: UInt64 = 0
 
+        /// The number of the handover that the next callout is caused by; 0 if it is not known. A send to a port in
+        /// which other messages wait is not reported: it makes nothing ready.
+        @exclusivity(unchecked) private var reportedTurn: UInt64 = 0
+
         @exclusivity(unchecked) private var arrivalPlaces = ArrivalPlaces()
 
         /// Whether a send that was refused for lack of room was reported.
@@ -317,10 +321,14 @@ extension Loop {
         /// Takes the sequence number of the readiness that begins.
         private func takeTurn() {
             turn = nextTurnWhileLocked()
+            reportedTurn = 0
             if Monitors.areAttached {
+                reportedTurn = turn
                 Monitors.report(Handover(of: self, .source1, turn), to: modesWhileLocked.lazy.map { $0.waker })
             }
         }
+
+        func takeCause() -> UInt64 { itemLock.withLock { exchange(&reportedTurn, with: 0) } }
 
         override func announceMessages(in mode: ModeState) -> Bool {
             itemLock.withLock {

@@ -229,7 +229,7 @@ extension Loop {
     /// messages of a port.
     private func performSource1(_ ready: ReadySource, of mode: ModeState) -> Bool {
         guard ready.source.isValid else { return false }
-        let dueCount = callOut(Callout(.source1, ready.source, cause: ready.source.readyTurn ?? 0)) {
+        let dueCount = callOut(Callout(.source1, ready.source, cause: ready.source.takeCause())) {
             loopIsCallingOutToASource1(ready.source, ready.events, mode)
         }
         if dueCount > 1 { performFurther(dueCount - 1, of: ready, in: mode) }
@@ -239,7 +239,7 @@ extension Loop {
     @inline(never)
     private func performFurther(_ count: Int, of ready: ReadySource, in mode: ModeState) {
         for _ in 0..<count where !isStopped {
-            let dueCount = callOut(Callout(.source1, ready.source)) {
+            let dueCount = callOut(Callout(.source1, ready.source, cause: ready.source.takeCause())) {
                 loopIsCallingOutToASource1(ready.source, ready.events, mode)
             }
             if dueCount == 0 { break }

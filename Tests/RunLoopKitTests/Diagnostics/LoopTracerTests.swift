@@ -57,6 +57,25 @@ import Testing
         #expect(trace.handlers[0].ownTime == .zero, "its time was in a run nested in it")
     }
 
+    /// The port stays ready, and keeps the sequence number of its first message.
+    @Test("A send is the cause of one callout, and a message behind others has none that is known")
+    func causesOfMessages() {
+        let trace = trace { loop, _ in
+            let port = Loop.MessagePort<Int> { _ in }
+            loop.add(port)
+            for number in 1...150 { port.send(number) }
+            loop.add(
+                Loop.Timer(after: .seconds(1)) { _ in
+                    port.send(0)
+                    port.send(0)
+                })
+        }
+        let causes = callouts(trace, .source1).map(\.cause)
+        #expect(causes.count == 152)
+        #expect(causes.indices.filter { causes[$0] != 0 } == [0, 150])
+        #expect(trace.arrows.map { trace.spans[$0.callout].start } == [0, 1_000_000_000])
+    }
+
     @Test("The host's time between passes in a handler is not the handler's own")
     func nestedHost() throws {
         let (loop, _) = Loop.inVirtualTime()

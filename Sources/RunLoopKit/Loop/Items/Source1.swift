@@ -18,6 +18,10 @@ protocol Source1: Loop.Item {
     /// The sequence number of the source's readiness, or 0 if it is not ready. Nil if the source does not know.
     var readyTurn: UInt64? { get }
 
+    /// The number of the `Handover` that causes the next callout; 0 if it is not known. Asked before each callout, if
+    /// monitors are attached.
+    func takeCause() -> UInt64
+
     /// Whether the source reports signals. The kernel lists the sources of different signals in no useful order.
     var reportsSignals: Bool { get }
 
@@ -31,6 +35,7 @@ protocol Source1: Loop.Item {
 extension Source1 {
     var isKnownToKernelAlone: Bool { true }
     var readyTurn: UInt64? { nil }
+    func takeCause() -> UInt64 { readyTurn ?? 0 }
     var reportsSignals: Bool { false }
 
     /// Updates what the modes watch, after `watches` has changed. Called without any lock.
