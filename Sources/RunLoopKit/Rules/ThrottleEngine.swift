@@ -11,6 +11,8 @@
 ///     try ThrottleEngine.shared.discard(rule)
 /// } catch .conflict(_, let standing) {
 ///     print("first discard \(standing)")
+/// } catch {
+///     print(error)
 /// }
 /// ```
 ///
@@ -93,10 +95,23 @@ public final class ThrottleEngine: @unchecked Sendable {
     /// Runs the delayed calls of all rules now, each on its rule's loop: before this returns, for the loop on whose
     /// thread the caller is. The rules stay in force.
     ///
-    /// For the end of a program, so that nothing is lost: a process that ends runs no delayed calls. Take a
-    /// ``snapshot()`` before or after it. From any thread; other loops must go on until they have run theirs, as the
-    /// loop of a ``LoopThread`` does before it ends. MessageThrottle: none.
-    public func flushAll() { for rule in rules { rule.flush() } }
+    /// For the end of a program, which runs no delayed calls by itself. A call that runs may call a limited method, and
+    /// that may be delayed: so that nothing is lost, repeat it.
+    ///
+    /// ```swift
+    /// while ThrottleEngine.shared.flushAll() {}
+    /// ```
+    ///
+    /// From any thread; other loops must go on until they have run theirs, as the loop of a ``LoopThread`` does before
+    /// it ends. MessageThrottle: none.
+    ///
+    /// - Returns: Whether any call was delayed, and its loop accepted it.
+    @discardableResult
+    public func flushAll() -> Bool {
+        var hasFlushed = false
+        for rule in rules where rule.flush() { hasFlushed = true }
+        return hasFlushed
+    }
 
     private func change(
         _ rule: ThrottleRule, _ body: (RuleBook, inout RuleBook.Remains) throws(ThrottleRuleError) -> Void
