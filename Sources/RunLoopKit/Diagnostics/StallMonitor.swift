@@ -116,6 +116,7 @@ public final class StallMonitor: Sendable {
     /// Stops watching a loop. A report of it that is being made may still arrive. Does not wait for handlers.
     public func unwatch(_ loop: Loop) { watcher.unwatch(loop) }
 
-    /// What a loop has done since the monitor began to watch it; nil if it does not. Does not stop the loop.
+    /// What a loop has done since the monitor began to watch it; nil if it does not, or the loop has ended. The last
+    /// ones are there in an ``Loop/onEnd(_:)`` handler. Does not stop the loop.
     public func metrics(of loop: Loop) -> LoopMetrics? { watcher.metrics(of: loop) }
 }

@@ -49,7 +49,7 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     func metrics(of loop: Loop) -> LoopMetrics? {
-        let found = lock.withLock { watched.first { $0.loop === loop } }
+        let found = lock.withLock { watched.first { $0.loop === loop && !$0.isGone } }
         return found?.recorder.activity.metrics(at: now(), loop.waitingWork())
     }
 
@@ -70,7 +70,7 @@ final class StallWatcher: @unchecked Sendable {
             reports += found.reports
             next = min(next, found.next)
         }
-        for over in all where over.isOver { remove(over) }
+        for over in all where over.isGone { remove(over) }
         for report in reports { handler(report) }
         guard !all.isEmpty else {
             due = nil

@@ -25,6 +25,9 @@ final class WatchedLoop: @unchecked Sendable {
     /// Whether the loop can stall no more.
     var isOver: Bool { loop?.hasEnded ?? true }
 
+    /// Whether the loop is over, and need not be watched any longer.
+    var isGone: Bool { loop?.isOver ?? true }
+
     /// Looks at the loop.
     ///
     /// - Parameters:

@@ -49,4 +49,7 @@ extension Loop {
 
     /// Acquire: see `advance(to:)`.
     var hasEnded: Bool { lifecycle.load(ordering: .acquiring) >= .ended }
+
+    /// Whether the end is over, and all end handlers but the last ones have returned. Acquire: see `advance(to:)`.
+    var isOver: Bool { lifecycle.load(ordering: .acquiring) == .over }
 }

@@ -130,6 +130,19 @@ import Testing
         #expect(lateness.count == 2 && lateness.maximum == .milliseconds(30) && lateness.percentile(50) == .zero)
     }
 
+    @Test("The last metrics are there at the loop's end, and none after it")
+    func end() throws {
+        let thread = try LoopThread()
+        let monitor = try StallMonitor { _ in }
+        monitor.watch(thread)
+        let (loop, atEnd) = (thread.loop, Log<Bool>())
+        let handler = loop.onEnd { atEnd.add(monitor.metrics(of: loop) != nil) }
+        thread.stop()
+        thread.join()
+        #expect(atEnd.entries == [true] && monitor.metrics(of: loop) == nil)
+        withExtendedLifetime(handler) {}
+    }
+
     /// A pass hands over up to 64 messages.
     @Test("Each message is a call of its own, and none of them a stall")
     func messages() throws {
