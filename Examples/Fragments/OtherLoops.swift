@@ -1,5 +1,8 @@
 // The interfaces of other libraries as the fragments of the documentation call them, with the types that Swift imports
 // them with. Their programs are built with the libraries themselves, in Integrations or by hand; see docs/hosting.md.
+#if canImport(Glibc)
+    import Glibc
+#endif
 import RunLoopKit
 
 // GLib and GTK
@@ -57,13 +60,31 @@ func uv_stop(_ loop: UnsafeMutablePointer<uv_loop_t>?) {}
 @discardableResult func uv_run(_ loop: UnsafeMutablePointer<uv_loop_t>?, _ mode: uv_run_mode) -> Int32 { 0 }
 
 // SwiftNIO
-struct EventLoopFuture<Value> { func wait() throws {} }
+struct EventLoopFuture<Value> { func wait() throws -> Value { fatalError() } }
 struct EventLoop: Sendable {
     func submit<Value>(_ task: @escaping @Sendable () throws -> Value) -> EventLoopFuture<Value> { EventLoopFuture() }
+    func shutdownGracefully(_ callback: @escaping @Sendable ((any Error)?) -> Void) {}
 }
 enum MultiThreadedEventLoopGroup {
     static func withCurrentThreadAsEventLoop(_ body: @escaping (EventLoop) -> Void) {}
 }
+
+// ALSA
+typealias snd_pcm_uframes_t = UInt
+func snd_pcm_poll_descriptors_count(_ stream: OpaquePointer?) -> Int32 { 0 }
+@discardableResult func snd_pcm_poll_descriptors(
+    _ stream: OpaquePointer?, _ descriptors: UnsafeMutablePointer<pollfd>?, _ space: UInt32
+) -> Int32 { 0 }
+@discardableResult func snd_pcm_poll_descriptors_revents(
+    _ stream: OpaquePointer?, _ descriptors: UnsafeMutablePointer<pollfd>?, _ count: UInt32,
+    _ events: UnsafeMutablePointer<UInt16>?
+) -> Int32 { 0 }
+func snd_pcm_avail_update(_ stream: OpaquePointer?) -> Int { 0 }
+func snd_pcm_recover(_ stream: OpaquePointer?, _ error: Int32, _ silent: Int32) -> Int32 { 0 }
+@discardableResult func snd_pcm_writei(
+    _ stream: OpaquePointer?, _ frames: UnsafeRawPointer?, _ count: snd_pcm_uframes_t
+) -> Int { 0 }
+@discardableResult func snd_pcm_close(_ stream: OpaquePointer?) -> Int32 { 0 }
 
 // Android
 let ALOOPER_POLL_CALLBACK = -2
