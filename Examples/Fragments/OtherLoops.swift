@@ -86,6 +86,13 @@ func snd_pcm_recover(_ stream: OpaquePointer?, _ error: Int32, _ silent: Int32) 
 ) -> Int { 0 }
 @discardableResult func snd_pcm_close(_ stream: OpaquePointer?) -> Int32 { 0 }
 
+// swift-service-lifecycle
+protocol Service: Sendable { func run() async throws }
+func withGracefulShutdownHandler<T>(
+    isolation: isolated (any Actor)? = #isolation, operation: () async throws -> T,
+    onGracefulShutdown: @escaping @Sendable () -> Void
+) async rethrows -> T { try await operation() }
+
 // Android
 let ALOOPER_POLL_CALLBACK = -2
 let ALOOPER_EVENT_INPUT = 1
