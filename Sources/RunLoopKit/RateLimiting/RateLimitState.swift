@@ -18,6 +18,9 @@
 /// decrease. Sums beyond the range saturate: such a time never comes. If a timer is due at the instant of a call, send
 /// its event first.
 ///
+/// **Only asking.** A throttle with the leading edge alone needs no timer: ``call(at:)`` says whether to act, also if
+/// ``timerFired(at:)`` is never sent. <doc:ThrottleOrDebounce#So-many-in-a-window-for-each-key> has a use for that.
+///
 /// **Threads.** It is a value: threads that share one guard it with a lock.
 ///
 /// **Edges.** Without any edge these rules, like lodash's, still act in one case: on a call that comes when the
