@@ -8,7 +8,8 @@
 /// Loop.current.add(Loop.Timer(every: .seconds(1)) { _ in ticks.value += 1 }, in: .default)
 /// ```
 ///
-/// After the loop's thread has ended, no access is possible: fetch a result before, with
+/// After the loop's thread has ended, no access is possible, nor in a job of an actor of that loop, which then runs on
+/// the thread of last resort (<doc:SwiftConcurrency#The-end>): fetch a result before, with
 /// ``LoopThread/performAndWait(in:for:label:file:line:_:)``. The thread that releases the last reference to the box
 /// releases the value.
 public final class LoopBound<Value>: @unchecked Sendable {

@@ -36,9 +36,10 @@ extension Loop: SerialExecutor {
     ///
     /// **The end.** A job is never dropped, so every task that awaits it continues. Jobs that arrive before a clean
     /// ``LoopThread/stop()`` run before the thread ends. Later ones, and those left over by a stop that discards, run
-    /// once the loop has ended, one after the other, on a *thread of last resort*. It is made when first needed, and
-    /// counts as the loop's thread. Ended loops share one, unless a job keeps it busy. A line on stderr, once for each
-    /// loop, reports it, since the actor is not on its own thread then.
+    /// once the loop has ended, one after the other, on a *thread of last resort*. It is made when first needed. The
+    /// actor's `assumeIsolated` holds there, but it is not the loop's thread: ``isOnOwnThread`` is false, and a
+    /// ``LoopBound`` traps. Ended loops share one, unless a job keeps it busy. A line on stderr, once for each loop,
+    /// reports it.
     ///
     /// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs of an actor waiting traps
     /// with a message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last resort.

@@ -1,4 +1,5 @@
-/// Runs the code of a task that prefers a loop, as far as it belongs to no actor, on the loop's thread.
+/// Runs the code of a task that prefers a loop, except that of actors with an executor of their own, on the loop's
+/// thread.
 ///
 /// ```swift
 /// let worker = try LoopThread(name: "worker")
