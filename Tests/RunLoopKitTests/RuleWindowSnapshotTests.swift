@@ -112,6 +112,70 @@ private func encode(_ snapshot: ThrottleEngine.Snapshot) throws -> Data {
         #expect(third.runs(at: 5120))
     }
 
+    @Test("A rule in force measures the saved window by its own loop's clock")
+    func clockOfRuleInForce() throws {
+        let first = Start(at: 5000)
+        try first.limit(100)
+        #expect(first.runs(at: 5000))
+        let data = try first.saved()
+
+        let second = Start(at: 5010)
+        try second.limit(100)
+        // In another time: there the window was over long ago.
+        let other = Loop.inVirtualTime().0
+        defer { other.end() }
+        try second.scene.engine.apply(JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data), on: other)
+        #expect(!second.runs(at: 5099))
+        #expect(second.runs(at: 5100))
+    }
+
+    @Test("A saved window that is over is not taken, and does not keep a later one from being taken")
+    func twoSnapshots() throws {
+        let first = Start(at: 5000)
+        try first.limit(100)
+        #expect(first.runs(at: 5000))
+        let old = try first.saved()
+        #expect(first.runs(at: 5150))
+        let new = try first.saved()
+
+        let second = Start(at: 5200)
+        try second.restore(old)
+        #expect(!String(decoding: try second.saved(), as: UTF8.self).contains("window"))
+        try second.restore(new)
+        #expect(!second.runs(at: 5249))
+        #expect(second.runs(at: 5250))
+    }
+
+    @Test(
+        "Any number is a valid start of a window", arguments: [0, 1, Int64.max - 1, .max],
+        [Int64.min + 1, -1000, 0, 5000])
+    func anyStart(_ start: Int64, _ wallClock: Int64) throws {
+        let entry = RuleEntry(target: RuleEntry.name(of: RuleDraft.self)).json
+            .replacing("\"last\"", with: "\"firstly\",\"windowStartNanoseconds\":\(start)")
+        let scene = RuleScene(.manual)
+        scene.scene.clock.setWallClock(to: Loop.Instant(nanoseconds: wallClock))
+        try scene.engine.apply(RuleEntry.decode(RuleEntry.snapshot(entry)), on: scene.loop)
+        #expect(try scene.engine.snapshot().rules.count == 1)
+        // No window is longer than the interval.
+        scene.scene.clock.advance(by: .milliseconds(250))
+        scene.saving(RuleDraft(), 1)
+        #expect(scene.ran.count == 1)
+    }
+
+    @Test("Two snapshots of an unchanged engine are the same, in real time too")
+    func sameSnapshots() throws {
+        let engine = ThrottleEngine()
+        let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+        let thread = try LoopThread()
+        try engine.apply(
+            saving.rule(
+                for: RuleDraft.self, interval: .seconds(3600), mode: .firstly, on: thread.loop, isPersistent: true))
+        saving(RuleDraft(), 1)
+        let snapshot = try engine.snapshot()
+        #expect(snapshot.rules[0].windowStartNanoseconds != nil)
+        for _ in 0..<100 { #expect(try engine.snapshot() == snapshot) }
+    }
+
     @Test("A rule that waits for its method keeps the saved window")
     func waitingRule() throws {
         let first = Start(at: 5000)

@@ -71,7 +71,13 @@ extension ThrottleEngine {
 
     // MARK: With the lock held
 
-    private typealias Plan = (rules: [ThrottleRule], waiting: [WaitingRule])
+    private typealias Plan = (rules: [RestoredRule], waiting: [WaitingRule])
+
+    /// A rule that was made from a saved one.
+    private struct RestoredRule {
+        let rule: ThrottleRule
+        let windowStart: Int64?
+    }
 
     /// Checks everything and changes nothing: first the snapshot by itself, then against the rules that exist.
     private func plan(for snapshot: Snapshot, on loop: Loop) throws(ThrottleRuleError) -> Plan {
@@ -96,7 +102,7 @@ extension ThrottleEngine {
             }
             let made = makeRule(new, for: type, of: book)
             if let standing = book.lock.withLock({ book.obstacle(for: type) }) {
-                throw .conflict(made, standing: standing)
+                throw .conflict(made.rule, standing: standing)
             }
             plan.rules.append(made)
         }
@@ -109,14 +115,15 @@ extension ThrottleEngine {
             target: typeNamed(waiting.rule.target))
     }
 
-    private func makeRule(_ saved: WaitingRule, for type: Any.Type, of book: RuleBook) -> ThrottleRule {
-        let rule = book.makeRule(for: type, saved.rule.settings(on: saved.loop))
-        book.lock.withLock { rule.continueWindow(from: saved.rule.windowStartNanoseconds) }
-        return rule
+    private func makeRule(_ saved: WaitingRule, for type: Any.Type, of book: RuleBook) -> RestoredRule {
+        RestoredRule(
+            rule: book.makeRule(for: type, saved.rule.settings(on: saved.loop)),
+            windowStart: saved.rule.windowStartNanoseconds)
     }
 
     /// Applies a rule that conflicts with none.
-    private func putIntoForce(_ rule: ThrottleRule, _ remains: inout RuleBook.Remains) {
+    private func putIntoForce(_ restored: RestoredRule, _ remains: inout RuleBook.Remains) {
+        let rule = restored.rule
         let place = takePlace()
         remains.rules.append(rule)
         rule.book.lock.withLock {
@@ -124,9 +131,11 @@ extension ThrottleEngine {
                 standing.settings.interval = rule.settings.interval
                 standing.settings.mode = rule.settings.mode
                 standing.settings.isPersistent = true
-                standing.continueWindow(from: rule.windowStart)
+                // On the clock of its own loop.
+                standing.continueWindow(from: restored.windowStart)
             } else {
                 try! rule.book.apply(rule, at: place, &remains)
+                rule.continueWindow(from: restored.windowStart)
             }
         }
     }

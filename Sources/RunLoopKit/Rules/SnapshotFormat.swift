@@ -84,7 +84,7 @@ extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
         self.init(
             method: key.method, type: key.type, isStatic: key.isStatic, target: target,
             intervalNanoseconds: interval, mode: rule.mode,
-            windowStartNanoseconds: rule.book.lock.withLock { rule.windowStart })
+            windowStartNanoseconds: rule.book.lock.withLock { rule.windowStart() })
     }
 
     var key: MethodKey { MethodKey(method: method, type: type, isStatic: isStatic) }

@@ -92,8 +92,8 @@ public final class ThrottleEngine: @unchecked Sendable {
         }
     }
 
-    /// Runs the delayed calls of all rules now, each on its rule's loop: before this returns, for the loop on whose
-    /// thread the caller is. The rules stay in force.
+    /// Runs the delayed calls of all rules now, as ``ThrottleRule/flush()`` does for one: for the loop on whose thread
+    /// the caller is before this returns, outside its runs or in a common mode. The rules stay in force.
     ///
     /// For the end of a program, which runs no delayed calls by itself. A call that runs may call a limited method, and
     /// that may be delayed: so that nothing is lost, repeat it.

@@ -77,8 +77,16 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     @exclusivity(unchecked) final var hasPredicate: Bool
     /// Modes `last` and `debounce`: made by the first call, and again when settings have changed.
     @exclusivity(unchecked) private var delayed: HeldCalls?
-    /// Mode `firstly`: when a call ran last, and on which loop's clock.
-    @exclusivity(unchecked) private var lastRun: (loop: ObjectIdentifier, time: Int64)?
+    /// Mode `firstly`: the last call that ran.
+    @exclusivity(unchecked) private var lastRun: LastRun?
+
+    private struct LastRun {
+        let loop: ObjectIdentifier
+        /// On the loop's clock.
+        let time: Int64
+        /// The same on the wall clock, once it was asked for: asking again gives the same answer.
+        var wallTime: Int64?
+    }
 
     init(in book: RuleBook, for target: RuleTarget, _ settings: Settings, hasPredicate: Bool) {
         self.book = book
@@ -146,8 +154,9 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     /// - Throws: `notApplied` if it is not in force.
     public final func discard() throws(ThrottleRuleError) { try book.engine.discard(self) }
 
-    /// Runs the rule's delayed calls now, on its loop: before this returns, if the caller is on that loop's thread. The
-    /// rule stays in force. From any thread. MessageThrottle: none.
+    /// Runs the rule's delayed calls now, on its loop, in its common modes: before this returns, if the caller is on
+    /// that loop's thread, and no run of another mode is going on there. The rule stays in force. From any thread.
+    /// MessageThrottle: none.
     ///
     /// - Returns: Whether calls were delayed and the loop accepted them.
     @discardableResult
@@ -196,7 +205,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         let clock = settings.clock
         let now = clock.nanoseconds
         if isInWindow(at: now) { return .ignore }
-        lastRun = (window.loop, now)
+        lastRun = LastRun(loop: window.loop, time: now)
         return .run
     }
 
@@ -252,19 +261,27 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
 
     /// When the window of mode `firstly` that goes on has begun, in nanoseconds of the wall clock, since the loop's
     /// clock may begin anew with the machine. Nil: there is none.
-    final var windowStart: Int64? {
-        guard settings.window.mode == .firstly, let lastRun else { return nil }
+    final func windowStart() -> Int64? {
         let now = settings.clock.nanoseconds
-        guard isInWindow(at: now) else { return nil }
-        return max(0, settings.clock.nanoseconds(.wallClock) - (now - lastRun.time))
+        guard settings.window.mode == .firstly, lastRun != nil, isInWindow(at: now) else { return nil }
+        let age = now.addingSaturating(-lastRun!.time)
+        let start = lastRun!.wallTime ?? max(0, settings.clock.nanoseconds(.wallClock).addingSaturating(-age))
+        lastRun!.wallTime = start
+        return start
     }
 
     /// Continues the window that an earlier start of the program has begun, unless this one has begun its own.
     final func continueWindow(from start: Int64?) {
-        guard let start, settings.window.mode == .firstly, lastRun == nil, delayed == nil else { return }
-        // Not negative, so that a wall clock that was set back makes no window longer.
-        let age = max(0, settings.clock.nanoseconds(.wallClock) - start)
-        lastRun = (settings.window.loop, settings.clock.nanoseconds - age)
+        let now = settings.clock.nanoseconds
+        guard let start, settings.window.mode == .firstly, delayed == nil, !isInWindow(at: now) else { return }
+        // Not in the future, so that a wall clock that was set back makes no window longer.
+        let wallTime = settings.clock.nanoseconds(.wallClock)
+        let begin = max(-.max, min(start, wallTime))
+        let age = wallTime.addingSaturating(-begin)
+        // Not the smallest number, which has no opposite.
+        let time = max(-.max, now.addingSaturating(-age))
+        lastRun = LastRun(loop: settings.window.loop, time: time, wallTime: max(0, begin))
+        if !isInWindow(at: now) { lastRun = nil }
     }
 }
 
