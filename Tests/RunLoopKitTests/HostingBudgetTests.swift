@@ -26,6 +26,27 @@ import Testing
         #expect(loop.hostTimeout == nil)
     }
 
+    @Test("A budget is checked after each message of a port")
+    func messages() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.beginHosting()
+        let log = Log<Int>()
+        let port = Loop.MessagePort<Int> {
+            clock.advance(by: .milliseconds(3))
+            log.add($0)
+        }
+        loop.add(port)
+        for number in 1...100 { port.send(number) }
+        #expect(loop.hostedPass(for: .milliseconds(4)) == .more)
+        #expect(log.entries == [1, 2])
+        #expect(loop.hostedPass(for: .zero) == .more)
+        #expect(log.entries == [1, 2, 3])
+        while loop.hostedPass(for: .milliseconds(50)) == .more {}
+        #expect(log.entries == Array(1...100))
+        loop.endHosting()
+        loop.end()
+    }
+
     @Test("A pass continues within its budget until nothing is left")
     func untilNothingIsLeft() throws {
         let (loop, _) = Loop.inVirtualTime(.manual)

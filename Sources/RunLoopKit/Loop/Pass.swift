@@ -41,7 +41,7 @@ extension Loop {
             drainMainQueue()
             hasHandledSource = true
         case .source1(let ready):
-            if performSource1(ready, of: mode) { hasHandledSource = true }
+            if performSource1(ready, of: run) { hasHandledSource = true }
         }
         performBlocksIfInTime(of: run)  // 3.10
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
@@ -227,23 +227,32 @@ extension Loop {
 
     /// Performs a source that was found ready in the mode. Every call is a callout of its own, also of those for the
     /// messages of a port.
-    private func performSource1(_ ready: ReadySource, of mode: ModeState) -> Bool {
+    private func performSource1(_ ready: ReadySource, of run: Run) -> Bool {
         guard ready.source.isValid else { return false }
+        let mode = run.mode
         let dueCount = callOut(Callout(.source1, ready.source, cause: ready.source.takeCause())) {
             loopIsCallingOutToASource1(ready.source, ready.events, mode)
         }
-        if dueCount > 1 { performFurther(dueCount - 1, of: ready, in: mode) }
+        if dueCount > 1 { performFurther(dueCount - 1, of: ready, in: run) }
         return dueCount > 0
     }
 
+    /// Makes the calls that were due when the first one began, as far as they still are, and a budget leaves time.
     @inline(never)
-    private func performFurther(_ count: Int, of ready: ReadySource, in mode: ModeState) {
-        for _ in 0..<count where !isStopped {
+    private func performFurther(_ count: Int, of ready: ReadySource, in run: Run) {
+        for _ in 0..<count {
+            if isStopped || isSpent(run) { break }
+            // A handler may have left nothing to call. Without monitors the call itself finds out.
+            if isMonitored.load(ordering: .relaxed), !isStillReady(ready, in: run.mode) { break }
             let dueCount = callOut(Callout(.source1, ready.source, cause: ready.source.takeCause())) {
-                loopIsCallingOutToASource1(ready.source, ready.events, mode)
+                loopIsCallingOutToASource1(ready.source, ready.events, run.mode)
             }
             if dueCount == 0 { break }
         }
+    }
+
+    private func isStillReady(_ ready: ReadySource, in mode: ModeState) -> Bool {
+        lock.withLock { work(behind: .old(ready.token, ready.events), in: mode) } != nil
     }
 
     // MARK: Timers

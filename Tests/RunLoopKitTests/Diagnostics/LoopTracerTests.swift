@@ -76,6 +76,23 @@ import Testing
         #expect(trace.arrows.map { trace.spans[$0.callout].start } == [0, 1_000_000_000])
     }
 
+    @Test("A message that a handler keeps from being handled is no callout")
+    func messagesThatAreNotHandled() {
+        for keepFrom in [{ $0.disarm() }, { $0.invalidate() }, { _ = $0.takeWaiting() }]
+            as [@Sendable (Loop.MessagePort<Int>) -> Void]
+        {
+            let trace = trace { loop, _ in
+                let box = Box<Loop.MessagePort<Int>>()
+                let port = Loop.MessagePort<Int> { _ in keepFrom(box.value!) }
+                box.value = port
+                loop.add(port)
+                for number in 1...3 { port.send(number) }
+                loop.add(Loop.Timer(after: .seconds(1)) { _ in box.value = nil })
+            }
+            #expect(callouts(trace, .source1).count == 1)
+        }
+    }
+
     @Test("The host's time between passes in a handler is not the handler's own")
     func nestedHost() throws {
         let (loop, _) = Loop.inVirtualTime()
