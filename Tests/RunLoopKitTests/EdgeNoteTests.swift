@@ -3,27 +3,67 @@ import Testing
 
 @testable import RunLoopKit
 
-/// The protocol of `EdgeNote`, step by step, in every interleaving of a loop that only polls and two senders.
+/// The protocol of `EdgeNote`, step by step, in every interleaving of two senders and a loop that only polls, and that
+/// adds the port of the second sender meanwhile.
 private struct EdgeNoteModel: Hashable {
     /// Mistakes in the protocol, which the explorer must find.
-    enum Mistake: CaseIterable { case none, noteBeforeWriting, clearAfterAsking }
+    enum Mistake: CaseIterable { case none, noteBeforeWriting, clearAfterAsking, writeAfterReading }
 
+    /// A sender reads which notes there are, writes, sets them, and has then no use for what it has read.
+    enum SenderStep: Hashable { case read, write, note, done }
     enum LoopStep: Hashable { case look, clear, ask }
 
+    /// A port joins the mode in two steps: its senders find the note, and then, once no sender has read an older list,
+    /// the epoll set gets its eventfd.
+    enum Joining: Hashable { case out, listed, joined }
+
     var isSet = false
-    /// The senders whose edges the kernel has yet to report.
+    var joining = Joining.out
+    /// The senders who have written and are in the epoll set, which has not reported that yet.
     var edges: Set<Int> = []
+    var hasWritten: Set<Int> = []
+    var hasNote: Set<Int> = [0]
     var served = 0
-    var senderSteps = [0, 0]
+    var senders = [SenderStep.read, .read]
     var loopStep = LoopStep.look
 
-    /// The state that follows when sender `index` takes a step; nil if it has taken both.
+    /// The state that follows when sender `index` takes a step; nil if it has taken all.
     func sender(_ index: Int, _ mistake: Mistake) -> EdgeNoteModel? {
-        guard senderSteps[index] < 2 else { return nil }
         var next = self
-        let writes = senderSteps[index] == (mistake == .noteBeforeWriting ? 1 : 0)
-        if writes { next.edges.insert(index) } else { next.isSet = true }
-        next.senderSteps[index] += 1
+        switch senders[index] {
+        case .read:
+            if index == 0 || joining != .out { next.hasNote.insert(index) }
+            next.senders[index] = mistake == .noteBeforeWriting ? .note : .write
+        case .write:
+            next.hasWritten.insert(index)
+            if index == 0 || joining == .joined { next.edges.insert(index) }
+            next.senders[index] = mistake == .noteBeforeWriting ? .done : .note
+        case .note:
+            if hasNote.contains(index) { next.isSet = true }
+            next.senders[index] = mistake == .noteBeforeWriting ? .write : .done
+        case .done: return nil
+        }
+        return next
+    }
+
+    /// Whether the second sender uses the list that it has read.
+    private func isReading(_ mistake: Mistake) -> Bool {
+        let isInside = senders[1] == .write || senders[1] == .note
+        return isInside && !(mistake == .writeAfterReading && !hasNote.contains(1))
+    }
+
+    /// The state that follows when the port goes on joining; nil if it has joined, or has to wait for a sender.
+    func join(_ mistake: Mistake) -> EdgeNoteModel? {
+        var next = self
+        switch joining {
+        case .out: next.joining = .listed
+        case .listed:
+            guard !isReading(mistake) else { return nil }
+            next.joining = .joined
+            if hasWritten.contains(1) { next.edges.insert(1) }
+            next.isSet = true
+        case .joined: return nil
+        }
         return next
     }
 
@@ -44,7 +84,9 @@ private struct EdgeNoteModel: Hashable {
     }
 
     /// Whether nothing more happens, although an edge waits.
-    var isStuck: Bool { senderSteps == [2, 2] && loopStep == .look && !isSet && !edges.isEmpty }
+    var isStuck: Bool {
+        senders == [.done, .done] && joining == .joined && loopStep == .look && !isSet && !edges.isEmpty
+    }
 }
 
 /// A pass that does not sleep asks the kernel only if the kernel may know more than the loop.
@@ -54,7 +96,9 @@ private struct EdgeNoteModel: Hashable {
         var visited: Set<EdgeNoteModel> = [EdgeNoteModel()]
         var open = Array(visited)
         while let state = open.popLast() {
-            let next = [state.loop(mistake), state.sender(0, mistake), state.sender(1, mistake)].compactMap { $0 }
+            let next = [
+                state.loop(mistake), state.sender(0, mistake), state.sender(1, mistake), state.join(mistake),
+            ].compactMap { $0 }
             for state in next where visited.insert(state).inserted { open.append(state) }
         }
         #expect(visited.contains { $0.isStuck } == (mistake != .none))
@@ -177,6 +221,22 @@ private struct EdgeNoteModel: Hashable {
         let before = loop.counters.polls
         for _ in 0..<3 { #expect(loop.hostedPass() == .idle) }
         #expect(loop.counters.polls >= before + 3)
+    }
+
+    /// The wake-up has written an edge into the epoll sets of both modes.
+    @Test("A clock that advances a loop does not wait for a stale edge")
+    func staleEdge() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        defer { loop.end() }
+        loop.add(Loop.Source0 {})
+        loop.add(Loop.Source0 {}, in: "other")
+        _ = (polls(loop), polls(loop, in: "other"))
+        _ = try loop.beginHosting("other")
+        loop.perform(in: "other") {}
+        loop.hostedPass()
+        loop.endHosting()
+        clock.advance(by: .seconds(1))
+        #expect(loop.now == 1_000_000_000)
     }
 
     /// The loop never sleeps, so nothing but the note tells it of a send.

@@ -27,15 +27,12 @@ struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
 
     var isEmpty: Bool { elements.load(ordering: .relaxed) == nil }
 
-    /// Calls `body` with the elements, unless there are none. `body` does not change a list. Returns whether there are
-    /// any.
-    @discardableResult
-    func read(_ body: ([Element]) -> Void) -> Bool {
+    /// Calls `body` with the elements. It does not change a list.
+    func read(_ body: ([Element]) -> Void) {
         readers.add(1, ordering: .sequentiallyConsistent)
         defer { readers.subtract(1, ordering: .sequentiallyConsistent) }
-        guard let pointer = elements.load(ordering: .sequentiallyConsistent) else { return false }
-        body(SharedList.array(at: pointer))
-        return true
+        let pointer = elements.load(ordering: .sequentiallyConsistent)
+        body(pointer.map { SharedList.array(at: $0) } ?? [])
     }
 
     /// Changes the list. Two calls never overlap: the caller holds a lock.

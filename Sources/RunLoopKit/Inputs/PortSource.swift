@@ -60,16 +60,20 @@ extension Loop {
             // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
             // an edge, and a write would be needless.
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
-            let isInLoop = notes.read { notes in
-                let number = TurnCounter.next(in: notes)
-                turn.store(number, ordering: .relaxed)
-                if Monitors.areAttached {
-                    Monitors.report(Handover(of: self, .source1, number), to: notes.lazy.map { $0.waker })
-                }
+            // Until this returns the port joins no mode: one that it joins later finds the eventfd written.
+            notes.read { notes in
+                if !notes.isEmpty { takeTurn(in: notes) }
                 eventFD.signal()
                 for note in notes { note.set() }
             }
-            if !isInLoop { eventFD.signal() }
+        }
+
+        private func takeTurn(in notes: [EdgeNote]) {
+            let number = TurnCounter.next(in: notes)
+            turn.store(number, ordering: .relaxed)
+            if Monitors.areAttached {
+                Monitors.report(Handover(of: self, .source1, number), to: notes.lazy.map { $0.waker })
+            }
         }
 
         // MARK: Source1

@@ -29,8 +29,15 @@ extension Loop: ClockedLoop {
             return hasPostedWork(for: state)
                 || earliestDeadline(in: state) <= clock.nanoseconds
                 || !state.ready.isEmpty || state.hasMessages
-                || state.isOpen && System.isReadable(state.pollDescriptor)
+                || state.isOpen && isReadable(state)
         }
+    }
+
+    /// Whether the epoll set has anything to report. The next pass then asks for it, also if it is a stale edge.
+    private func isReadable(_ mode: ModeState) -> Bool {
+        let isReadable = System.isReadable(mode.pollDescriptor)
+        if isReadable { mode.edgeNote.set() }
+        return isReadable
     }
 }
 
