@@ -79,7 +79,7 @@ private enum Examples {
     }
 
     // ThrottleEngine.swift
-    static func engine() throws {
+    static func engine() {
         let rule = Document.saving.rule(for: Document.self, interval: .seconds(2), mode: .last)
         do throws(ThrottleRuleError) {
             try ThrottleEngine.shared.apply(rule)  // or rule.apply()
@@ -87,6 +87,8 @@ private enum Examples {
             try ThrottleEngine.shared.discard(rule)
         } catch .conflict(_, let standing) {
             print("first discard \(standing)")
+        } catch {
+            print(error)
         }
     }
 }
