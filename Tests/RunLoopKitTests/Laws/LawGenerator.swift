@@ -25,6 +25,7 @@ struct LawGenerator {
     private mutating func make(_ cells: [LawCoverage.Cell]?) -> LawProgram {
         program.hasRealLoop = random.once(in: 2)
         program.endsAbruptly = random.once(in: 4)
+        program.isMonitored = random.once(in: 2)
         for _ in 0..<random.below(3) { play(noise()) }
         for cell in cells?.prefix(LawGenerator.cellsPerProgram) ?? targets()[...] {
             aim(at: cell)

@@ -38,6 +38,7 @@ final class LawPlayer: @unchecked Sendable {
     var blocks: [LawBlock] = []
     var endHandlers: [LawBlock] = []
     private var signals = 0
+    private lazy var monitor = LawMonitor { [unowned self] in expect(false, $0) }
 
     /// Messages that exist, queued or not.
     var messagesAlive = 0
@@ -111,8 +112,9 @@ final class LawPlayer: @unchecked Sendable {
     func makeLoop(_ slot: Int) -> LawLoop {
         let isReal = slot == 0 && program.hasRealLoop
         let number = slot + LawProgram.loops * endedLoops.count
-        return LawLoop(
-            number: number, isReal ? ThreadLoops.current.loopOfItsOwn : Loop(clock: clock), isReal: isReal)
+        let loop = isReal ? ThreadLoops.current.loopOfItsOwn : Loop(clock: clock)
+        if program.isMonitored { loop.attach(monitor) }
+        return LawLoop(number: number, loop, isReal: isReal)
     }
 
     // MARK: State
@@ -150,6 +152,10 @@ final class LawPlayer: @unchecked Sendable {
     func enter(_ frame: Frame) {
         note("\(frame)")
         frames.append(frame)
+        switch frame {
+        case .callout, .block: monitor.handlerBegins()
+        case .schedule, .cancel, .endHandler: break
+        }
     }
 
     func leave() { frames.removeLast() }

@@ -89,11 +89,15 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
     /// Whether loop 0 is the thread's own, in real time; the others are in virtual time.
     var hasRealLoop = false
 
+    /// Whether a monitor watches the loops.
+    var isMonitored = false
+
     /// Whether everything is released at the end as it is, without going quiet first.
     var endsAbruptly = false
 
     var description: String {
-        var lines = ["loop 0 in \(hasRealLoop ? "real" : "virtual") time" + (endsAbruptly ? ", an abrupt end" : "")]
+        let traits = (endsAbruptly ? ", an abrupt end" : "") + (isMonitored ? ", monitored" : "")
+        var lines = ["loop 0 in \(hasRealLoop ? "real" : "virtual") time\(traits)"]
         let used = usedItems
         for index in items.indices where used.contains(index) {
             let item = items[index]
