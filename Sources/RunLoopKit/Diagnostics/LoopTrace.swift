@@ -66,8 +66,9 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
             case woke
             /// The thread handed work to the loop: it posted a block, signalled a source, sent to a port, or enqueued a
             /// job. (A send to a port that has been sent to since its last call is no such event, nor a message to a
-            /// port in which others wait.) It causes the callout of this loop that has this number as its cause. An item that is in
-            /// several traced loops makes one such event for each: the first loop that serves the item calls it.
+            /// port in which others wait.) It causes the callout of this loop that has this number as its cause. An
+            /// item that is in several traced loops makes one such event for each: the first loop that serves the item
+            /// calls it.
             case handedOver(Handler, number: UInt64)
             /// So many blocks and jobs waited at the beginning of a pass. Recorded when the numbers change.
             case queueLengths(blocks: Int, jobs: Int)

@@ -9,8 +9,8 @@ import Synchronization
 /// | the loop, about to poll | if the note is set, clears it, then asks the kernel |
 ///
 /// No send is missed. A note that the loop finds was set after its sender's write: the *acquiring* exchange that clears
-/// it orders the write before the loop's question. A note that is set later stays for the next poll. A loop that goes to
-/// sleep asks the kernel in any case.
+/// it orders the write before the loop's question. A note that is set later stays for the next poll. A loop that goes
+/// to sleep asks the kernel in any case.
 final class EdgeNote: Sendable {
     let waker: Waker
 
