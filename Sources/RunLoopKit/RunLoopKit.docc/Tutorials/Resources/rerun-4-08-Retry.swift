@@ -11,6 +11,7 @@ final class Retry: Sendable {
     init(on loop: Loop, action: @escaping @Sendable () -> Void) {
         pause = LoopBound(Self.shortest, on: loop)
         timer = Loop.Timer(restartableAfter: Self.shortest) { _ in action() }
+        timer.nextFireTime = nil  // or it would count from when it is added
         loop.add(timer, in: .common)
     }
 

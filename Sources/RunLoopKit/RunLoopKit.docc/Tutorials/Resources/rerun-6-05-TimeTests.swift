@@ -31,6 +31,8 @@ import Testing
         let calls = LoopBound(0, on: loop)
         let retry = Retry(on: loop) { calls.value += 1 }
 
+        clock.advance(by: .seconds(3600))
+        #expect(calls.value == 0)  // Nothing was scheduled.
         for (index, tenths) in [1, 2, 4, 8, 16, 32, 64, 100, 100].enumerated() {
             let pause = retry.schedule()
             #expect(pause == .milliseconds(100 * tenths))
