@@ -156,7 +156,8 @@ extension Loop {
         ///
         /// It is for timeouts: of a connection that is idle, for instance. The timer fires once, and then stays in its
         /// modes without a fire time, until ``restart()`` or ``restart(after:)`` is called, or ``nextFireTime`` is set.
-        /// To push it out is cheap, so it can be restarted for every packet.
+        /// To push it out is cheap, so it can be restarted for every packet. A ``nextFireTime`` that is set before the
+        /// timer is added takes the place of the delay; nil lets it wait for its first restart.
         ///
         /// ```swift
         /// let timeout = Loop.Timer(restartableAfter: .seconds(30)) { _ in connection.sendPing() }

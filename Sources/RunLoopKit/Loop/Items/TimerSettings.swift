@@ -1,7 +1,7 @@
 extension Loop.Timer {
     /// When the timer fires next; nil if it is invalid, was stopped, waits to be restarted, or was made with a delay
-    /// and not yet added to a loop. A restartable timer that is set to nil before it is added waits for its first
-    /// restart.
+    /// and not yet added to a loop. A time that is set before the timer is added takes the place of its delay. A
+    /// restartable timer that is set to nil before it is added waits for its first restart.
     ///
     /// Any thread may set it, any number of times, and it takes effect at once. A time in the past counts as now, or on
     /// the wall clock as ``Loop/TimeBase/wallClock`` says; nil stops the timer until another time is set. The grid of a
