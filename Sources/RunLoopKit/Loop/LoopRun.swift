@@ -1,9 +1,9 @@
 extension Loop {
     /// Runs the default mode repeatedly until the loop is stopped or nothing is left in that mode. CF: `CFRunLoopRun`.
     ///
-    /// With nothing in the default mode it returns at once: in a loop that has not run before, that is reported as
-    /// ``Loop/Mistake/emptyRun(mode:others:)``. A ``Loop/PortSource`` in the mode keeps a run going, as in every
-    /// ``LoopThread``.
+    /// With nothing in the default mode it returns at once. That is reported as
+    /// ``Loop/Mistake/emptyRun(mode:others:)`` if none of that mode's runs has had anything to wait for yet, and the
+    /// loop is not in virtual time. A ``Loop/PortSource`` in the mode keeps a run going, as in every ``LoopThread``.
     ///
     /// On ``Loop/main`` a run never finishes for lack of work, since it serves the main queue (except in programs
     /// without libdispatch). Call ``Loop/stop()``, or give a limit with
@@ -27,10 +27,11 @@ extension Loop {
     /// Returns `finished` at once, without calling any observer, if there is nothing to wait for: the mode does not
     /// exist, it is `common` (in which no loop can run; reported once on stderr), it has no source, no timer and no
     /// posted block, or the loop has ended. Items that were added to `common` are in a mode only if it is a common one:
-    /// see ``Loop/addCommonMode(_:)``. A run with time to wait in a mode that has never had anything in it is reported
-    /// as ``Loop/Mistake/emptyRun(mode:others:)``. A handler may call this: the run is nested in the run that called
-    /// the handler. CF: `CFRunLoopRunInMode`. Foundation: `RunLoop.run(until:)` with a duration; with
-    /// `returnAfterSourceHandled: true`, `RunLoop.run(mode:before:)`.
+    /// see ``Loop/addCommonMode(_:)``. A run with time to wait is reported as
+    /// ``Loop/Mistake/emptyRun(mode:others:)`` if nothing was ever added or posted to its mode; in the default mode as
+    /// ``Loop/run()`` says. A handler may call this: the run is nested in the run that called the handler. CF:
+    /// `CFRunLoopRunInMode`. Foundation: `RunLoop.run(until:)` with a duration; with `returnAfterSourceHandled: true`,
+    /// `RunLoop.run(mode:before:)`.
     ///
     /// - Parameters:
     ///   - mode: The mode whose sources, timers and observers the run serves.
