@@ -25,8 +25,9 @@ actor Journal {
     private func write(_ line: String) { written += 1 }
 
     /// The orderly end: every line that the port has accepted is written,
-    /// and each later send is refused. Returns the number of lines.
-    nonisolated func close() async -> Int {
+    /// and each later send is refused. Returns the number of lines. It does
+    /// not leave the caller's actor before the stop: no later call overtakes it.
+    func close(isolation: isolated (any Actor)? = #isolation) async -> Int {
         let count = await withCheckedContinuation { ended in
             let handler = thread.loop.onEnd {
                 // On the journal's thread. The loop has ended, so no send is

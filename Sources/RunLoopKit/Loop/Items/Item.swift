@@ -89,7 +89,10 @@ extension Loop {
         ///
         /// A call from another thread does not wait: a handler that runs at that moment, or is about to be called,
         /// still runs. To know that none does, invalidate the item on the loop's thread, or join the ``LoopThread``.
-        /// CF: `CFRunLoopSourceInvalidate` and the like.
+        ///
+        /// What the handlers captured is released on the thread that invalidates, before this returns; if a handler
+        /// runs at that moment, on the loop's thread when it returns. (If another thread adds the item, or its loop
+        /// ends, at the same time, that thread may be the one.) CF: `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
             itemLock.lock()
             guard isValid else { return itemLock.unlock() }
