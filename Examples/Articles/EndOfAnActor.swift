@@ -25,8 +25,8 @@ actor Journal {
     private func write(_ line: String) { written += 1 }
 
     /// The orderly end: every line that the port has accepted is written,
-    /// and each later send is refused. Returns the number of lines. It does
-    /// not leave the caller's actor before the stop: no later call overtakes it.
+    /// and each later send is refused. Returns the number of lines. It stops
+    /// the thread before it leaves the caller's actor.
     func close(isolation: isolated (any Actor)? = #isolation) async -> Int {
         let count = await withCheckedContinuation { ended in
             let handler = thread.loop.onEnd {
