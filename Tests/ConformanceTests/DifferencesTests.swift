@@ -44,6 +44,26 @@ import Testing
         }
     }
 
+    @Test("A timer whose handler runs the loop costs the nested run no pass")
+    func timerThatIsBeingCalled() {
+        let pass = ["other beforeTimers", "other beforeSources", "other beforeWaiting", "other afterWaiting"]
+        let (before, after) = (["timer t", "other entry"], ["other exit", "run in other: timedOut"])
+        let end = ["run in default: stopped"]
+        expect(
+            cf: before + pass + pass + after + end, kit: before + pass + after + end
+        ) { s in
+            s.observe("other")
+            s.loop.add(s.port("p"), "other")
+            let t = s.timer("t", after: s.moment, every: 2 * s.moment) { _ in
+                s.run("other", 3 * s.moment)
+                s.loop.stop()
+            }
+            s.loop.add(t, "default")
+            s.loop.add(t, "other")
+            s.run("default", forever)
+        }
+    }
+
     @Test("A timerfd whose timer has left costs no pass")
     func timerfdOfRemovedTimer() {
         let pass = ["default beforeTimers", "default beforeSources", "default beforeWaiting", "default afterWaiting"]
