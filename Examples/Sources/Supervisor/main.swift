@@ -36,14 +36,25 @@ import RunLoopKit
     func start() {
         do {
             let child = try spawn(command)
-            let source = try Loop.ProcessSource(child, isolation: .shared) { [unowned self] _, exit in ended(exit) }
-            Loop.main.add(source, in: .common)
+            try watch(child)
             print("started process \(child)")
             self.child = child
             startTime = Loop.main.now
         } catch {
             fputs("Supervisor: \(error)\n", stderr)
             exit(1)
+        }
+    }
+
+    /// Reports the end of the program. One that cannot be watched is ended.
+    private func watch(_ child: pid_t) throws {
+        do {
+            let source = try Loop.ProcessSource(child, isolation: .shared) { [unowned self] _, exit in ended(exit) }
+            Loop.main.add(source, in: .common)
+        } catch {
+            kill(-child, SIGKILL)
+            waitpid(child, nil, 0)
+            throw error
         }
     }
 

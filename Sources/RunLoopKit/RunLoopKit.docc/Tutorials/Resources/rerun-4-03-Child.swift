@@ -17,13 +17,24 @@ final class Child {
         print("starting: \(command)")
         do {
             let process = try spawn(command)
+            try watch(process)
+            state = .running(process)
+        } catch {
+            print("cannot start it: \(error)")
+        }
+    }
+
+    /// Reports the end of the command. One that cannot be watched is ended.
+    private func watch(_ process: pid_t) throws {
+        do {
             let source = try Loop.ProcessSource(process, isolation: .shared) {
                 [unowned self] _, exit in ended(exit)
             }
             Loop.main.add(source, in: .common)
-            state = .running(process)
         } catch {
-            print("cannot start it: \(error)")
+            kill(-process, SIGKILL)
+            waitpid(process, nil, 0)
+            throw error
         }
     }
 

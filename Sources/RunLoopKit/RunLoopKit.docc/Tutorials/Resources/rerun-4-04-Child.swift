@@ -39,14 +39,25 @@ final class Child {
         print("starting: \(command)")
         do {
             let process = try spawn(command)
-            let source = try Loop.ProcessSource(process, isolation: .shared) {
-                [unowned self] _, exit in ended(exit)
-            }
-            Loop.main.add(source, in: .common)
+            try watch(process)
             state = .running(process)
         } catch {
             print("cannot start it: \(error)")
             state = .idle
+        }
+    }
+
+    /// Reports the end of the command. One that cannot be watched is ended.
+    private func watch(_ process: pid_t) throws {
+        do {
+            let source = try Loop.ProcessSource(process, isolation: .shared) {
+                [unowned self] _, exit in ended(exit)
+            }
+            Loop.main.add(source, in: .common)
+        } catch {
+            kill(-process, SIGKILL)
+            waitpid(process, nil, 0)
+            throw error
         }
     }
 
