@@ -69,10 +69,12 @@ extension Loop.FileDescriptorSource {
         /// Options made of bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// Reading does not block: there is data, or its end.
+        /// There is data, a connection or the end. Rarely there is none any more: another process has read it, a
+        /// connection was reset before `accept`, or a datagram was damaged. Then reading blocks, unless the descriptor
+        /// has `O_NONBLOCK`.
         public static let readable = Readiness(rawValue: 1)
 
-        /// Writing does not block.
+        /// There is room to write, for a byte at least. Without `O_NONBLOCK` a larger write may block.
         public static let writable = Readiness(rawValue: 2)
 
         /// There is an exceptional condition.

@@ -19,7 +19,8 @@ extension Loop {
     /// **Level-triggered** by default: the handler is called again in every pass for as long as the descriptor is
     /// ready. Reading a part is enough. But a handler that neither reads, nor changes the interest, nor invalidates the
     /// source after a hang-up keeps its loop busy. A run nested in the handler calls it too, if the descriptor is still
-    /// ready.
+    /// ready. With `trigger: .edge` read or write until the call fails with `EAGAIN`: what is left is not reported
+    /// again before more comes, or ``Loop/FileDescriptorSource/rearm()`` is called.
     ///
     /// **Hang-ups and errors.** Three things come besides what the interest asks for. ``Readiness/readHangUp``
     /// (EPOLLRDHUP): the peer of a stream socket has finished writing, or has closed; only with ``Interest/read`` or
@@ -34,7 +35,8 @@ extension Loop {
     /// notice; and close it on the loop's thread, since on another one a handler may still read from it. An owned
     /// descriptor (`init(owning:…)`) needs no duplicate, and the source closes it when none of its handlers runs. When
     /// a duplicate is closed, the process loses its POSIX locks (`fcntl`) on the file, if it has any; those of `flock`
-    /// stay. The source does not change the descriptor's flags: whether reading can block is up to you.
+    /// stay. The source does not change the descriptor's flags: whether reading can block is up to you, and
+    /// <doc:WhichInput#Descriptors> says when to set `O_NONBLOCK`.
     ///
     /// **Threads and lifetime.** A source can be in several modes, but only in one loop at a time. Any thread may call
     /// everything here. The source keeps runs in its modes going, also while it is disarmed.

@@ -17,6 +17,10 @@ extension Loop {
     /// false, or the two race for the exit status. A source that is invalidated before it has reported the exit reaps
     /// nothing. While another process traces the child (a debugger), the exit is reported once the tracer has detached.
     ///
+    /// **Signalling the child.** The source does not reap its child before its handler's call. So if nothing else reaps
+    /// it, `kill` with its number on the loop's thread, before that call, reaches the child or its zombie, and never
+    /// another process.
+    ///
     /// **The child's signals.** A child inherits which signals the thread that starts it blocks, and keeps them blocked
     /// after exec. A signal that a ``Loop/SignalSource`` takes is blocked in this process: a child that is started
     /// without resetting the mask cannot be ended by it.
