@@ -71,22 +71,28 @@ private final class Connection: @unchecked Sendable {
     func rows(_ query: String) throws -> [[String]] {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
-        guard sqlite3_prepare_v2(handle, query, -1, &statement, nil) == SQLITE_OK else { throw failure }
+        let prepared = sqlite3_prepare_v2(handle, query, -1, &statement, nil)
+        guard prepared == SQLITE_OK else { throw error(prepared) }
         var rows: [[String]] = []
         while true {
-            switch sqlite3_step(statement) {
+            let result = sqlite3_step(statement)
+            switch result {
             case SQLITE_ROW:
                 rows.append(
                     (0..<sqlite3_column_count(statement)).map { column in
                         sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "NULL"
                     })
             case SQLITE_DONE: return rows
-            case SQLITE_INTERRUPT where Task.isCancelled: throw CancellationError()
-            case SQLITE_INTERRUPT: throw Database.TimedOut()
-            default: throw failure
+            default: throw error(result)
             }
         }
     }
 
-    private var failure: Database.Failure { .init(description: String(cString: sqlite3_errmsg(handle))) }
+    /// Returns the error that a call's result stands for. An interrupt ends the compiling of a query, too.
+    private func error(_ result: Int32) -> any Error {
+        guard result == SQLITE_INTERRUPT else {
+            return Database.Failure(description: String(cString: sqlite3_errmsg(handle)))
+        }
+        return Task.isCancelled ? CancellationError() : Database.TimedOut()
+    }
 }
