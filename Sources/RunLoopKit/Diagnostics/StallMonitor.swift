@@ -113,7 +113,8 @@ public final class StallMonitor: Sendable {
     /// Watches the loop of a thread, as ``watch(_:name:)`` does, under the thread's name.
     public func watch(_ thread: LoopThread) { watch(thread.loop, name: thread.name) }
 
-    /// Stops watching a loop. A report of it that is being made may still arrive. Does not wait for handlers.
+    /// Stops watching a loop. A report of it that is being made may still arrive; the end of a stall that has been
+    /// reported is not reported any more. Does not wait for handlers.
     public func unwatch(_ loop: Loop) { watcher.unwatch(loop) }
 
     /// What a loop has done since the monitor began to watch it; nil if it does not, or the loop has ended. The last

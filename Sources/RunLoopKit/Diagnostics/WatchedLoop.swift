@@ -37,8 +37,11 @@ final class WatchedLoop: @unchecked Sendable {
     func look(at now: Int64, blind: Range<Int64>, _ rules: StallRules) -> (reports: [StallReport], next: Int64) {
         let handler = recorder.runningHandler
         var reports: [StallReport] = []
-        // First what has ended, since it may be the suspect.
-        for ended in recorder.takeEnded() { report(ended, blind, rules).map { reports.append($0) } }
+        // First what has ended, since it may be the suspect. It is none then: the loop's end would end its stall again.
+        for ended in recorder.takeEnded() {
+            report(ended, blind, rules).map { reports.append($0) }
+            if suspect?.mark == ended.mark { suspect = nil }
+        }
         guard let handler, !isOver else {
             if isOver, let last = suspect?.report { reports.append(last.over(at: now, after: now - suspect!.since)) }
             suspect = nil

@@ -440,6 +440,36 @@ import Testing
         #expect(scene.check() == nil)
     }
 
+    /// Handlers of random length, random looks besides those that are due, and a loop that ends at a random moment.
+    @Test("Each stall is reported with its true start and end, and ends once", arguments: 0..<100 as Range<UInt64>)
+    func eachStallOnce(_ seed: UInt64) {
+        var random = SplitMix(seed)
+        let scene = StallScene(thresholds: [100, 250])
+        let (loop, _) = Loop.inVirtualTime()
+        scene.watch(loop)
+        var expected: [[Int64]] = []
+        for _ in 0..<random.next() % 6 {
+            let length = Int64(random.next() % 400)
+            let start = scene.now
+            loop.perform { scene.pass(length) }
+            loop.run(mode: .default, for: .zero)
+            if length >= 100 { expected.append([start, scene.now]) }
+            switch random.next() % 3 {
+            case 0: scene.check()
+            case 1: scene.pass(Int64(random.next() % 200))
+            default: break
+            }
+        }
+        loop.end()
+        scene.pass(Int64(random.next() % 300))
+        scene.pass(1000)
+        let reports = scene.reports.entries
+        let ended = reports.filter { $0.stage == .ended }
+        #expect(ended.map { [$0.start.nanoseconds, $0.end!.nanoseconds] } == expected)
+        #expect(ended.map(\.number) == Array(1..<(expected.count + 1)))
+        #expect(reports.map(\.number) == reports.map(\.number).sorted())
+    }
+
     @Test("The end of a loop ends its stall")
     func loopEnds() async {
         // A process of its own: what the abandoned frames hold is never released.
