@@ -13,7 +13,7 @@ import Testing
 private func exitThread() -> Never { pthread_exit(nil) }
 
 extension Loop {
-    fileprivate var postedBlocks: Int { blockCount.load(ordering: .relaxed) }
+    fileprivate var postedBlocks: Int { waitingBlocks }
 }
 
 /// Threads that exit (`pthread_exit`) inside a block or a handler: every waiting caller gets an answer.
@@ -81,6 +81,22 @@ struct ExitedThreadTests {
         for task in behind { await #expect(throws: LoopThread.Stopped.self) { try await task.value } }
         await #expect(throws: LoopThread.Stopped.self) { try await elsewhere.value }
         thread.join()
+    }
+
+    @Test("Blocks that were to run in the same pass are released")
+    func blocksOfTheSamePass() throws {
+        final class Captured: Sendable {}
+        nonisolated(unsafe) weak var captured: Captured?
+        let thread = try LoopThread(name: "leaving")
+        try thread.performAndWait {
+            Loop.current.perform { exitThread() }
+            let object = Captured()
+            captured = object
+            for _ in 0..<3 { Loop.current.perform { _ = object } }
+        }
+        thread.join()
+        #expect(captured == nil)
+        #expect(thread.loop.waitingBlocks == 0)
     }
 
     @Test("A pool answers, and its load counts are right")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopKit
 
-/// One random program, run by its loop and by hosts: the same callouts at the same times.
+/// One random program, run by its loop, while a tracer is attached, and by hosts: the same callouts at the same times.
 @Suite(.timeBound) struct HostingProgramTests {
     /// `RANDOM_SEED` and `RANDOM_PROGRAMS` select other programs.
     private static let seeds = {
@@ -12,6 +12,18 @@ import Testing
         let first = environment["RANDOM_SEED"].flatMap { UInt64($0) } ?? 0
         return first..<first + (environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? 300)
     }()
+
+    /// A tracer makes blocks stay in their queues until they run; without one, a block step takes them out together.
+    @Test("A traced program makes the same callouts as one that is not traced", arguments: seeds)
+    func sameCalloutsWhenTraced(_ seed: UInt64) throws {
+        func play(preparing prepare: (Loop) -> Void) throws -> [String] {
+            try RandomProgram(seed, preparing: prepare).play { loop in
+                while loop.now < seconds(100) { loop.run(mode: .default, until: seconds(100)) }
+            }
+        }
+        let tracer = LoopTracer(capacity: 16)
+        #expect(try play { tracer.attach(to: $0) } == play { _ in })
+    }
 
     @Test("A hosted program makes the same callouts as one that runs", arguments: seeds)
     func sameCallouts(_ seed: UInt64) throws {
@@ -35,7 +47,7 @@ import Testing
 /// loop decides the order.
 private final class RandomProgram: @unchecked Sendable {
     private enum Action {
-        case post(Loop.Mode, wake: Bool)
+        case post(Loop.Mode, count: Int, wake: Bool)
         case signal(Int, wake: Bool)
         case send(Int)
         case message(Int, count: Int)
@@ -58,8 +70,9 @@ private final class RandomProgram: @unchecked Sendable {
     private var depth = 0
     private var isInBlock = false
 
-    init(_ seed: UInt64) throws {
+    init(_ seed: UInt64, preparing prepare: (Loop) -> Void = { _ in }) throws {
         loop = Loop(clock: VirtualClock())
+        prepare(loop)
         loop.addCommonMode(.tracking)
         let modes: [Loop.Mode] = [.default, .common, .tracking]
         for (number, mode) in modes.enumerated() {
@@ -76,7 +89,7 @@ private final class RandomProgram: @unchecked Sendable {
             script.append(
                 (0..<pick(4)).map { _ in
                     switch pick(14) {
-                    case 0, 1: .post(modes[pick(3)], wake: pick(3) > 0)
+                    case 0, 1: .post(modes[pick(3)], count: 1 + pick(3), wake: pick(3) > 0)
                     case 2, 3: .signal(pick(3), wake: pick(3) > 0)
                     case 4, 5: .send(pick(3))
                     case 6, 7: .addTimer(modes[pick(3)], after: pick(4), tolerance: pick(3))
@@ -93,7 +106,7 @@ private final class RandomProgram: @unchecked Sendable {
     /// The callouts, each with its time.
     func play(_ drive: (Loop) throws -> Void) throws -> [String] {
         perform(.addTimer(.default, after: 1, tolerance: 0))
-        perform(.post(.default, wake: true))
+        perform(.post(.default, count: 1, wake: true))
         perform(.send(0))
         try drive(loop)
         loop.end()
@@ -111,12 +124,14 @@ private final class RandomProgram: @unchecked Sendable {
 
     private func perform(_ action: Action) {
         switch action {
-        case .post(let mode, let wake):
-            posts += 1
-            let number = posts
-            // After a block of step 3.2 that posts another one without a wake-up, a run sleeps; a host makes another
-            // pass.
-            loop.perform(in: mode, wake: wake || isInBlock) { [unowned self] in callout("block \(number)") }
+        case .post(let mode, let count, let wake):
+            for _ in 0..<count {
+                posts += 1
+                let number = posts
+                // After a block of step 3.2 that posts another one without a wake-up, a run sleeps; a host makes
+                // another pass.
+                loop.perform(in: mode, wake: wake || isInBlock) { [unowned self] in callout("block \(number)") }
+            }
         case .signal(let number, let wake): sources[number].signal(wake: wake)
         case .send(let number): ports[number].send()
         case .message(let number, let count):

@@ -18,6 +18,29 @@ import Testing
         #expect(dump[first.upperBound..<second.lowerBound].contains("timer \"a timer of the first\": fires in"))
     }
 
+    /// Also those that the pass has already taken out of their queue.
+    @Test("A description counts all blocks that have not begun")
+    func blocksThatWait() {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<String>()
+        let count: @Sendable () -> Void = {
+            log.add(String("\(loop)".prefix { $0 != "\n" }.split(separator: ";").dropFirst().joined()))
+        }
+        loop.perform {
+            count()
+            for _ in 0..<2 { loop.perform(count) }
+            loop.run(for: .zero)
+            count()
+        }
+        for _ in 0..<2 { loop.perform(count) }
+        loop.run(for: .zero)
+        #expect(
+            log.entries == [
+                " 2 blocks posted", " 3 blocks posted", " 2 blocks posted", " 2 blocks posted", " 1 block posted", "",
+            ])
+    }
+
     @Test("A loop that is deallocated is in no dump")
     func deallocatedLoop() {
         var loop: Loop? = Loop(clock: VirtualClock())

@@ -73,6 +73,28 @@ import Testing
         #expect(ran.value == 0)
     }
 
+    @Test("A caller whose block is behind a long one in the same pass is answered at once")
+    func answeredInAPass() async throws {
+        let thread = try LoopThread(name: "busy")
+        let (posted, long, go) = (Gate(), Gate(), Gate())
+        thread.perform {
+            Loop.current.perform(in: .common) {
+                long.open()
+                go.wait()
+            }
+            posted.wait()
+        }
+        let waiting = (0..<2).map { _ in Task { try await thread.run {} } }
+        // The next step has the long block and those of the callers.
+        await eventually("\(thread.loop)".contains("3 blocks posted"))
+        posted.open()
+        await eventually(long.isOpenNow)
+        thread.stop(discardingPending: true)
+        for task in waiting { await #expect(throws: LoopThread.Stopped.self) { try await task.value } }
+        go.open()
+        thread.join()
+    }
+
     @Test("Work offered after the end is refused")
     func workAfterTheEnd() async throws {
         let thread = try LoopThread(name: "gone")

@@ -77,7 +77,7 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     }
 
     private func recordQueueLengths() {
-        let blocks = loop.blockCount.load(ordering: .relaxed)
+        let blocks = loop.waitingBlocks
         let jobs = loop.jobs.count
         guard (blocks, jobs) != lengths else { return }
         lengths = (blocks, jobs)

@@ -28,7 +28,7 @@ extension Loop {
     func waitingWork() -> WaitingWork {
         let jobs = jobs.count
         return lock.withLock {
-            var work = WaitingWork(blocks: blockCount.load(ordering: .relaxed), jobs: jobs)
+            var work = WaitingWork(blocks: waitingBlocks, jobs: jobs)
             guard let run = innermostRun else { return work }
             let mode = run.mode
             work.sources = mode.source0s.all.count { $0.isSignalled } + mode.source1s.all.count { $0.source.isReady }

@@ -27,12 +27,22 @@ struct BlockQueue {
         let number: UInt64
         /// Nil for a gap.
         fileprivate(set) var block: PostedBlock?
+
+        /// Removes the block; a gap is left.
+        mutating func takeBlock() -> PostedBlock? { exchange(&block, with: nil) }
     }
+
+    /// Storage for more blocks is given back when they have left.
+    static let usualCapacity = 1_024
 
     /// The first and the last of those from `head` on are not gaps.
     private var entries: [Entry] = []
     private var head = 0
     private var gaps = 0
+
+    /// The number of the last block that came with a handle, or that a caller waits for. Such a block must be found in
+    /// the queue until it runs: it may be withdrawn or dropped while another runs.
+    private var lastSought: UInt64 = 0
 
     var isEmpty: Bool { head == entries.count }
 
@@ -50,7 +60,10 @@ struct BlockQueue {
         return entries[index].number
     }
 
-    mutating func append(_ block: consuming PostedBlock, number: UInt64) {
+    /// - Parameter isSought: Whether the block has a handle, or a caller waits for it to run or to be dropped.
+    @inline(__always)
+    mutating func append(_ block: consuming PostedBlock, number: UInt64, isSought: Bool) {
+        if isSought { lastSought = number }
         entries.append(Entry(number: number, block: block))
     }
 
@@ -73,7 +86,7 @@ struct BlockQueue {
         guard first <= end else { return nil }
         number = first
         // A large queue gives its storage back.
-        let isUsual = entries.count == 1 && entries.capacity <= 1_024
+        let isUsual = entries.count == 1 && entries.capacity <= BlockQueue.usualCapacity
         return isUsual ? entries.removeLast().block : takeBlock(at: head)
     }
 
@@ -92,12 +105,21 @@ struct BlockQueue {
         if index == entries.count - 1 {
             block = entries.removeLast().block
         } else {
-            block = exchange(&entries[index].block, with: nil)
+            block = entries[index].takeBlock()
             if index == head { head += 1 } else { gaps += 1 }
         }
         if gaps > 0 { closeGaps() }
         if isEmpty || head + gaps > 64 { giveBack() }
         return block
+    }
+
+    /// Moves all blocks to a batch, if there are several, all with numbers larger than `number`, and none that must be
+    /// found here until it runs. Returns how many it has moved.
+    mutating func moveAll(after number: UInt64, to batch: inout BlockBatch) -> Int {
+        guard head == 0, gaps == 0, entries.count > 1, entries[0].number > max(number, lastSought) else { return 0 }
+        let count = entries.count
+        batch.fill(exchangingStorageWith: &entries)
+        return count
     }
 
     mutating func removeAll() { self = BlockQueue() }
@@ -131,7 +153,8 @@ struct BlockQueue {
         if isEmpty {
             // The storage of a usual queue is kept, so that posting does not allocate each time. One by one:
             // `removeAll(keepingCapacity:)` takes 130 instructions, and there is mostly none.
-            if entries.capacity > 1_024 { entries = [] } else { while !entries.isEmpty { entries.removeLast() } }
+            if entries.capacity > BlockQueue.usualCapacity { entries = [] }
+            while !entries.isEmpty { entries.removeLast() }
             head = 0
         } else if head + gaps > entries.count / 2 {
             entries.removeFirst(head)

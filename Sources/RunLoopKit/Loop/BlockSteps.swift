@@ -20,14 +20,18 @@ extension Loop {
 
     // A mode that a block was posted for exists.
 
-    func append(_ block: consuming PostedBlock, for mode: Mode) {
+    func append(_ block: consuming PostedBlock, for mode: Mode, isAwaited: Bool) {
         lock.assertHeld()
         lastBlock += 1
-        if let handle = block.handle { handle.posting = (lastBlock, .one(mode)) }
+        var isSought = isAwaited
+        if let handle = block.handle {
+            handle.posting = (lastBlock, .one(mode))
+            isSought = true
+        }
         if mode.isDefault {
-            defaultState.blocks.append(block, number: lastBlock)
+            defaultState.blocks.append(block, number: lastBlock, isSought: isSought)
         } else {
-            stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
+            stateForBlocks(in: mode).blocks.append(block, number: lastBlock, isSought: isSought)
         }
         countBlocks(1)
     }
@@ -39,7 +43,7 @@ extension Loop {
         block.handle?.posting = (lastBlock, .any(modes))
         // Sorted: the modes come into being in this order.
         for mode in modes.sorted(by: { $0.name < $1.name }) {
-            stateForBlocks(in: mode).blocks.append(block, number: lastBlock)
+            stateForBlocks(in: mode).blocks.append(block, number: lastBlock, isSought: true)
         }
         countBlocks(1)
     }
@@ -82,7 +86,7 @@ extension Loop {
             for entry in state.blocks.all { taken[entry.number] = entry.block }
             state.blocks.removeAll()
         }
-        blockCount.store(0, ordering: .relaxed)
+        queuedBlocks.store(0, ordering: .relaxed)
         return taken.sorted { $0.key < $1.key }.map(\.value)
     }
 
@@ -98,6 +102,54 @@ extension Loop {
         defer { hiddenBlocks = lastBlock }
         return BlockStep(last: hiddenBlocks, end: lastBlock, outer: hiddenBlocks)
     }
+
+    /// Takes all blocks of a step out of their queue, as the run's batch, if they are several and all in one queue.
+    /// Returns whether it has. Never within a budget, which may leave blocks to a later pass.
+    @inline(never)
+    func takeBatch(of step: inout BlockStep, for run: Run) -> Bool {
+        lock.assertHeld()
+        guard run.budgetEnd == nil else { return false }
+        let mode = run.mode
+        let count: Int
+        if let common = commonMembership, !common.blocks.isEmpty {
+            // Those for the mode and those for `common` run in turn. A block may make the mode a common one.
+            guard mode.isCommon, mode.blocks.isEmpty else { return false }
+            count = common.blocks.moveAll(after: step.last, to: &run.batch)
+        } else {
+            count = mode.blocks.moveAll(after: step.last, to: &run.batch)
+        }
+        guard count > 0 else { return false }
+        step.last = step.end
+        countBlocks(-count)
+        countTaken(count)
+        return true
+    }
+
+    /// Removes the next block of a run's batch; nil if none is left. Called by the loop's thread, without the lock.
+    @inline(__always)
+    func takeBlock(ofBatchOf run: Run) -> PostedBlock? {
+        guard let block = run.batch.removeFirst() else { return nil }
+        countTaken(-1)
+        return block
+    }
+
+    /// Removes the blocks that a thread left in its batches when it exited inside a block.
+    func takeBatches() -> [PostedBlock] {
+        lock.assertHeld()
+        var taken: [PostedBlock] = []
+        guard let innermostRun else { return taken }
+        for run in innermostRun.stack {
+            while let block = takeBlock(ofBatchOf: run) { taken.append(block) }
+        }
+        return taken
+    }
+
+    private func countTaken(_ change: Int) {
+        takenBlocks.store(takenBlocks.load(ordering: .relaxed) + change, ordering: .relaxed)
+    }
+
+    /// The number of posted blocks that have not begun to run. From any thread; exact on the loop's own.
+    var waitingBlocks: Int { queuedBlocks.load(ordering: .relaxed) + takenBlocks.load(ordering: .relaxed) }
 
     /// Removes the next block for the mode; nil if the step has run all. Whether the mode is a common one is asked each
     /// time: the block before may have made it one.
@@ -127,6 +179,6 @@ extension Loop {
     }
 
     private func countBlocks(_ change: Int) {
-        blockCount.store(blockCount.load(ordering: .relaxed) + change, ordering: .relaxed)
+        queuedBlocks.store(queuedBlocks.load(ordering: .relaxed) + change, ordering: .relaxed)
     }
 }

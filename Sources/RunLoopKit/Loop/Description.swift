@@ -48,7 +48,7 @@ extension Loop: CustomStringConvertible {
     /// What the loop does, and the number of blocks that it has not run.
     private var stateInWords: String {
         lock.assertHeld()
-        let count = blockCount.load(ordering: .relaxed)
+        let count = waitingBlocks
         return summaryInWords + (count == 0 ? "" : "; \(counted(count, "block")) posted")
     }
 

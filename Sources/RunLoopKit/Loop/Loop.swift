@@ -80,9 +80,12 @@ public final class Loop: @unchecked Sendable {
     /// The value of `isWaiting`. Only the loop's thread changes it.
     let waiting = Atomic<Bool>(false)
 
-    /// The number of posted blocks that have not run. Written with the lock held. A pass reads it without the lock, so
-    /// that it takes the lock only if there are blocks. Relaxed: the wake word orders it.
-    let blockCount = Atomic<Int>(0)
+    /// The number of posted blocks in the queues. Written with the lock held. A pass reads it without the lock, so that
+    /// it takes the lock only if there are blocks. Relaxed: the wake word orders it.
+    let queuedBlocks = Atomic<Int>(0)
+
+    /// The number of blocks in the batches of the active runs, for diagnostics. Written by the loop's thread. Relaxed.
+    let takenBlocks = Atomic<Int>(0)
 
     // MARK: Guarded by the lock
 

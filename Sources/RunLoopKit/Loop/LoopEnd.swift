@@ -73,7 +73,8 @@ extension Loop {
         advance(to: .ended)
         endTime = now
         var estate = Estate()
-        if blockCount.load(ordering: .relaxed) > 0 { estate.blocks = takeAllBlocks() }
+        if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks = takeAllBlocks() }
+        estate.blocks += takeBatches()
         estate.endHandlers = takeEndHandlers(last: false)
         for item in commonItems.all { _ = item.leave(commonMembership!) }
         estate.commonItems = exchange(&commonItems, with: ItemTable())

@@ -155,17 +155,23 @@ extension Loop {
     /// for which a budget leaves no time stay in their queue.
     @inline(__always)
     func performBlocks(of run: Run) {
-        if blockCount.load(ordering: .relaxed) > 0 { performWaitingBlocks(of: run) }
+        if queuedBlocks.load(ordering: .relaxed) > 0 { performWaitingBlocks(of: run) }
     }
 
     @inline(never)
     private func performWaitingBlocks(of run: Run) {
         lock.lock()
         var step = beginBlockStep()
-        while performNextBlock(of: &step, in: run.mode) {
-            let isSpent = isSpent(run)
+        if queuedBlocks.load(ordering: .relaxed) > 1, takeBatch(of: &step, for: run) {
+            lock.unlock()
+            while let block = takeBlock(ofBatchOf: run) { perform(block) }
             lock.lock()
-            if isSpent || step.isOver { break }
+        } else {
+            while performNextBlock(of: &step, in: run.mode) {
+                let isSpent = isSpent(run)
+                lock.lock()
+                if isSpent || step.isOver { break }
+            }
         }
         end(step)
         lock.unlock()
@@ -176,12 +182,17 @@ extension Loop {
     private func performNextBlock(of step: inout BlockStep, in mode: ModeState) -> Bool {
         guard let block = takeBlock(of: &step, in: mode) else { return false }
         lock.unlock()
+        perform(block)
+        return true
+    }
+
+    @inline(__always)
+    private func perform(_ block: PostedBlock) {
         if block.handle?.take() ?? true, !discardsBlocks {
             callOut(Callout(.block, place: block.handle?.place ?? .unknown, cause: block.handle?.number ?? 0)) {
                 loopIsCallingOutToABlock(block.body)
             }
         }
-        return true
     }
 
     @inline(__always)

@@ -58,6 +58,11 @@ extension Loop {
         post(PostedBlock(body: block, handle: noteOfHandover(place)), mode, true)
     }
 
+    /// Posts a block that a caller waits for. If it will not run, it is dropped at once, also while another block runs.
+    func performAwaited(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
+        post(PostedBlock(body: block, handle: noteOfHandover(place)), mode, true, isAwaited: true)
+    }
+
     /// What tells monitors where a block comes from; nil if there are none.
     @inline(__always)
     private func noteOfHandover(_ place: @autoclosure () -> Place) -> PendingBlock? {
@@ -66,9 +71,12 @@ extension Loop {
 
     // A block is consumed on its way into the queue, which saves a pair of retain and release at each call.
 
-    private func post(_ block: consuming PostedBlock, _ mode: Mode, _ wake: Bool) -> Bool {
+    @inline(__always)
+    private func post(
+        _ block: consuming PostedBlock, _ mode: Mode, _ wake: Bool, isAwaited: Bool = false
+    ) -> Bool {
         guard beginAccepting(block.handle) else { return false }
-        append(block, for: mode)
+        append(block, for: mode, isAwaited: isAwaited)
         endAccepting(wake)
         return true
     }

@@ -70,6 +70,9 @@ final class Run {
     /// Whether the run served the main queue last. Initially true: a run begins by looking at all work.
     @exclusivity(unchecked) var hasJustDrainedMainQueue = true
 
+    /// What the run's block step has taken out of a queue and not run yet.
+    @exclusivity(unchecked) var batch = BlockBatch()
+
     /// The timer whose handler runs. Guarded by the loop's lock.
     @exclusivity(unchecked) var firing: Loop.Timer?
 

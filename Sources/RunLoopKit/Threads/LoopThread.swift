@@ -242,7 +242,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         defer { result.deallocate() }
         let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name))
-        _ = loop.perform(in: mode, Place(label, file, line), reply.reply.makeBlock())
+        _ = loop.performAwaited(in: mode, Place(label, file, line), reply.reply.makeBlock())
         try await reply.value()
         return result.move()
     }

@@ -173,11 +173,11 @@ public final class LoopThreadPool: Sendable {
     private func perform(_ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
         // Every block gets a reply, a refused one too: so every piece is finished.
         let reply = Reply(block, .ofThread(name)) { [workload] _ in workload.finish(piece) }
-        return post(piece, place, reply.makeBlock())
+        return post(piece, place, reply)
     }
 
-    private func post(_ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
-        let isAccepted = threads[piece.worker].loop.perform(in: .common, place, block)
+    private func post(_ piece: Workload.Piece, _ place: Place, _ reply: Reply) -> Bool {
+        let isAccepted = threads[piece.worker].loop.performAwaited(in: .common, place, reply.makeBlock())
         if !isAccepted { workload.noteEnd(of: piece.worker) }
         return isAccepted
     }
@@ -190,7 +190,7 @@ public final class LoopThreadPool: Sendable {
         let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name)) { [workload] in
             workload.finish(piece)
         }
-        _ = post(piece, place, reply.reply.makeBlock())
+        _ = post(piece, place, reply.reply)
         try await reply.value()
         return result.move()
     }

@@ -76,7 +76,7 @@ extension Loop {
         let handOver = {
             let waiter = Waiter()
             let reply = Reply(work, errors) { waiter.fulfil($0) }
-            _ = self.perform(in: mode, place, reply.makeBlock())
+            _ = self.performAwaited(in: mode, place, reply.makeBlock())
             guard let limit else { return try waiter.wait() }
             let deadline = System.monotonicNanoseconds().addingSaturating(max(0, limit.wholeNanoseconds))
             if try waiter.wait(until: deadline) { return }
