@@ -52,6 +52,14 @@ extension Operation {
                 }
             }
         },
+        Operation("message-batch") { loop in
+            let port = Loop.MessagePort<Int> { _ in }
+            loop.add(port)
+            return { count in
+                for number in 0..<count { port.send(number) }
+                while port.waitingCount > 0 { loop.run(for: .zero) }
+            }
+        },
         Operation("pipe-and-run") { loop in
             let pipe = try BytePipe()
             loop.add(try Loop.FileDescriptorSource(pipe.output) { _, _ in pipe.receive() })

@@ -15,7 +15,7 @@ final class Arrivals<Item: Loop.Item> {
     @exclusivity(unchecked) private(set) var items: [Item?] = []
     /// Where items have left. Used again, or the list of a mode that never runs would grow for ever.
     @exclusivity(unchecked) private var gaps: [Int] = []
-    /// Counts how often the list was emptied: places of an earlier round mean nothing.
+    /// Counts how often the list was emptied: places of an earlier round mean nothing. Changed by the loop's thread.
     @exclusivity(unchecked) private var round: UInt64 = 1
 
     /// Whether the list has items. Written with the lock held. Relaxed: the wake-up of the loop, or the next pass,
@@ -35,6 +35,11 @@ final class Arrivals<Item: Loop.Item> {
         if index == items.count { items.append(item) } else { items[index] = item }
         hasItems.store(true, ordering: .relaxed)
     }
+
+    /// Whether the item with these places is here. Called by the loop's thread with the item's lock held: only that
+    /// thread empties the list, and the item does not leave it meanwhile.
+    @inline(__always)
+    func contains(itemAt places: borrowing ArrivalPlaces) -> Bool { places[ObjectIdentifier(self)]?.round == round }
 
     /// Removes an item if it is here. The item's lock is held.
     func remove(_ item: Item, _ places: inout ArrivalPlaces) {
