@@ -13,19 +13,20 @@
 /// ``LoopTrace/lostEventCount`` is the number of events that a snapshot lacks.
 ///
 /// **Cost.** An event takes tens of nanoseconds. It allocates nothing and takes no lock, except when a tracer sees an
-/// item or a mode for the first time. A loop without a tracer pays a load and a branch.
+/// item or a mode for the first time. But each block that is posted to the loop allocates, for its place and its cause,
+/// while a tracer or a ``StallMonitor`` is attached. A loop without either pays a load and a branch.
 ///
 /// **Hosted loops** are recorded as others are. What lies between beforeWaiting and afterWaiting is the host's time,
 /// whether it slept or called handlers of its own; a host that was slow shows in how late timers were.
 ///
 /// **Names.** An item has the name that it has when the tracer first sees it called. A block has the place that posted
-/// it. What was posted before a monitor was attached to the loop has neither a place nor a cause.
+/// it. What was posted before a tracer or a ``StallMonitor`` was attached to the loop has neither a place nor a cause.
 ///
 /// **Threads and lifetime.** Everything here may be called from any thread, also while the loops run, but not in a Unix
 /// signal handler. What a signal handler does, such as ``Loop/wakeUp()`` or a send to a port, is recorded. A tracer
 /// retains neither loops nor items, only the memory of items. It detaches when its last reference is released.
 public final class LoopTracer: @unchecked Sendable {
-    /// The number of events that a tracer holds by default, 64 bytes each.
+    /// The number of events that a tracer holds by default: 32,768, of 64 bytes each, so 2 MB.
     public static let defaultCapacity = 32_768
 
     private struct Attachment {

@@ -21,7 +21,7 @@ public struct StallReport: Sendable, CustomStringConvertible {
     public let kind: Loop.HandlerKind
 
     /// The item with its kind, such as `timer "frame"`, or what else the handler is: `block`, with the place where it
-    /// was posted if that is recorded.
+    /// was posted if a monitor or a ``LoopTracer`` was attached to the loop by then.
     public let label: String
 
     /// The activity at which an observer is called; empty for other kinds.

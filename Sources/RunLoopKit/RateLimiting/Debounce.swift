@@ -47,6 +47,8 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
 
     /// The longest time for which calls that keep coming can delay an action; nil for no limit.
     ///
+    /// It counts from the first call of a burst, or from the last action in it: see <doc:ThrottleOrDebounce#Edges>.
+    ///
     /// May be set from any thread. A new value takes effect with the next call: a running timer is not moved. Less than
     /// the interval counts as the interval. lodash: `maxWait`.
     public final var maxWait: Duration? {

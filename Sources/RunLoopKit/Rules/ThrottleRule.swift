@@ -18,8 +18,8 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         case firstly
 
         /// The window starts with the first call. At its end the last call runs, on the rule's loop, or all of them
-        /// merged. A trailing throttle, whose runs are an interval apart: see ``Throttle``. MessageThrottle:
-        /// `MTPerformModeLast`.
+        /// merged. A trailing throttle, whose runs are an interval apart at least: see ``Throttle``.
+        /// MessageThrottle: `MTPerformModeLast`.
         case last
 
         /// When no call has come for the interval, the last call runs, on the rule's loop, or all of them merged. A
