@@ -2,8 +2,9 @@ extension Loop {
     /// Posts a block. The loop calls it once, in the next pass that it makes in `mode`, in the order of posting.
     ///
     /// From any thread. The block belongs to the loop, not the mode: posted for `common`, it runs in whichever common
-    /// mode runs next. A block posted by a block waits for the next block step. CF: `CFRunLoopPerformBlock`, followed
-    /// by `CFRunLoopWakeUp`.
+    /// mode runs next. A block posted by a block waits for the next block step. A block for a mode that no run serves
+    /// waits, and keeps what it captures, until the loop ends; nothing reports it. CF: `CFRunLoopPerformBlock`, then
+    /// `CFRunLoopWakeUp`.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.

@@ -4,8 +4,9 @@
 /// new one: then it is forgotten. All keys share one timer.
 ///
 /// **Many keys at once.** Of keys that are due together the loop's thread serves 64, and then makes a pass, so that
-/// timers, sources and blocks get their turn. For a call of a key that is due but not served yet, the burst continues,
-/// as with any late timer.
+/// timers, sources and blocks get their turn. A call of a key that is due but not served yet is as one before a late
+/// timer: of a throttle it acts at once, in the timer's place; of a debounce it continues the burst, and acts at once
+/// only if there is a `maxWait` that is over.
 ///
 /// Threads and lifetime are those of ``RateLimiter``. Keys are compared with a lock held: their `==` and `hash(into:)`
 /// must not call the limiter.
