@@ -3,7 +3,8 @@ extension Loop {
     public enum HostedResult: Sendable, Hashable {
         /// Nothing is left to do until the descriptor becomes readable.
         case idle
-        /// More is ready. The descriptor is readable, so the host need not do anything special.
+        /// More is ready. The descriptor is readable, for an edge-triggered host newly so: the host need do nothing
+        /// special.
         case more
         /// ``Loop/stop()`` was called. The host decides what that means; it may continue. Also returned by a pass in
         /// which ``Loop/endHosting()`` was called: ``Loop/isHosted`` is false then.

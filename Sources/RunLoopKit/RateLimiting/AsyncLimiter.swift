@@ -33,7 +33,9 @@
 ///
 /// **Every caller gets an answer**: the action's result, the error that it throws, or nil if the call led to no action:
 /// it was limited away, skipped or replaced while another action ran, cancelled, or dropped with the limiter or its
-/// loop. An action that never ends never answers.
+/// loop. An action that never ends never answers. With `queueLatest`, the default, no action starts any more then: the
+/// newest call waits behind it, and the others get nil. Bound the time in the action, or call
+/// ``AsyncLimiter/invalidate()``, which cancels it.
 ///
 /// **Actions that wait for limiters.** An action may wait for another limiter, also in its queue. It cannot wait for
 /// itself: a wait for a call to its own limiter, which is queued behind it, ends at once with nil. So does a wait for a

@@ -252,10 +252,11 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Ends the thread after it has run the work that it has accepted. From now on it refuses work. Does not wait: see
     /// ``join()``.
     ///
-    /// Accepted work is blocks in any mode. Timers that are not due no longer fire, and so delayed blocks do not run.
-    /// Sources are not served any more: what was left for a version-0 source by its signal, or sent to a
-    /// ``Loop/MessagePort``, is taken by the program in an end handler (``Loop/onEnd(_:)``), or handed over by a block
-    /// before the stop. A later call does nothing. A stop before the thread has begun to run is not lost.
+    /// The pass in which the stop comes goes on to its end, and may still serve what is due or ready. Accepted work is
+    /// blocks in any mode. Timers do not fire any more, and so delayed blocks do not run. Sources are not served any
+    /// more: what was left for a version-0 source by its signal, or sent to a ``Loop/MessagePort``, is taken by the
+    /// program in an end handler (``Loop/onEnd(_:)``), or handed over by a block before the stop. A later call does
+    /// nothing. A stop before the thread has begun to run is not lost.
     ///
     /// A handler that runs the loop nested gets ``Loop/RunResult/stopped`` at once, from its active run or from the
     /// next that it begins, and only once. A later run of that handler serves and waits as usual, so the handler still
