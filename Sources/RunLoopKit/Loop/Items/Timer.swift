@@ -130,7 +130,7 @@ extension Loop {
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.
         ///
         /// - Parameters:
-        ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer fires in the next
+        ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due in the next
         ///     pass.
         ///   - interval: The time between calls; nil, zero or less for a single call.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
@@ -172,7 +172,7 @@ extension Loop {
         ///
         /// - Parameters:
         ///   - delay: How long to wait at least after the timer is added, or restarted by ``restart()``. If zero or
-        ///     less, the timer fires in the next pass.
+        ///     less, the timer is due in the next pass.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
         ///   - timeBase: The clock to count on.
         ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
