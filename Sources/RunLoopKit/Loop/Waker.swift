@@ -173,12 +173,12 @@ final class Waker: @unchecked Sendable {
         guard descriptor >= 0 else { return }
         // A thread that ended inside a wait has not counted its note.
         _ = endWait()
-        // A sender sits between its note and its write for a few instructions, unless it was preempted there. A forked
-        // child has no senders, and the writes are the parent's.
-        var seen = process.isCurrent ? System.drain(eventFD: descriptor) : owedWrites
+        // A forked child has no senders, and the writes are the parent's.
+        var seen = process.isCurrent ? 0 : owedWrites
         while seen < owedWrites {
-            System.yieldThread()
             seen += System.drain(eventFD: descriptor)
+            // A sender sits between its note and its write for a few instructions, unless it was preempted there.
+            if seen < owedWrites { System.yieldThread() }
         }
         eventFD.store(-1, ordering: .relaxed)
         System.close(descriptor)
