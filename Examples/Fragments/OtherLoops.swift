@@ -12,6 +12,8 @@ let G_IO_IN = GIOCondition.input
     _ descriptor: Int32, _ condition: GIOCondition,
     _ function: @convention(c) (Int32, Int32, UnsafeMutableRawPointer?) -> Int32, _ data: UnsafeMutableRawPointer?
 ) -> UInt32 { 0 }
+func g_main_context_find_source_by_id(_ context: OpaquePointer?, _ id: UInt32) -> OpaquePointer? { nil }
+func g_source_set_can_recurse(_ source: OpaquePointer?, _ canRecurse: Int32) {}
 nonisolated(unsafe) let mainLoop = OpaquePointer(bitPattern: 1)
 nonisolated(unsafe) let application = OpaquePointer(bitPattern: 1)
 func g_main_loop_run(_ loop: OpaquePointer?) {}

@@ -24,17 +24,20 @@ extension Loop {
     ///
     /// ```swift
     /// let descriptor = try Loop.main.beginHosting()
-    /// g_unix_fd_add(descriptor, G_IO_IN, { _, _, _ in
+    /// let id = g_unix_fd_add(descriptor, G_IO_IN, { _, _, _ in
     ///     Loop.main.hostedPass() == .stopped ? 0 : 1  // After a stop, watch no more.
     /// }, nil)
+    /// // Otherwise GLib does not serve the loop while one of its handlers iterates the context, as a dialog does.
+    /// g_source_set_can_recurse(g_main_context_find_source_by_id(nil, id), 1)
     /// ```
     ///
     /// Hosting is one long run in which the host does the sleeping. This method calls the entry observers,
     /// ``Loop/endHosting()`` the exit observers. A pass that leaves nothing to do calls the beforeWaiting observers;
     /// the next pass, a run or the end calls the afterWaiting ones. ``Loop/currentMode`` is the hosted mode,
     /// ``Loop/isWaiting`` is true between passes, and a ``Loop/stop()`` is not lost. A handler may run the loop nested,
-    /// or the host; a stop is for the innermost of these. On a ``VirtualClock`` time does not advance while a handler
-    /// runs the host.
+    /// or the host, if that serves a descriptor again inside its own callback
+    /// (<doc:Hosting#A-dialog-inside-a-handler>); a stop is for the innermost of these. On a ``VirtualClock`` time does
+    /// not advance while a handler runs the host.
     ///
     /// - Parameter mode: The mode that passes run in. To change it, end hosting and begin again.
     /// - Returns: The mode's own descriptor, valid for the lifetime of the loop. Only watch it: never read or close it.
