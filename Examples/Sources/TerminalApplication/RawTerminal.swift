@@ -39,11 +39,16 @@ enum RawTerminal {
             sigaction(signal, &action, previous + Int(signal))
         }
         atexit { @Sendable in RawTerminal.leave() }  // on whichever thread calls `exit`
+        enterAgain()
+        return true
+    }
+
+    /// Sets raw mode, also after `leave`.
+    @MainActor static func enterAgain() {
         var raw = found.pointee
         cfmakeraw(&raw)
         isRaw = true
         tcsetattr(STDIN_FILENO, TCSANOW, &raw)
-        return true
     }
 
     /// The alternate screen, no cursor.

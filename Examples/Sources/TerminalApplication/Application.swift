@@ -1,0 +1,113 @@
+import RunLoopKit
+
+#if canImport(Glibc)
+    @preconcurrency import Glibc
+#else
+    @preconcurrency import Musl
+#endif
+
+@MainActor final class Application {
+    private(set) var keys = 0
+    private(set) var frames = 0
+    private var last = "none"
+    /// What the terminal has not taken yet.
+    private var kept: ArraySlice<UInt8> = []
+    private var isFrameSkipped = false
+    private var room: Loop.FileDescriptorSource?
+    /// Draws at once, and again a frame's time later if there were requests since then.
+    private lazy var redraw = Throttle<Void>(
+        interval: .milliseconds(33), edges: [.leading, .trailing], isolation: .shared
+    ) { [unowned self] in draw() }
+
+    init() throws {
+        // Valid until the process ends: a signal that waited would end it before the terminal is restored.
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+            Loop.main.add(try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }, in: .common)
+        }
+        let inputs = [
+            try Loop.SignalSource(SIGWINCH, isolation: .shared) { [unowned self] _, _ in redraw() },
+            try Loop.SignalSource(SIGTSTP, isolation: .shared) { [unowned self] _, _ in suspend() },
+            try Loop.FileDescriptorSource(STDIN_FILENO, isolation: .shared) { [unowned self] _, _ in readKeys() },
+            Loop.Timer(every: .seconds(1), isolation: .shared) { [unowned self] _ in redraw() },
+        ]
+        for input in inputs { Loop.main.add(input, in: .common) }
+        let room = try Loop.FileDescriptorSource(
+            RawTerminal.output, interest: .write, isolation: .shared
+        ) { [unowned self] _, _ in flush() }
+        room.disarm()  // a terminal nearly always has room
+        Loop.main.add(room, in: .common)
+        self.room = room
+        write("\(RawTerminal.beginning)")
+        redraw()
+    }
+
+    private func readKeys() {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = read(STDIN_FILENO, &bytes, bytes.count)
+        if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { return Loop.main.stop() }
+        for byte in bytes.prefix(max(count, 0)) {
+            switch byte {
+            case UInt8(ascii: "q"), 3: return Loop.main.stop()  // in raw mode Ctrl-C is a key
+            case 26: kill(0, SIGTSTP)  // and so is Ctrl-Z, which is for the whole process group
+            case UInt8(ascii: "c"): fatalError("a crash was requested")
+            default:
+                keys += 1
+                last = (33...126).contains(byte) ? String(UnicodeScalar(byte)) : "\(byte)"
+                redraw()
+            }
+        }
+    }
+
+    private func draw() {
+        guard kept.isEmpty else { return isFrameSkipped = true }
+        frames += 1
+        var size = winsize()
+        _ = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size)
+        write(
+            "\u{1B}[H\u{1B}[Jkeys: \(keys)   last: \(last)   frames: \(frames)\r\n"
+                + "size: \(size.ws_col)x\(size.ws_row)\r\nq ends, c crashes\r\n")
+    }
+
+    private func write(_ text: String) {
+        kept += Array(text.utf8)
+        flush()
+    }
+
+    /// Writes what the terminal takes, and waits for more room only while something is left.
+    private func flush() {
+        while !kept.isEmpty {
+            let count = kept.withUnsafeBytes { RawTerminal.write($0) }
+            if count > 0 {
+                kept = kept.dropFirst(count)
+            } else if count == 0 || errno == EAGAIN {
+                room?.rearm()
+                return
+            } else if errno != EINTR {
+                return Loop.main.stop()  // the terminal is gone
+            }
+        }
+        room?.disarm()
+        if isFrameSkipped {
+            isFrameSkipped = false
+            redraw()
+        }
+    }
+
+    /// Gives the terminal to the shell until that continues this process.
+    private func suspend() {
+        kept.withUnsafeBytes { RawTerminal.leave(kept: $0) }
+        kept = []
+        stopAsJob()
+        RawTerminal.enterAgain()
+        write("\(RawTerminal.beginning)")
+        redraw()
+    }
+
+    /// Leaves the terminal. A `print` would block if it takes no output, and the signals' sources would not be called.
+    func end() {
+        let farewell = Array("keys: \(keys), frames: \(frames)\n".utf8)
+        kept.withUnsafeBytes { kept in
+            farewell.withUnsafeBytes { RawTerminal.leave(kept: kept, farewell: $0) }
+        }
+    }
+}
