@@ -23,13 +23,15 @@ import RunLoopKit
         Loop.main.add(listener, in: .common)
     }
 
-    private func acceptConnection() {
+    /// Returns whether there was one.
+    @discardableResult private func acceptConnection() -> Bool {
         let socket = accept(listener.descriptor, nil, nil)
         if socket >= 0 {
             _ = fcntl(socket, F_SETFL, O_NONBLOCK)
             _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
-            guard let connection = try? Connection(socket: socket, server: self) else { return _ = close(socket) }
+            guard let connection = try? Connection(socket: socket, server: self) else { return close(socket) == 0 }
             connections[ObjectIdentifier(connection)] = connection
+            return true
         } else if errno == EMFILE || errno == ENFILE {
             // For a second, or until a connection ends; meanwhile the kernel queues them. Other code may have the
             // descriptors, and then no connection need ever end.
@@ -37,11 +39,21 @@ import RunLoopKit
             let retry = Loop.Timer(after: .seconds(1), isolation: .shared) { [listener] _ in listener?.rearm() }
             Loop.main.add(retry, in: .common)
         }
+        return false
+    }
+
+    /// Answers what has come until now, and accepts no more. Connections that wait in the kernel when their listener is
+    /// closed would be reset.
+    func end() {
+        guard listener.isValid else { return }
+        while acceptConnection() {}
+        listener.invalidate()
+        for connection in connections.values { connection.answer() }
     }
 
     fileprivate func remove(_ connection: Connection) {
         connections[ObjectIdentifier(connection)] = nil
-        if !listener.isArmed { listener.rearm() }
+        if listener.isValid, !listener.isArmed { listener.rearm() }
     }
 }
 
@@ -64,16 +76,25 @@ import RunLoopKit
         Loop.main.add(timeout, in: .common)
     }
 
-    private func receive() {
+    /// Sends back what has come, as far as the socket takes it now. At most 64 parts, of a peer that goes on sending.
+    fileprivate func answer() {
+        var count = 0
+        while count < 64, output.isEmpty, receive() { count += 1 }
+    }
+
+    /// Returns whether there was anything.
+    @discardableResult private func receive() -> Bool {
         var bytes = [UInt8](repeating: 0, count: 16 * 1024)
         let count = read(source.descriptor, &bytes, bytes.count)
         if count > 0 {
             timeout.restart()
             output = bytes[..<count]
             sendOutput()
+            return source.isValid
         } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
             end()
         }
+        return false
     }
 
     /// Sends what the socket takes. If some is left, the source waits for room, and nothing is received meanwhile.

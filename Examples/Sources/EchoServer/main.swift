@@ -28,12 +28,16 @@ func raiseDescriptorLimit() -> Int {
 }
 
 @MainActor func serve(port: UInt16, idleTime: Duration) throws {
-    for signal in [SIGINT, SIGTERM] {
-        Loop.main.add(try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }, in: .common)
-    }
     _ = raiseDescriptorLimit()
     let listener = try makeListener(port: port)
     let server = try EchoServer(listening: listener.socket, idleTime: idleTime)
+    for signal in [SIGINT, SIGTERM] {
+        let source = try Loop.SignalSource(signal, isolation: .shared) { _, _ in
+            server.end()
+            Loop.main.stop()
+        }
+        Loop.main.add(source, in: .common)
+    }
     print("listening on port \(listener.port)")
     Loop.main.run()
     print("ended, with \(server.connections.count) connections")

@@ -25,7 +25,8 @@ final class Connection {
         Loop.main.add(timeout, in: .common)
     }
 
-    private func receive() {
+    /// Reads what has come, and answers a line.
+    func receive() {
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = read(source.descriptor, &bytes, bytes.count)
         if count < 0, errno == EAGAIN || errno == EINTR { return }

@@ -20,27 +20,34 @@ final class Server {
         Loop.main.add(listener, in: .common)
     }
 
-    private func acceptClient(of listener: Int32) {
+    /// Returns whether there was one.
+    @discardableResult private func acceptClient(of listener: Int32) -> Bool {
         let client = accept(listener, nil, nil)
-        guard client >= 0 else { return }
+        guard client >= 0 else { return false }
         _ = fcntl(client, F_SETFL, O_NONBLOCK)
         _ = fcntl(client, F_SETFD, FD_CLOEXEC)
         guard connections.count < 100, let connection = try? Connection(client, of: self)
         else {
             close(client)
-            return
+            return true
         }
         connections[ObjectIdentifier(connection)] = connection
+        return true
     }
 
     func remove(_ connection: Connection) {
         connections[ObjectIdentifier(connection)] = nil
     }
 
-    /// Accepts no more clients, and closes what is open.
+    /// Answers the clients that have asked, accepts no more, and closes what is open.
     func end() {
+        guard listener.isValid else { return }
+        while acceptClient(of: listener.descriptor) {}  // or they would be reset
         listener.invalidate()
         unlink(path)
-        for connection in connections.values { connection.end() }
+        for connection in connections.values {
+            connection.receive()
+            connection.end()
+        }
     }
 }
