@@ -45,12 +45,12 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
         self.init(SingleLimiter(settings, keepsAll: combine != nil) { action(merged($0, $1, combine)) })
     }
 
-    /// The longest time for which calls that keep coming can delay an action; nil for no limit.
+    /// The longest time for which calls that keep coming can delay an action; nil for no limit. May be set at any time.
     ///
     /// It counts from the first call of a burst, or from the last action in it: see <doc:ThrottleOrDebounce#Edges>.
     ///
-    /// May be set from any thread. A new value takes effect with the next call: a running timer is not moved. Less than
-    /// the interval counts as the interval. lodash: `maxWait`.
+    /// Any thread may set it. A new value takes effect with the next call: a running timer is not moved. Less than the
+    /// interval counts as the interval. lodash: `maxWait`.
     public final var maxWait: Duration? {
         get { core.maxWait }
         set { core.maxWait = newValue }

@@ -46,8 +46,8 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }
 
-    /// The longest time for which calls for a key that keep coming can delay its action; nil for no limit. As in
-    /// ``Debounce``.
+    /// The longest time for which calls for a key that keep coming can delay its action; nil for no limit. May be set
+    /// at any time: see ``Debounce/maxWait``.
     public final var maxWait: Duration? {
         get { core.maxWait }
         set { core.maxWait = newValue }
