@@ -21,7 +21,8 @@ public struct StallReport: Sendable, CustomStringConvertible {
     public let kind: Loop.HandlerKind
 
     /// The item with its kind, such as `timer "frame"`, or what else the handler is: `block`, with the place where it
-    /// was posted if a monitor or a ``LoopTracer`` was attached to the loop by then.
+    /// was posted if a monitor or a ``LoopTracer`` was attached to the loop by then. A limiter's action that runs
+    /// inside the call is a part of the caller's handler, which is named: the backtrace shows the action.
     public let label: String
 
     /// The activity at which an observer is called; empty for other kinds.
