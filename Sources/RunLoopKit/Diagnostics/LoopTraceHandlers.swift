@@ -7,7 +7,8 @@ extension LoopTrace {
         /// The loop that called it, as an index into ``LoopTrace/loops``.
         public let loop: Int
         /// The number of calls, at least 1. Each message of a port is a call; the jobs of the main queue that a pass
-        /// runs are one.
+        /// runs are one. A limiter's action that runs inside a call of the limiter is part of the handler that made the
+        /// call, and is not counted itself.
         public internal(set) var count = 0
         /// The time in all calls.
         public internal(set) var total: Duration = .zero

@@ -10,8 +10,8 @@
 ///
 /// After the loop's thread has ended, no access is possible, nor in a job of an actor of that loop, which then runs on
 /// the thread of last resort (<doc:SwiftConcurrency#The-end>): fetch a result before, with
-/// ``LoopThread/performAndWait(in:for:label:file:line:_:)``. The thread that releases the last reference to the box
-/// releases the value.
+/// ``LoopThread/performAndWait(in:for:label:file:line:_:)``, or in a handler of ``Loop/onEnd(_:)``, which still runs on
+/// the thread. The thread that releases the last reference to the box releases the value.
 public final class LoopBound<Value>: @unchecked Sendable {
     private var storage: Value
 
