@@ -165,8 +165,8 @@ extension Loop {
         /// ``Loop/FileDescriptorSource/disarm()``, make it false.
         public var isArmed: Bool { itemLock.withLock { armed } }
 
-        /// Makes the source report again. If the descriptor is ready, it does so in the next pass; an edge-triggered
-        /// source does so even if it was armed. CF: `CFFileDescriptorEnableCallBacks`.
+        /// Makes the source report again. If the descriptor is ready, it does so when the loop looks next; an
+        /// edge-triggered source does so even if it was armed. CF: `CFFileDescriptorEnableCallBacks`.
         public func rearm() {
             let wasArmed = itemLock.withLock { exchange(&armed, with: true) }
             watchesChanged(areWatched: wasArmed)

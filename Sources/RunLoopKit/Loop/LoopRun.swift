@@ -28,7 +28,7 @@ extension Loop {
     /// exist, it is `common` (in which no loop can run; reported once on stderr), it has no source, no timer and no
     /// posted block, or the loop has ended. Items that were added to `common` are in a mode only if it is a common one:
     /// see ``Loop/addCommonMode(_:)``. A run with time to wait is reported as
-    /// ``Loop/Mistake/emptyRun(mode:others:)`` if nothing was ever added or posted to its mode; in the default mode as
+    /// ``Loop/Mistake/emptyRun(mode:others:)`` if nothing was ever added or posted to its mode; of the default mode as
     /// ``Loop/run()`` says. A handler may call this: the run is nested in the run that called the handler. CF:
     /// `CFRunLoopRunInMode`. Foundation: `RunLoop.run(until:)` with a duration; with `returnAfterSourceHandled: true`,
     /// `RunLoop.run(mode:before:)`.

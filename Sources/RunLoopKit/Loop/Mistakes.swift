@@ -16,10 +16,10 @@ extension Loop {
         case droppedThread(name: String, items: [String])
         /// A loop was run in ``Loop/Mode/common``, which stands for a set of modes: `run` returned `finished`.
         case runInCommonModes
-        /// A run with time to wait had nothing to wait for, in a mode to which nothing was ever added or posted, or in
-        /// the default mode when none of that mode's runs has had anything to wait for yet: it returned `finished` at
-        /// once. `others` are the modes in which the loop has something to wait for. A loop in virtual time may run so
-        /// in its default mode: for a test that is no mistake.
+        /// A run with time to wait had nothing to wait for, and returned `finished` at once: in the default mode, when
+        /// none of that mode's runs has had anything to wait for yet; or in another mode, to which nothing was ever
+        /// added or posted. `others` are the modes in which the loop has something to wait for. A loop in virtual time
+        /// may run so in its default mode: for a test that is no mistake.
         case emptyRun(mode: Mode, others: [Mode])
         /// A limiter, or the ``LoopThread`` that it is on, was deallocated with a pending call before the limiter could
         /// act for the first time: it discarded the call. It lived for less than its interval, in real time, and had

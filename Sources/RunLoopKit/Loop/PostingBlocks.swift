@@ -1,15 +1,17 @@
 extension Loop {
-    /// Posts a block. The loop calls it once, in the next pass that it makes in `mode`, in the order of posting.
+    /// Posts a block. The loop calls it once, in its next block step in `mode`, in the order of posting.
     ///
-    /// From any thread. The block belongs to the loop, not the mode: posted for `common`, it runs in whichever common
-    /// mode runs next. A block posted by a block waits for the next block step. A block for a mode that no run serves
-    /// waits, and keeps what it captures, until the loop ends; nothing reports it. CF: `CFRunLoopPerformBlock`, then
+    /// From any thread. A pass has up to three block steps (<doc:HowARunLoopWorks#One-pass>), so the block may run in
+    /// the pass that is under way. The block belongs to the loop, not the mode: posted for `common`, it runs in
+    /// whichever common mode runs next, and blocks for several modes that a run serves keep their order among each
+    /// other. A block posted by a block waits for the next block step. A block for a mode that no run serves waits, and
+    /// keeps what it captures, until the loop ends; nothing reports it. CF: `CFRunLoopPerformBlock`, then
     /// `CFRunLoopWakeUp`.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
-    ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, the block waits for another reason to make a
-    ///     pass.
+    ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, a sleeping loop leaves the block until it
+    ///     wakes for another reason.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.

@@ -1,10 +1,11 @@
 import Synchronization
 
 extension Loop {
-    /// A version-0 source: work that the program signals, and that the next pass of a loop performs.
+    /// A version-0 source: work that the program signals, and a loop performs when it comes to its sources.
     ///
-    /// Signals before that pass are coalesced into one call. A source can be in several modes and loops: the first loop
-    /// that finds it signalled performs it. CF: `CFRunLoopSource` with a `CFRunLoopSourceContext` of version 0.
+    /// That may be in the pass that is under way: a pass performs its version-0 sources after its first block step.
+    /// Signals until then are coalesced into one call. A source can be in several modes and loops: the first loop that
+    /// finds it signalled performs it. CF: `CFRunLoopSource` with a `CFRunLoopSourceContext` of version 0.
     ///
     /// ```swift
     /// let source = Loop.Source0 { print("performed") }
@@ -62,7 +63,7 @@ extension Loop {
         /// Whether the source has been signalled and not yet performed.
         public var isSignalled: Bool { signalTime.load(ordering: .acquiring) != 0 }
 
-        /// Signals the source: the next pass of a loop that has it performs it. Wakes its loops.
+        /// Signals the source: a loop that has it performs it when it next comes to its sources. Wakes its loops.
         ///
         /// From any thread. Does nothing if the source is invalid. CF: `CFRunLoopSourceSignal`, followed by
         /// `CFRunLoopWakeUp` for every loop.

@@ -172,7 +172,7 @@ extension Loop {
         ///
         /// - Parameters:
         ///   - delay: How long to wait at least after the timer is added, or restarted by ``restart()``. If zero or
-        ///     less, the timer is due in the next pass.
+        ///     less, the timer is due at once.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
         ///   - timeBase: The clock to count on.
         ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
