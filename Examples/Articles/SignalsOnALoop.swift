@@ -19,9 +19,10 @@ let worker = try LoopThread(name: "worker")
 worker.perform { kill(getpid(), SIGHUP) }
 Loop.main.run()
 
-// A handler of sigaction: there only stop, wakeUp and send are allowed. It
-// is called on any thread, here on the worker. Without `@Sendable` Swift
-// takes it for the main actor's, and it traps there.
+// A handler of sigaction may call stop and wakeUp of a Loop and send of a
+// PortSource, and nothing else. It is called on any thread, here on the
+// worker. Without `@Sendable` Swift takes it for the main actor's, and it
+// traps there.
 let port = try Loop.PortSource { count in
     print("the port was sent to \(count) time")
     Loop.main.stop()

@@ -57,7 +57,7 @@ extension Loop.FileDescriptorSource {
         /// It applies to ``read`` and ``write``. Together with ``priority`` or ``readHangUp`` it has no effect, since
         /// the kernel has no such wait for these, and with ``read`` alone a source does not report
         /// ``Readiness/readHangUp``. It has no effect either while a loop is hosted, or in virtual time, or for a
-        /// descriptor that is an epoll set.
+        /// descriptor that is an epoll set. It needs Linux 4.5.
         public static let exclusive = Interest(rawValue: 16)
     }
 

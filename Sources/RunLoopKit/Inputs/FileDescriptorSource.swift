@@ -20,7 +20,8 @@ extension Loop {
     /// ready. Reading a part is enough. But a handler that neither reads, nor changes the interest, nor invalidates the
     /// source after a hang-up keeps its loop busy. A run nested in the handler calls it too, if the descriptor is still
     /// ready. With `trigger: .edge` read or write until the call fails with `EAGAIN`: what is left is not reported
-    /// again before more comes, or ``Loop/FileDescriptorSource/rearm()`` is called.
+    /// again before more comes, or ``Loop/FileDescriptorSource/rearm()`` is called. In several modes each reports an
+    /// edge of its own, if the descriptor is still ready then.
     ///
     /// **Hang-ups and errors.** Three things come besides what the interest asks for. ``Readiness/readHangUp``
     /// (EPOLLRDHUP): the peer of a stream socket has finished writing, or has closed; only with ``Interest/read`` or
@@ -110,8 +111,8 @@ extension Loop {
         }
 
         /// Makes a source that owns its descriptor. The source closes it when it is invalidated (after its handler
-        /// returns, if that is running) or when its last reference is released. Do not close it elsewhere. The
-        /// parameters are those of
+        /// returns, if that is running) or when its last reference is released. Do not close it elsewhere, nor let a
+        /// second source own it. The parameters are those of
         /// ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:label:file:line:handler:)``.
         ///
         /// - Throws: ``LoopError``, as that initializer does; `EMFILE` only for a descriptor that is neither a socket

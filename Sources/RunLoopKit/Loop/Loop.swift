@@ -170,7 +170,8 @@ public final class Loop: @unchecked Sendable {
     /// Each read is a thread-specific look-up: keep the result if it is needed often. A loop that has not run owns no
     /// descriptors. After an `await` a task may be on another thread, whose loop this is then, and which does not run
     /// it; so too in a `main.swift` with an `await` at top level. Use a ``LoopThread`` there. What waits on such a loop
-    /// is reported after two seconds: ``Loop/Mistake/loopThatNeverRuns(item:)``.
+    /// is reported after two seconds, if the thread is one of Swift concurrency:
+    /// ``Loop/Mistake/loopThatNeverRuns(item:)``.
     public static var current: Loop { ThreadLoops.current.loop }
 
     /// The loop of the process's initial thread, made on first use. From any thread; in a signal handler only if it has

@@ -47,7 +47,8 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
 
     /// The longest time for which calls that keep coming can delay an action; nil for no limit. May be set at any time.
     ///
-    /// It counts from the first call of a burst, or from the last action in it: see <doc:ThrottleOrDebounce#Edges>.
+    /// It counts from the first call of a burst, or from the last action in it. If it is shorter than two intervals, a
+    /// later action in the burst may exceed it, by less than one: see <doc:ThrottleOrDebounce#Edges>.
     ///
     /// Any thread may set it. A new value takes effect with the next call: a running timer is not moved. Less than the
     /// interval counts as the interval. lodash: `maxWait`.

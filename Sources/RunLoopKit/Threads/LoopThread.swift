@@ -135,7 +135,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     // MARK: Work
 
     /// Hands a block to the thread and returns. Blocks run one after the other, in the order in which they were handed
-    /// over.
+    /// over. (If one runs the loop, see <doc:HowARunLoopWorks#Nested-runs>.)
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
@@ -256,7 +256,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// blocks in any mode. Timers do not fire any more, and so delayed blocks do not run. Sources are not served any
     /// more: what was left for a version-0 source by its signal, or sent to a ``Loop/MessagePort``, is taken by the
     /// program in an end handler (``Loop/onEnd(_:)``), or handed over by a block before the stop. A later call does
-    /// nothing. A stop before the thread has begun to run is not lost.
+    /// nothing. A stop before the thread has begun to run is not lost. From any thread, but not in a Unix signal
+    /// handler: see <doc:SignalsThreadsForkCancellation#Safe-where>.
     ///
     /// A handler that runs the loop nested gets ``Loop/RunResult/stopped`` at once, from its active run or from the
     /// next that it begins, and only once. A later run of that handler serves and waits as usual, so the handler still

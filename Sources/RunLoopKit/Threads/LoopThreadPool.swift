@@ -233,7 +233,7 @@ public final class LoopThreadPool: Sendable {
     // MARK: The end
 
     /// Ends the threads after they have run the accepted work. From now on the pool refuses work. Does not wait: see
-    /// ``join()``. A later call does nothing.
+    /// ``join()``. A later call does nothing. From any thread, but not in a Unix signal handler.
     public func stop() { stop(discardingPending: false) }
 
     /// Ends each thread as ``LoopThread/stop(discardingPending:)`` does.
