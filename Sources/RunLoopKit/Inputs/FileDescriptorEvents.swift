@@ -33,7 +33,7 @@ extension Loop.FileDescriptorSource {
         public static let write = Interest(rawValue: 2)
 
         /// An exceptional condition: out-of-band data of a TCP socket, a change of `/proc/mounts` or of an attribute in
-        /// `/sys`, as of a GPIO: see <doc:WhichInput#Files-sockets-names>. (EPOLLPRI)
+        /// `/sys`, as of a GPIO: see <doc:TerminalsFilesAndSockets#Files-sockets-names>. (EPOLLPRI)
         public static let priority = Interest(rawValue: 4)
 
         /// The end of the data alone: the other end of a stream socket has finished writing, or is closed. For a source
@@ -52,7 +52,7 @@ extension Loop.FileDescriptorSource {
         ///
         /// **It does not spread the events.** While several loops sleep, it is mostly the same one that is woken: of a
         /// listening socket it then gets all connections, and keeps them. How a server spreads its connections is in
-        /// <doc:WhichInput#A-connection-that-never-blocks>.
+        /// <doc:TerminalsFilesAndSockets#A-connection-that-never-blocks>.
         ///
         /// It applies to ``read`` and ``write``. Together with ``priority`` or ``readHangUp`` it has no effect, since
         /// the kernel has no such wait for these, and with ``read`` alone a source does not report

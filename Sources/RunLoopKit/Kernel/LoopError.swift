@@ -2,7 +2,7 @@
 ///
 /// Thrown wherever the caller can react, for instance by closing descriptors or by raising a limit. Where there is no
 /// caller to throw to, as in a run or in ``Loop/add(_:in:)``, its text is that of a trap:
-/// <doc:WhichInput#When-the-kernel-refuses> lists both.
+/// <doc:Costs#When-the-kernel-refuses> lists both.
 ///
 /// ```swift
 /// do {

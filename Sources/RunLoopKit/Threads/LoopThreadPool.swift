@@ -27,7 +27,7 @@
 /// **How many.** As many as processors for work that computes, more for work that blocks; the number is fixed. The
 /// queues have no limit: a producer that may be faster than the workers looks at ``unfinished``, or sends to a
 /// ``Loop/MessagePort`` with a capacity on one of ``loops``. A server's connections are spread over the loops by
-/// ``LoopThreadPool/Policy/roundRobin``: see <doc:WhichInput#A-connection-that-never-blocks>.
+/// ``LoopThreadPool/Policy/roundRobin``: see <doc:TerminalsFilesAndSockets#A-connection-that-never-blocks>.
 ///
 /// **Lifetime.** Dropping the last reference stops the threads, as `stop()` does; neither they nor the work keep the
 /// pool alive.
