@@ -84,13 +84,16 @@ import Testing
             }
             posted.wait()
         }
-        let waiting = (0..<2).map { _ in Task { try await thread.run {} } }
+        let waiting = [
+            Task { try await thread.run {} }, Task { try await thread.loop.run(in: .common) {} },
+        ]
         // The next step has the long block and those of the callers.
         await eventually("\(thread.loop)".contains("3 blocks posted"))
         posted.open()
         await eventually(long.isOpenNow)
         thread.stop(discardingPending: true)
-        for task in waiting { await #expect(throws: LoopThread.Stopped.self) { try await task.value } }
+        await #expect(throws: LoopThread.Stopped.self) { try await waiting[0].value }
+        await #expect(throws: Loop.NoAnswer.self) { try await waiting[1].value }
         go.open()
         thread.join()
     }

@@ -133,7 +133,7 @@ extension Loop {
         let reply = AwaitedReply({ result.value = try block() }, errors)
         let timer = try limit.map { try reply.limit(to: $0, errors.name) }
         defer { timer?.invalidate() }
-        _ = perform(in: mode, place, reply.reply.makeBlock())
+        _ = performAwaited(in: mode, place, reply.reply.makeBlock())
         try await reply.value()
         return result.value!
     }
