@@ -35,12 +35,13 @@ final class WatchedLoop: @unchecked Sendable {
     ///   - rules: What is reported, and how.
     /// - Returns: What to report, and when to look again, at the latest.
     func look(at now: Int64, blind: Range<Int64>, _ rules: StallRules) -> (reports: [StallReport], next: Int64) {
-        let handler = recorder.runningHandler
+        var handler = recorder.runningHandler
         var reports: [StallReport] = []
-        // First what has ended, since it may be the suspect. It is none then: the loop's end would end its stall again.
+        // First what has ended, since it may be the suspect, which is none then, or the handler that seemed to run.
         for ended in recorder.takeEnded() {
             report(ended, blind, rules).map { reports.append($0) }
             if suspect?.mark == ended.mark { suspect = nil }
+            if handler?.mark == ended.mark { handler = nil }
         }
         guard let handler, !isOver else {
             if isOver, let last = suspect?.report { reports.append(last.over(at: now, after: now - suspect!.since)) }

@@ -470,6 +470,31 @@ import Testing
         #expect(reports.map(\.number) == reports.map(\.number).sorted())
     }
 
+    /// The looks and the ends of handlers interleave as the threads do.
+    @Test("A watcher that looks at every moment reports the end of each stall last, and once")
+    func looksAtEveryMoment() throws {
+        let scene = StallScene(thresholds: [100])
+        let thread = try LoopThread(name: "stalls")
+        scene.watch(thread.loop)
+        let isOver = Gate()
+        let count = 5000
+        for _ in 0..<count {
+            thread.perform { scene.passUnwatched(150) }
+            thread.perform {}
+        }
+        thread.perform { isOver.open() }
+        while !isOver.isOpenNow { scene.check() }
+        thread.stop()
+        thread.join()
+        scene.check()
+        let stages = Dictionary(grouping: scene.reports.entries, by: \.number).mapValues { $0.map(\.stage) }
+        for (number, stages) in stages {
+            #expect(stages.last == .ended, "stall \(number)")
+            #expect(stages.count { $0 == .ended } == 1, "stall \(number)")
+        }
+        #expect(stages.count <= count)
+    }
+
     @Test("The end of a loop ends its stall")
     func loopEnds() async {
         // A process of its own: what the abandoned frames hold is never released.
