@@ -83,19 +83,35 @@ struct ExitedThreadTests {
         thread.join()
     }
 
-    @Test("Blocks that were to run in the same pass are released")
+    @Test("Blocks that were to run in the same pass, or later, are released in the order of posting")
     func blocksOfTheSamePass() throws {
-        final class Captured: Sendable {}
-        nonisolated(unsafe) weak var captured: Captured?
+        final class Captured: Sendable {
+            let number: Int
+            let released: Log<Int>
+            init(_ number: Int, _ released: Log<Int>) { (self.number, self.released) = (number, released) }
+            deinit { released.add(number) }
+        }
+        let released = Log<Int>()
+        @Sendable func post(_ number: Int) {
+            let captured = Captured(number, released)
+            Loop.current.perform { _ = captured }
+        }
         let thread = try LoopThread(name: "leaving")
         try thread.performAndWait {
-            Loop.current.perform { exitThread() }
-            let object = Captured()
-            captured = object
-            for _ in 0..<3 { Loop.current.perform { _ = object } }
+            Loop.current.perform {
+                Loop.current.perform {
+                    post(5)
+                    exitThread()
+                }
+                post(3)
+                post(4)
+                Loop.current.run(mode: .default, for: .zero)
+            }
+            post(1)
+            post(2)
         }
         thread.join()
-        #expect(captured == nil)
+        #expect(released.entries == [1, 2, 3, 4, 5])
         #expect(thread.loop.waitingBlocks == 0)
     }
 

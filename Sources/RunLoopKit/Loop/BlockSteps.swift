@@ -1,8 +1,8 @@
 /// Which blocks a block step may run: those posted before it that no enclosing block step may run.
 ///
 /// A block may run the loop nested. The blocks that the interrupted step has yet to run, in whatever mode, then do not
-/// exist for the nested run, as in CF, which takes the whole list out of the loop. Here they stay in their queues, and
-/// the nested run ignores their numbers.
+/// exist for the nested run, as in CF, which takes the whole list out of the loop. Here they are in the batch of the
+/// interrupted run, or stay in their queues, and the nested run ignores their numbers.
 struct BlockStep {
     /// The number of the last block that the step has run or passed over.
     fileprivate(set) var last: UInt64
@@ -133,12 +133,12 @@ extension Loop {
         return block
     }
 
-    /// Removes the blocks that a thread left in its batches when it exited inside a block.
+    /// Removes the blocks that a thread left in its batches when it exited inside a block, in the order of posting.
     func takeBatches() -> [PostedBlock] {
         lock.assertHeld()
+        guard let innermostRun, takenBlocks.load(ordering: .relaxed) > 0 else { return [] }
         var taken: [PostedBlock] = []
-        guard let innermostRun else { return taken }
-        for run in innermostRun.stack {
+        for run in innermostRun.stack.reversed() {
             while let block = takeBlock(ofBatchOf: run) { taken.append(block) }
         }
         return taken
@@ -148,8 +148,11 @@ extension Loop {
         takenBlocks.store(takenBlocks.load(ordering: .relaxed) + change, ordering: .relaxed)
     }
 
-    /// The number of posted blocks that have not begun to run. From any thread; exact on the loop's own.
-    var waitingBlocks: Int { queuedBlocks.load(ordering: .relaxed) + takenBlocks.load(ordering: .relaxed) }
+    /// The number of posted blocks that have yet to run. From any thread; exact on the loop's own. Relaxed: they are
+    /// counts for diagnostics.
+    var waitingBlocks: Int {
+        queuedBlocks.load(ordering: .relaxed) + (discardsBlocks ? 0 : takenBlocks.load(ordering: .relaxed))
+    }
 
     /// Removes the next block for the mode; nil if the step has run all. Whether the mode is a common one is asked each
     /// time: the block before may have made it one.

@@ -73,8 +73,9 @@ extension Loop {
         advance(to: .ended)
         endTime = now
         var estate = Estate()
-        if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks = takeAllBlocks() }
-        estate.blocks += takeBatches()
+        // A thread that exited inside a block has left the others of its batch, which were posted first.
+        estate.blocks = takeBatches()
+        if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks += takeAllBlocks() }
         estate.endHandlers = takeEndHandlers(last: false)
         for item in commonItems.all { _ = item.leave(commonMembership!) }
         estate.commonItems = exchange(&commonItems, with: ItemTable())
