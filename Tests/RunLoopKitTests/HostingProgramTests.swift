@@ -41,6 +41,23 @@ import Testing
             #expect(hosted == run, "first difference: \(first.map { "hosted: \($0), run: \($1)" } ?? "in length")")
         }
     }
+
+    @Test("A host that handlers run does not sleep while it could serve something", arguments: seeds)
+    func handlersThatRunTheHost(_ seed: UInt64) throws {
+        let kinds: [(Host.Trigger, budget: Duration?)] = [
+            (.level, nil), (.edge, nil), (.level, .zero), (.level, .seconds(1)),
+        ]
+        for (trigger, budget) in kinds {
+            let program = try RandomProgram(seed)
+            _ = try program.play { loop in
+                let host = try Host(loop, .default, trigger, budget: budget)
+                program.host = host
+                host.serve()
+                program.host = nil
+                loop.endHosting()
+            }
+        }
+    }
 }
 
 /// The actions of each callout, by its number. Everything happens on one thread and in virtual time, so that only the
@@ -56,7 +73,13 @@ private final class RandomProgram: @unchecked Sendable {
         case invalidate(Int)
         case nest(Loop.Mode, Int)
         case stop, wakeUp
+        /// Only if the program has a host.
+        case serveHost
     }
+
+    /// The host that handlers run. All work then wakes it, and timers are punctual.
+    var host: Host?
+    private var hostDepth = 0
 
     private let loop: Loop
     private var script: [[Action]] = []
@@ -88,7 +111,7 @@ private final class RandomProgram: @unchecked Sendable {
         for _ in 0..<40 {
             script.append(
                 (0..<pick(4)).map { _ in
-                    switch pick(14) {
+                    switch pick(15) {
                     case 0, 1: .post(modes[pick(3)], count: 1 + pick(3), wake: pick(3) > 0)
                     case 2, 3: .signal(pick(3), wake: pick(3) > 0)
                     case 4, 5: .send(pick(3))
@@ -97,6 +120,7 @@ private final class RandomProgram: @unchecked Sendable {
                     case 9: pick(2) == 0 ? .invalidate(pick(8)) : .wakeUp
                     case 10: .nest(pick(2) == 0 ? .default : .tracking, pick(3))
                     case 11: .stop
+                    case 12: .serveHost
                     default: .message(pick(3), count: pick(8) == 0 ? 70 : 1 + pick(3))
                     }
                 })
@@ -130,9 +154,11 @@ private final class RandomProgram: @unchecked Sendable {
                 let number = posts
                 // After a block of step 3.2 that posts another one without a wake-up, a run sleeps; a host makes
                 // another pass.
-                loop.perform(in: mode, wake: wake || isInBlock) { [unowned self] in callout("block \(number)") }
+                loop.perform(in: mode, wake: wake || isInBlock || host != nil) { [unowned self] in
+                    callout("block \(number)")
+                }
             }
-        case .signal(let number, let wake): sources[number].signal(wake: wake)
+        case .signal(let number, let wake): sources[number].signal(wake: wake || host != nil)
         case .send(let number): ports[number].send()
         case .message(let number, let count):
             for _ in 0..<count {
@@ -141,7 +167,7 @@ private final class RandomProgram: @unchecked Sendable {
             }
         case .addTimer(let mode, let delay, let tolerance):
             let number = timers.count
-            let timer = Loop.Timer(after: .milliseconds(delay), tolerance: .milliseconds(tolerance)) {
+            let timer = Loop.Timer(after: .milliseconds(delay), tolerance: .milliseconds(host == nil ? tolerance : 0)) {
                 [unowned self] _ in callout("timer \(number)")
             }
             timers.append(timer)
@@ -159,6 +185,18 @@ private final class RandomProgram: @unchecked Sendable {
         // Outside nested runs it would end the run, and a later run forgets earlier wake-ups.
         case .stop: if depth > 0 { loop.stop() }
         case .wakeUp: loop.wakeUp()
+        case .serveHost: serveHost()
         }
+    }
+    /// Serves the loop until the host would sleep. A pass that it makes all the same finds nothing to do.
+    private func serveHost() {
+        guard let host, hostDepth < 2 else { return }
+        hostDepth += 1
+        host.beginInsideHandler()
+        host.serve()
+        let served = log.count
+        loop.hostedPass()
+        if log.count > served { Issue.record("The host would have slept in spite of \(log[served]).") }
+        hostDepth -= 1
     }
 }

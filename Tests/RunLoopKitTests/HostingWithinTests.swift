@@ -60,6 +60,42 @@ private let bothTriggers = Host.Trigger.allCases
         }
     }
 
+    @Test("A handler that runs the host learns of a block that was hidden from it before", arguments: bothTriggers)
+    private func blockThatWasHidden(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<String>()
+        let timer = Loop.Timer(after: .seconds(1)) { _ in
+            loop.perform { log.add("block") }
+            // The step of this run hides the first block from the pass that the host makes.
+            loop.perform(in: .tracking) { host.serve() }
+            loop.run(mode: .tracking, for: .zero)
+            host.serve()
+            log.add("timer")
+        }
+        loop.add(timer, in: .default)
+        host.serve()
+        #expect(log.entries == ["block", "timer"])
+    }
+
+    @Test("A handler that runs the host learns of what a budget has left")
+    func restOfABudget() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        nonisolated(unsafe) let host = try Host(loop, .default, budget: .zero)
+        host.serve()
+        let log = Log<String>()
+        let port = Loop.MessagePort<Int> { _ in
+            host.serve()
+            log.add("message")
+        }
+        loop.add(port, in: .default)
+        port.send(1)
+        for number in 1...3 { loop.perform { log.add("block \(number)") } }
+        host.serve()
+        #expect(log.entries == ["block 1", "block 2", "block 3", "message"])
+    }
+
     @Test("A timer's handler that runs the host learns of the other timers that are due", arguments: bothTriggers)
     private func otherDueTimers(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()

@@ -92,7 +92,11 @@ final class Hosting: Host {
         return loop.hasReady(mode) || wasWoken || hasPostedWork(loop)
     }
 
-    private func hasPostedWork(_ loop: Loop) -> Bool { loop.lock.withLock { loop.hasPostedWork(for: mode) } }
+    private func hasPostedWork(_ loop: Loop) -> Bool {
+        // Nearly always there is none in any mode. A thread that posts some at this moment wakes the host.
+        guard loop.queuedBlocks.load(ordering: .relaxed) > 0 || !mode.signals.isEmpty else { return false }
+        return loop.lock.withLock { loop.hasPostedWork(for: mode) }
+    }
 
     // MARK: The rest between passes
 
@@ -128,17 +132,24 @@ final class Hosting: Host {
         endPass(pass, of: loop)
     }
 
-    /// The host's descriptor does not show what the run has fetched or armed. After a run between two passes the host
-    /// must make another pass, in which the loop comes to rest.
+    /// The host's descriptor does not show what the run has fetched or armed, and what was posted as it ended. After a
+    /// run between two passes the host must make another pass, in which the loop comes to rest.
     func runHasEnded(in loop: Loop) {
-        inform(loop, ofMore: isBetweenPasses(of: loop))
+        inform(loop, ofMore: isBetweenPasses(of: loop) || hasPostedWork(loop))
         _ = endIfRequested(loop)
     }
 
     func mayHaveMore(in loop: Loop) {
-        // Nearly always nothing was listed, and the timerfds are armed as before.
+        // Nearly always nothing was listed, the timerfds are armed as before, and no work was posted after the pass had
+        // looked, or left by its budget.
         let isArmed = loop.lock.withLock { loop.lastSleep?.mode == ObjectIdentifier(mode) }
-        if !isArmed || !mode.ready.isEmpty { inform(loop) }
+        let hasPostedWork = hasPostedWork(loop)
+        if !isArmed || !mode.ready.isEmpty || hasPostedWork { inform(loop, ofMore: hasPostedWork) }
+    }
+
+    /// A pass that the host made during the step has consumed the wake-ups of blocks that were hidden from it.
+    func blockStepHasEnded(in loop: Loop) {
+        if hasPostedWork(loop) { loop.waker.nudge() }
     }
 
     func loopHasEnded(_ loop: Loop) { stop(loop) }

@@ -6,8 +6,13 @@ protocol Host: AnyObject {
     /// The run has ended.
     func runHasEnded(in loop: Loop)
 
-    /// The loop has consumed events from the kernel, or armed a timer. A handler that it calls next may run the host.
+    /// A pass has consumed events from the kernel and wake-ups, or armed a timer. A handler that it calls next may run
+    /// the host.
     func mayHaveMore(in loop: Loop)
+
+    /// A block step has ended, and the blocks that it hid from runs nested in it are there again. A handler that the
+    /// loop calls next may run the host.
+    func blockStepHasEnded(in loop: Loop)
 
     /// The loop has ended.
     func loopHasEnded(_ loop: Loop)

@@ -306,6 +306,8 @@ extension Loop {
             System.waitUntilReadable(mode.pollDescriptor)
         }
         clock.awake(self)
+        // A host must be told of the timers that are due: no timerfd does.
+        lock.withLock { lastSleep = nil }
         return mode.wait(blocking: false)
     }
 }

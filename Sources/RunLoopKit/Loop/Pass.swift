@@ -175,6 +175,7 @@ extension Loop {
         }
         end(step)
         lock.unlock()
+        own.host?.blockStepHasEnded(in: self)
     }
 
     /// Runs the next block of a step, and releases what it captured. Called with the lock held. If there is a block,

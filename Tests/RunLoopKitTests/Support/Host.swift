@@ -9,10 +9,15 @@ final class Host {
     let loop: Loop
     let descriptor: Int32
     private let edges: Poller?
+    /// The time that a pass may take; nil for no limit.
+    private let budget: Duration?
     private(set) var results: [Loop.HostedResult] = []
 
-    init(_ loop: Loop, _ mode: Loop.Mode = .default, _ trigger: Trigger = .level) throws {
+    init(
+        _ loop: Loop, _ mode: Loop.Mode = .default, _ trigger: Trigger = .level, budget: Duration? = nil
+    ) throws {
         self.loop = loop
+        self.budget = budget
         descriptor = try loop.beginHosting(mode)
         edges = trigger == .edge ? try Poller() : nil
         try edges?.add(descriptor, token: 0)
@@ -24,12 +29,18 @@ final class Host {
         return System.isReadable(descriptor)
     }
 
+    /// Makes a first pass if the host watches for edges, as one inside a handler must: the pass that called the handler
+    /// may have consumed the edge, and yet have things to serve.
+    func beginInsideHandler() {
+        if edges != nil { makePass() }
+    }
+
     /// Serves the loop until it has no work; returns the number of passes.
     @discardableResult
     func serve() -> Int {
         let before = results.count
         while isReadable {
-            results.append(loop.hostedPass())
+            makePass()
             // Not an assertion about speed: a host that spins would never end.
             if results.count - before > 10_000 {
                 Issue.record("the descriptor stays readable")
@@ -43,6 +54,8 @@ final class Host {
     func sleepAndServe() {
         if edges == nil { System.waitUntilReadable(descriptor) }
         while edges?.wait(blocking: true) == 0 {}
-        results.append(loop.hostedPass())
+        makePass()
     }
+
+    private func makePass() { results.append(budget.map { loop.hostedPass(for: $0) } ?? loop.hostedPass()) }
 }
