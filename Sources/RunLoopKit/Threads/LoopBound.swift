@@ -25,7 +25,7 @@ public final class LoopBound<Value>: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// The value.
+    /// The value. A collection in it is changed in place, and not copied.
     ///
     /// - Precondition: Read and written on the loop's own thread; traps elsewhere with a message.
     public var value: Value {
