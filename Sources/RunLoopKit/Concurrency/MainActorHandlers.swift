@@ -17,8 +17,8 @@ extension Loop.Timer {
     /// kind of item: see ``Loop/Item``. A call costs no more than that of any other handler.
     ///
     /// - Parameters:
-    ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer fires in the next
-    ///     pass.
+    ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due at
+    ///     once, and called after what the loop has already found ready.
     ///   - interval: The time between calls; nil, zero or less for a single call.
     ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
     ///   - timeBase: The clock to count on: whether time in suspend counts.

@@ -8,8 +8,9 @@
 /// The leading edge is the first call of an interval, the trailing edge the end of the interval. With the leading edge
 /// alone, the default unless inputs are merged, calls within the interval are lost, and so is the last value of a
 /// burst; with both, the last of them is acted on when the interval ends. After such an action the next interval begins
-/// with the next call or, if the calls have paused for an interval, has begun with that action. With both edges, a call
-/// that comes an interval or more after the action acts at once. The program of <doc:ThrottleOrDebounce> shows it.
+/// with the next call; or with that action, if the next call comes an interval or more after the call before it. With
+/// both edges, a call that comes an interval or more after the action acts at once. The program of
+/// <doc:ThrottleOrDebounce> shows it.
 ///
 /// Only `flush()`, `cancel()`, which forgets the past, and an interval that is made shorter let two actions come
 /// closer. The calls' times count: an action that waits for its loop can run closer to the next one. On a loop that is

@@ -130,8 +130,8 @@ extension Loop {
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.
         ///
         /// - Parameters:
-        ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due in the next
-        ///     pass.
+        ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due at
+        ///     once, and called after what the loop has already found ready.
         ///   - interval: The time between calls; nil, zero or less for a single call.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
         ///   - timeBase: The clock to count on.

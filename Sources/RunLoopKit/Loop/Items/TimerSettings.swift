@@ -81,8 +81,8 @@ extension Loop.Timer {
     @discardableResult
     public func restart() -> Bool { restart(after: itemLock.withLock { delay }) }
 
-    /// The same with another delay, which counts this time only. If it is zero or less, the timer is due in the next
-    /// pass. Inside the handler of a repeating timer the new time must be later than
+    /// The same with another delay, which counts this time only. If it is zero or less, the timer is due at
+    /// once. Inside the handler of a repeating timer the new time must be later than
     /// ``Loop/Timer/Firing/scheduledTime``, as it must for ``nextFireTime``: in real time every call is a little late,
     /// so a delay of zero counts there; in virtual time, where a call is on time, it has no effect.
     ///
