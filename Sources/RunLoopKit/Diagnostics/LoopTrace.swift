@@ -99,7 +99,7 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
     /// When the first event happened.
     public let start: Loop.Instant
 
-    /// When the trace was taken.
+    /// When the trace was taken; or when the last loop was detached, if all are.
     public let end: Loop.Instant
 
     /// The callouts, waits and runs, by the time of their beginning. A hosted loop has no waits, since its host sleeps:
@@ -115,15 +115,18 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
     /// Probable mistakes in the program.
     public let findings: [Finding]
 
-    init(events: [Event], threads: [Thread], loops: [String], lost: Int, end: Loop.Instant, tolerances: [String: Int64])
-    {
+    /// - Parameter detachments: When each of the loops was detached; nil while it is attached.
+    init(
+        events: [Event], threads: [Thread], loops: [String], detachments: [Loop.Instant?], lost: Int,
+        end: Loop.Instant, tolerances: [String: Int64]
+    ) {
         self.events = events
         self.threads = threads
         self.loops = loops
         lostEventCount = lost
         start = events.first?.time ?? end
         self.end = max(end, events.last?.time ?? end)
-        var builder = SpanBuilder(events, threads, loopCount: loops.count, end: self.end)
+        var builder = SpanBuilder(events, threads, detachments, end: self.end)
         builder.build()
         spans = builder.spans
         arrows = builder.arrows

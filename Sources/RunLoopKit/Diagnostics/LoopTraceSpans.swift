@@ -20,11 +20,11 @@ extension LoopTrace {
         public let thread: Int
         /// When it began.
         public let start: Loop.Instant
-        /// When it ended, or the end of the trace.
+        /// When it ended; or when its loop was detached, or the trace ended, if that came first.
         public internal(set) var end: Loop.Instant
         /// The number of spans of its thread around it; 0 for an outermost run.
         public let depth: Int
-        /// Whether it had not ended when the trace was taken. Its times are those until then.
+        /// Whether it had not ended at ``end``. Its times are those until then.
         public internal(set) var isOpen = true
         /// The time in it that was not in a span inside it, nor in a rest of its hosted loop: a handler may run the
         /// host, which works or sleeps. All of it for a wait.
@@ -104,6 +104,8 @@ struct SpanBuilder {
     private var rests: [Rest?]
     /// The last wait of each loop, until it is known what ended it.
     private var unexplained: [Int?]
+    /// The loops that were detached and may have open spans, the first to be detached last.
+    private var detached: [(loop: Int, time: Loop.Instant)]
 
     /// Between two passes of a hosted loop, the host works or sleeps.
     private struct Rest {
@@ -113,7 +115,10 @@ struct SpanBuilder {
         let ownTime: Duration
     }
 
-    init(_ events: [LoopTrace.Event], _ threads: [LoopTrace.Thread], loopCount: Int, end: Loop.Instant) {
+    init(
+        _ events: [LoopTrace.Event], _ threads: [LoopTrace.Thread], _ detachments: [Loop.Instant?], end: Loop.Instant
+    ) {
+        let loopCount = detachments.count
         self.events = events
         self.threads = threads
         self.end = end
@@ -122,11 +127,14 @@ struct SpanBuilder {
         deadlines = Array(repeating: nil, count: loopCount)
         unexplained = Array(repeating: nil, count: loopCount)
         rests = Array(repeating: nil, count: loopCount)
+        detached = detachments.enumerated().compactMap { loop, time in time.map { (loop, $0) } }
+            .sorted { $0.time > $1.time }
     }
 
     mutating func build() {
         var handovers: [LoopTrace.HandoverID: LoopTrace.Arrow] = [:]
         for event in events {
+            endDetached(before: event.time)
             guard case .handedOver(_, let number) = event.kind else {
                 if let loop = event.loop { take(event, of: loop) }
                 continue
@@ -134,6 +142,7 @@ struct SpanBuilder {
             handovers[LoopTrace.HandoverID(loop: event.loop, number: number)] = LoopTrace.Arrow(
                 time: event.time, thread: event.thread, sender: open[event.thread].last, callout: 0)
         }
+        endDetached(before: nil)
         for thread in open.indices {
             while let index = open[thread].last { close(index, on: thread, at: end, isOpen: true) }
         }
@@ -230,6 +239,18 @@ struct SpanBuilder {
         }
         close(index, on: thread, at: event.time, isOpen: false)
         return index
+    }
+
+    /// Closes what was open in loops that were detached before that time, or at any, and what is open inside it.
+    private mutating func endDetached(before time: Loop.Instant?) {
+        while let last = detached.last, time.map({ last.time < $0 }) ?? true {
+            detached.removeLast()
+            for thread in open.indices {
+                while open[thread].contains(where: { spans[$0].loop == last.loop }) {
+                    close(open[thread].last!, on: thread, at: last.time, isOpen: true)
+                }
+            }
+        }
     }
 
     private mutating func close(_ index: Int, on thread: Int, at time: Loop.Instant, isOpen: Bool) {

@@ -37,6 +37,8 @@ public final class LoopTracer: @unchecked Sendable {
         let name: String?
         /// Nil once the loop is detached. The attachment stays, since events name it by its index.
         var monitor: TraceMonitor?
+        /// When the loop was detached.
+        var end: Int64?
     }
 
     private let recorder: TraceRecorder
@@ -77,11 +79,12 @@ public final class LoopTracer: @unchecked Sendable {
         }
     }
 
-    /// Ends the recording of a loop. When this returns, no further event is recorded. Does nothing if the tracer is not
-    /// attached to it.
+    /// Ends the recording of a loop. When this returns, no further event is recorded. What the loop is in, such as a
+    /// handler, counts until now. Does nothing if the tracer is not attached to it.
     public func detach(from loop: Loop) { detach { $0.loop === loop } }
 
-    /// Ends the recording of all loops. When this returns, no further event is recorded. What was recorded is kept.
+    /// Ends the recording of all loops. When this returns, no further event is recorded. What was recorded is kept, and
+    /// the trace ends now.
     public func detach() { detach { _ in true } }
 
     private func detach(where isChosen: (Attachment) -> Bool) {
@@ -89,6 +92,7 @@ public final class LoopTracer: @unchecked Sendable {
             for index in attachments.indices where isChosen(attachments[index]) {
                 guard let monitor = attachments[index].monitor.take() else { continue }
                 attachments[index].loop?.detach(monitor)
+                attachments[index].end = recorder.now
             }
         }
     }
@@ -99,8 +103,11 @@ public final class LoopTracer: @unchecked Sendable {
         let count = ring.writtenCount
         let first = count > UInt64(ring.capacity) ? count - UInt64(ring.capacity) : 0
         let records = (first..<count).compactMap { ring.read($0).flatMap(TraceRecord.init) }
-        let loops = lock.withLock { attachments.map(\.name) }
+        let loops = lock.withLock { attachments.map { (name: $0.name, end: $0.end) } }
+        let ends = loops.compactMap(\.end)
+        let isOver = !loops.isEmpty && ends.count == loops.count
         var reading = TraceReading(recorder, loops)
-        return reading.trace(of: records, lost: Int(count) - records.count, at: recorder.now)
+        return reading.trace(
+            of: records, lost: Int(count) - records.count, at: isOver ? ends.max()! : recorder.now)
     }
 }

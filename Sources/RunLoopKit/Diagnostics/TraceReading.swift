@@ -1,15 +1,15 @@
 /// Makes a trace from the records of a ring: numbers become names.
 struct TraceReading {
     private let recorder: TraceRecorder
-    private let loopNames: [String?]
+    private let loops: [(name: String?, end: Int64?)]
     private let names: [TraceNames.Entry]
     /// The handlers of callouts, by what caused them.
     private var handlers: [LoopTrace.HandoverID: LoopTrace.Handler] = [:]
 
-    /// - Parameter loopNames: As given at the attachments.
-    init(_ recorder: TraceRecorder, _ loopNames: [String?]) {
+    /// - Parameter loops: The names as given at the attachments, and when the loops were detached.
+    init(_ recorder: TraceRecorder, _ loops: [(name: String?, end: Int64?)]) {
         self.recorder = recorder
-        self.loopNames = loopNames
+        self.loops = loops
         names = recorder.names.all
     }
 
@@ -24,14 +24,15 @@ struct TraceReading {
         let known = threads.map(recorder.threads.thread(at:))
         let events = sorted.compactMap { event(of: $0.element, thread: indices[$0.element.thread]!) }
         return LoopTrace(
-            events: events, threads: known, loops: nameLoops(events, known), lost: lost,
+            events: events, threads: known, loops: nameLoops(events, known),
+            detachments: loops.map { $0.end.map { Loop.Instant(nanoseconds: $0) } }, lost: lost,
             end: Loop.Instant(nanoseconds: end),
             tolerances: Dictionary(names.map { ($0.text, $0.tolerance) }, uniquingKeysWith: max))
     }
 
     /// A loop without a name of its own has that of the first thread that was seen in one of its passes.
     private func nameLoops(_ events: [LoopTrace.Event], _ threads: [LoopTrace.Thread]) -> [String] {
-        var names = loopNames
+        var names = loops.map(\.name)
         for event in events {
             guard let loop = event.loop, loop < names.count, names[loop] == nil else { continue }
             switch event.kind {

@@ -308,6 +308,61 @@ import Testing
     }
 
     /// Names are by address, and an address is used again.
+    @Test("What a detached loop was in ends with the detach, also if it is attached again")
+    func openAtDetach() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let tracer = LoopTracer(clock: clock)
+        tracer.attach(to: loop, as: "first")
+        loop.perform(label: "long") {
+            clock.advance(by: .milliseconds(5))
+            tracer.detach(from: loop)
+            clock.advance(by: .milliseconds(5))
+            tracer.attach(to: loop, as: "second")
+            clock.advance(by: .milliseconds(5))
+        }
+        loop.perform(label: "short") { clock.advance(by: .milliseconds(1)) }
+        loop.run(mode: .default, for: .zero)
+        tracer.detach()
+        clock.advance(by: .milliseconds(500))
+        let trace = tracer.snapshot()
+        let spans = trace.spans.filter { $0.handler?.kind == .block }
+        #expect(spans.map(\.duration) == [.milliseconds(5), .milliseconds(1)])
+        #expect(spans.map(\.isOpen) == [true, false])
+        #expect(spans.map(\.depth) == [1, 0], "the second recording knows nothing of the run")
+        #expect(spans.map(\.ownTime) == spans.map(\.duration))
+        #expect(trace.end == loop.now - .milliseconds(500))
+    }
+
+    /// Handlers take random time, and attach and detach the loop in between.
+    @Test("A trace has of each handler what was recorded", arguments: 0..<100 as Range<UInt64>)
+    func recordedParts(_ seed: UInt64) {
+        var random = SplitMix(seed)
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let tracer = LoopTracer(clock: clock)
+        var isAttached = false
+        var expected: [Duration] = []
+        for _ in 0..<10 {
+            var recorded: Duration? = isAttached ? .zero : nil
+            var isRecorded = isAttached
+            var steps: [@Sendable () -> Void] = []
+            for _ in 0..<random.next() % 4 {
+                let time = Duration.milliseconds(random.next() % 10)
+                steps.append { clock.advance(by: time) }
+                if isRecorded { recorded! += time }
+                guard random.next() % 2 == 0 else { continue }
+                steps.append { [isAttached] in
+                    if isAttached { tracer.detach(from: loop) } else { tracer.attach(to: loop) }
+                }
+                (isAttached, isRecorded) = (!isAttached, false)
+            }
+            if let recorded { expected.append(recorded) }
+            loop.perform { [steps] in for step in steps { step() } }
+            loop.run(mode: .default, for: .zero)
+            clock.advance(by: .milliseconds(1))
+        }
+        #expect(tracer.snapshot().spans.filter { $0.handler?.kind == .block }.map(\.duration) == expected)
+    }
+
     @Test("An item made at the address of another one has a name of its own")
     func identity() {
         let (loop, clock) = Loop.inVirtualTime()
