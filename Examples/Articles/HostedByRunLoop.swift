@@ -2,8 +2,8 @@ import CoreFoundation
 import Foundation
 import RunLoopKit
 
-/// Lets the main CFRunLoop, and so RunLoop.main, host Loop.main.
-@MainActor func hostLoopMain() throws {
+/// Lets the main CFRunLoop, and so RunLoop.main, host Loop.main, by the source that it returns.
+@MainActor func hostLoopMain() throws -> CFRunLoopSource {
     let descriptor = try Loop.main.beginHosting()
     var context = CFRunLoopSourceContext1()
     context.version = 1
@@ -14,12 +14,13 @@ import RunLoopKit
     }
     let source = withUnsafeMutableBytes(of: &context) { bytes in
         let context = bytes.assumingMemoryBound(to: CFRunLoopSourceContext.self)
-        return CFRunLoopSourceCreate(nil, 0, context.baseAddress)
+        return CFRunLoopSourceCreate(nil, 0, context.baseAddress)!
     }
     CFRunLoopAddSource(CFRunLoopGetMain(), source, kCFRunLoopCommonModes)
+    return source
 }
 
-try hostLoopMain()
+let source = try hostLoopMain()
 var done: Set<String> = []
 @MainActor func finish(_ what: String) {
     done.insert(what)
@@ -37,5 +38,6 @@ RunLoop.main.add(timer, forMode: .common)
 Task { @MainActor in finish("a task of the main actor") }
 
 CFRunLoopRun()
+CFRunLoopSourceInvalidate(source)
 Loop.main.endHosting()
 for what in done.sorted() { print(what) }

@@ -10,8 +10,8 @@ extension Loop.MessagePort {
     /// The messages arrive in the order in which the port's handler would get them. None is lost, even at the end of
     /// the loop: every message that the port has accepted, in any mode, is an element, and then the sequence ends.
     ///
-    /// The port is in the loop at once. It leaves the loop when the sequence and its iterator are deallocated, when the
-    /// iterating task is cancelled, and when the port is invalidated, which ends the sequence. In these cases waiting
+    /// The port is in the loop at once. It leaves the loop when the sequence and its iterator are deallocated; and when
+    /// the iterating task is cancelled or the port is invalidated, which both end the sequence. In these cases waiting
     /// messages are dropped, since no task requests them. If the loop has ended already, the sequence is empty and the
     /// port invalid.
     ///

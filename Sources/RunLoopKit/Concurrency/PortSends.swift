@@ -7,9 +7,9 @@ extension Loop.PortSource {
     /// for await count in sends { print("\(count) sends") }
     /// ```
     ///
-    /// The port is in the loop at once. It leaves the loop when the sequence and its iterator are deallocated, when the
-    /// iterating task is cancelled, and when the port is invalidated. The last ends the sequence, as does the end of
-    /// the loop. If the loop has ended already, the sequence is empty.
+    /// The port is in the loop at once. It leaves the loop when the sequence and its iterator are deallocated; and when
+    /// the iterating task is cancelled or the port is invalidated, which both end the sequence, as does the end of the
+    /// loop. If the loop has ended already, the sequence is empty.
     ///
     /// *Buffering:* sends while the task is busy are coalesced into one element with their number: none is lost.
     ///

@@ -13,7 +13,9 @@ public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     public let timeAwake: Duration
 
     /// The number of calls of handlers that have returned, of every ``Loop/HandlerKind``. Each message of a port is a
-    /// call; the jobs of the main queue that a pass runs are one.
+    /// call; the jobs of the main queue that a pass runs are one. A caller that waits for a block, as by
+    /// ``Loop/performAndWait(in:for:label:file:line:_:)``, gets its answer inside the call, so that call may not be
+    /// counted yet.
     public let callouts: Int
 
     /// The number of stalls that were reported, each once, however many thresholds it has exceeded; those that last are
