@@ -43,7 +43,8 @@ extension Loop {
     /// thread may call everything here. The source keeps runs in its modes going. It has two descriptors until it is
     /// deallocated.
     ///
-    /// CF: none. Dispatch: `DispatchSource.makeSignalSource`.
+    /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, not beside a source for the same signal; and no
+    /// `signal(…, SIG_IGN)` is needed here.
     public final class SignalSource: Item, Source1, @unchecked Sendable {
         /// One signal, as the kernel reports it; see `signalfd(2)` and `sigaction(2)`.
         public struct Arrival: Equatable, Sendable {

@@ -34,8 +34,8 @@ extension Loop {
         case refusedMessage(port: String, capacity: Int)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
-        /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil. They
-        /// run on a thread of last resort. Found once for each loop. A task of an actor on the loop, or that prefers
+        /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil (of
+        /// tasks that prefer it: jobs of its actors that wait then trap). They run on a thread of last resort. Found once for each loop. A task of an actor on the loop, or that prefers
         /// it, hands over such a job also when the loop's end resumes it, as with ``Loop/Ended`` from a sleep; and so
         /// does an actor with an `isolated deinit` that is released after the stop.
         case jobsOfEndedLoop(thread: String?)
