@@ -93,11 +93,11 @@ import RunLoopKit
         }
     }
 
-    /// Gives the terminal to the shell until that continues this process.
+    /// Gives the terminal to the shell until that continues this process, or ends it: by the source of the signal.
     private func suspend() {
         kept.withUnsafeBytes { RawTerminal.leave(kept: $0) }
         kept = []
-        stopAsJob()
+        guard stopAsJob() else { return }
         RawTerminal.enterAgain()
         write("\(RawTerminal.beginning)")
         redraw()
