@@ -22,8 +22,8 @@
 /// **Names.** An item has the name that it has when the tracer first sees it called. A block has the place that posted
 /// it. What was posted before a tracer or a ``StallMonitor`` was attached to the loop has neither a place nor a cause.
 ///
-/// **Limiters.** An action that runs inside a call of its limiter is part of the handler that made the call. One that the
-/// limiter's timer calls is that timer's.
+/// **Limiters.** An action that runs inside a call of its limiter is part of the handler that made the call. One that
+/// the limiter's timer calls is that timer's.
 ///
 /// **Threads and lifetime.** Everything here may be called from any thread, also while the loops run, but not in a Unix
 /// signal handler. What a signal handler does, such as ``Loop/wakeUp()`` or a send to a port, is recorded. A tracer

@@ -77,7 +77,8 @@ extension Loop {
     /// Makes passes that do not wait, until nothing is left to do or the time is up: for hosts that draw frames.
     ///
     /// Nothing is lost when the time is up: what was not served is ready for the next call. Handlers are not
-    /// interrupted: the time is checked after each, and at least one handler of each kind that is ready is called.
+    /// interrupted: the time is checked after each. A pass that has begun still calls one handler of each of its steps:
+    /// a block, a signalled source, and what is ready.
     ///
     /// ```swift
     /// while drawsFrames {

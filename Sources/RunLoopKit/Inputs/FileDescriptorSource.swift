@@ -17,11 +17,12 @@ extension Loop {
     /// ```
     ///
     /// **Level-triggered** by default: the handler is called again for as long as the descriptor is ready, in turn with
-    /// what else is ready. Reading a part is enough. But a handler that neither reads, nor changes the interest, nor invalidates the
-    /// source after a hang-up keeps its loop busy. A run nested in the handler calls it too, if the descriptor is still
-    /// ready. With `trigger: .edge` read or write until the call fails with `EAGAIN`: what is left is not reported
-    /// again before more comes, or ``Loop/FileDescriptorSource/rearm()`` is called. A source that is in several
-    /// modes reports an edge once in each: a run of another mode reports it again, if the descriptor is still ready.
+    /// what else is ready. Reading a part is enough. But a handler that neither reads, nor changes the interest, nor
+    /// invalidates the source after a hang-up keeps its loop busy. A run nested in the handler calls it too, if the
+    /// descriptor is still ready. With `trigger: .edge` read or write until the call fails with `EAGAIN`: what is left
+    /// is not reported again before more comes, or ``Loop/FileDescriptorSource/rearm()`` is called. A source that is in
+    /// several modes reports an edge once in each: a run of another mode reports it again, if the descriptor is still
+    /// ready.
     ///
     /// **Hang-ups and errors.** Three things come besides what the interest asks for. ``Readiness/readHangUp``
     /// (EPOLLRDHUP): the peer of a stream socket has finished writing, or has closed; only with ``Interest/read`` or

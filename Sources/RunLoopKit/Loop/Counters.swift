@@ -12,7 +12,8 @@ extension Loop {
         public var polls = 0
         /// Spins before a wait: see ``Loop/spinDuration``.
         public var spins = 0
-        /// Writes to the wake-up eventfd by threads that found the loop asleep.
+        /// Writes to the wake-up eventfd by threads that found the loop asleep; and for a hosted loop, by which its
+        /// descriptor becomes readable, also its own.
         public var wakeWrites = 0
         /// Times the loop, or a thread that changed its timers, armed a timerfd (`timerfd_settime`).
         public var timerArms = 0

@@ -35,9 +35,10 @@ extension Loop {
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil (of
-        /// tasks that prefer it: jobs of its actors that wait then trap). They run on a thread of last resort. Found once for each loop. A task of an actor on the loop, or that prefers
-        /// it, hands over such a job also when the loop's end resumes it, as with ``Loop/Ended`` from a sleep; and so
-        /// does an actor with an `isolated deinit` that is released after the stop.
+        /// tasks that prefer it: jobs of its actors that wait then trap). They run on a thread of last resort. Found
+        /// once for each loop. A task of an actor on the loop, or that prefers it, hands over such a job also when the
+        /// loop's end resumes it, as with ``Loop/Ended`` from a sleep; and so does an actor with an `isolated deinit`
+        /// that is released after the stop.
         case jobsOfEndedLoop(thread: String?)
         /// Rules from a snapshot do not fit the method that they have waited for, which was declared now.
         case rulesNotApplied(fault: String)

@@ -264,8 +264,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// gets an answer that it waits for. The thread ends when the handler returns.
     public func stop() { stop(discardingPending: false) }
 
-    /// Ends the thread after the running block, if any. Blocks that have not begun are dropped, and callers that wait
-    /// for one get ``LoopThread/Stopped``. May follow a ``stop()`` that takes too long.
+    /// Ends the thread as ``stop()`` does, but drops the blocks that have not begun, and callers that wait for one get
+    /// ``LoopThread/Stopped``. May follow a ``stop()`` that takes too long.
     ///
     /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
     public func stop(discardingPending: Bool) {
