@@ -2,7 +2,8 @@ extension Loop {
     /// The name of a mode: an isolated set of sources, timers and observers. A loop runs in one mode at a time; the
     /// contents of other modes wait.
     ///
-    /// Any string is a mode. It exists in a loop once something is added to it there. CF: `CFRunLoopMode`.
+    /// Any string is a mode. It exists in a loop once something is added to it or posted for it there.
+    /// CF: `CFRunLoopMode`.
     ///
     /// ```swift
     /// extension Loop.Mode { static let modal: Loop.Mode = "modal" }
