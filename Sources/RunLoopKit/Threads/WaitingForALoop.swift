@@ -102,7 +102,8 @@ extension Loop {
     ///
     /// Cancelling the task withdraws a block that has not begun. A block that has begun runs to its end, and the call
     /// returns then, with its result: pass a limit, or let the block look at a flag. A cancelled task hands no block
-    /// over.
+    /// over. The error of a limit reaches the caller when the caller's actor is free: on this loop that is after the
+    /// block.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
