@@ -1,4 +1,7 @@
 /// The reason why a rule, or a snapshot of rules, could not be applied or discarded. Nothing was changed then.
+///
+/// After a `catch` for one case write another one without a pattern: in some programs the compiler of Swift 6.3 crashes
+/// without it.
 public enum ThrottleRuleError: Error, CustomStringConvertible {
     /// The rule is in force already.
     case alreadyApplied(ThrottleRule)
