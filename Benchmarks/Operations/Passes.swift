@@ -50,6 +50,17 @@ extension Operation {
             _ = try loop.beginHosting()
             return { count in for _ in 0..<count { loop.hostedPass() } }
         },
+        // As in a context of GLib: the host says when it sleeps.
+        Operation("post-and-announced-pass") { loop in
+            _ = try loop.beginHosting()
+            loop.hostedPass()
+            return { count in
+                for _ in 0..<count {
+                    loop.perform {}
+                    if !loop.hostWillSleep() { loop.hostedPass() }
+                }
+            }
+        },
         Operation("post-and-hosted-pass") { loop in
             _ = try loop.beginHosting()
             return { count in

@@ -45,7 +45,8 @@ import Testing
     @Test("A host that handlers run does not sleep while it could serve something", arguments: seeds)
     func handlersThatRunTheHost(_ seed: UInt64) throws {
         let kinds: [(Host.Trigger, budget: Duration?)] = [
-            (.level, nil), (.edge, nil), (.level, .zero), (.level, .seconds(1)),
+            (.level, nil), (.edge, nil), (.asks, nil), (.level, .zero), (.level, .seconds(1)), (.asks, .zero),
+            (.asks, .seconds(1)),
         ]
         for (trigger, budget) in kinds {
             let program = try RandomProgram(seed)

@@ -30,6 +30,10 @@ private struct WakeModel: Hashable {
 
     enum Sender: Hashable, CaseIterable { case wakes, nudges }
 
+    /// Who sleeps: the loop, or its host, which says so or does not.
+    enum Sleeper: CaseIterable { case loop, host, hostThatSaysSo }
+
+    private let sleeper: Sleeper
     /// The value of the word while the loop runs: *awake*, or *hosted*.
     let whileRunning: Word
     let kinds: [Sender]
@@ -38,6 +42,8 @@ private struct WakeModel: Hashable {
     var sent = 0
     var edges = 0
     var writes = 0
+    /// Whether the host has slept since the loop last asked the kernel.
+    private var mayHaveSlept = true
     var loopStep = LoopStep.forget
     var senderSteps = [0, 0]
     var found: [Word]
@@ -46,8 +52,9 @@ private struct WakeModel: Hashable {
 
     static let isDone = 3
 
-    init(_ kinds: [Sender], isHosted: Bool) {
-        whileRunning = Word(state: isHosted ? .hosted : .awake)
+    init(_ kinds: [Sender], _ sleeper: Sleeper) {
+        self.sleeper = sleeper
+        whileRunning = Word(state: sleeper == .host ? .hosted : .awake)
         word = whileRunning
         self.kinds = kinds
         found = [word, word]
@@ -75,9 +82,16 @@ private struct WakeModel: Hashable {
         return next
     }
 
-    /// The state that follows when the loop takes a step; nil if it is asleep and no sender has written.
-    func loop(_ mistake: Mistake) -> WakeModel? {
-        guard whileRunning.state == .awake else { return hostedLoop(mistake) }
+    /// The states that may follow when the loop takes a step; none if it is asleep and no sender has written.
+    func loop(_ mistake: Mistake) -> [WakeModel] {
+        switch sleeper {
+        case .loop: [runningLoop(mistake)].compactMap { $0 }
+        case .host: [hostedLoop(mistake)].compactMap { $0 }
+        case .hostThatSaysSo: loopOfHostThatSaysSo(mistake)
+        }
+    }
+
+    private func runningLoop(_ mistake: Mistake) -> WakeModel? {
         var next = self
         switch loopStep {
         case .forget, .lookAtPosts: next.beginPass(mistake)
@@ -105,6 +119,38 @@ private struct WakeModel: Hashable {
         let isFirst = loopStep == .forget
         if isFirst != (mistake == .forgetAfterLooking) { word = whileRunning } else { posted = 0 }
         loopStep = isFirst ? .lookAtPosts : .lookAtMessages
+    }
+
+    /// The same for a hosted loop whose host marks it asleep and awake. The host may wake for what is its own, and then
+    /// goes to sleep again without a pass.
+    private func loopOfHostThatSaysSo(_ mistake: Mistake) -> [WakeModel] {
+        var next = self
+        switch loopStep {
+        case .forget, .lookAtPosts: next.beginPass(mistake)
+        case .lookAtMessages:  // Asks the kernel only after a sleep.
+            if mayHaveSlept { next.edges = 0 }
+            next.mayHaveSlept = false
+            next.loopStep = .endWait
+        case .endWait:
+            next.loopStep = word.isNotified && mistake != .sleepWithoutLooking ? .forget : .takeMessages
+            next.word = whileRunning
+        case .takeMessages:
+            next.loopStep = sent > 0 && mistake != .sleepWithMessages ? .forget : .beginWait
+            if mistake != .sleepWithMessages { next.sent = 0 }
+        case .beginWait:
+            let mayWait = word == whileRunning || mistake == .sleepWithoutLooking
+            if mayWait { next.word.state = .asleep }
+            next.mayHaveSlept = mayHaveSlept || mayWait
+            next.loopStep = mayWait ? .wait : .forget
+        case .wait:
+            next.word.state = .awake
+            var wakesForItself = next
+            wakesForItself.loopStep = .beginWait
+            guard edges > 0 else { return [wakesForItself] }
+            next.loopStep = .forget
+            return [next, wakesForItself]
+        }
+        return [next]
     }
 
     /// The same for a hosted loop, which never publishes that it sleeps: its host waits.
@@ -138,33 +184,35 @@ private struct WakeModel: Hashable {
 
     /// Visits every reachable state; returns the number of states, whether any loses work, and the most writes in any.
     private func explore(
-        _ mistake: WakeModel.Mistake, _ senders: [WakeModel.Sender], isHosted: Bool
+        _ mistake: WakeModel.Mistake, _ senders: [WakeModel.Sender], _ sleeper: WakeModel.Sleeper
     ) -> (states: Int, losesWork: Bool, mostWrites: Int) {
         var seen: Set<WakeModel> = []
-        var open = [WakeModel(senders, isHosted: isHosted)]
+        var open = [WakeModel(senders, sleeper)]
         var losesWork = false
         var mostWrites = 0
         while let state = open.popLast() {
             guard seen.insert(state).inserted else { continue }
             losesWork = losesWork || state.isStuck
             mostWrites = max(mostWrites, state.writes)
-            open += [state.sender(0, mistake), state.sender(1, mistake), state.loop(mistake)].compactMap { $0 }
+            open += [state.sender(0, mistake), state.sender(1, mistake)].compactMap { $0 } + state.loop(mistake)
         }
         return (seen.count, losesWork, mostWrites)
     }
 
-    @Test("No interleaving loses a wake-up or a nudge", arguments: senders, [false, true])
-    private func everyInterleaving(_ senders: [WakeModel.Sender], isHosted: Bool) {
-        let result = explore(.none, senders, isHosted: isHosted)
+    @Test("No interleaving loses a wake-up or a nudge", arguments: senders, WakeModel.Sleeper.allCases)
+    private func everyInterleaving(_ senders: [WakeModel.Sender], _ sleeper: WakeModel.Sleeper) {
+        let result = explore(.none, senders, sleeper)
         #expect(result.states > 100)
         #expect(!result.losesWork)
         #expect(result.mostWrites <= 2)
     }
 
-    @Test("The explorer finds mistakes", arguments: WakeModel.Mistake.allCases.filter { $0 != .none }, [false, true])
-    private func explorerFindsMistakes(_ mistake: WakeModel.Mistake, isHosted: Bool) {
+    @Test(
+        "The explorer finds mistakes", arguments: WakeModel.Mistake.allCases.filter { $0 != .none },
+        WakeModel.Sleeper.allCases)
+    private func explorerFindsMistakes(_ mistake: WakeModel.Mistake, _ sleeper: WakeModel.Sleeper) {
         let senders = WakeProtocolTests.senders.filter { mistake != .sleepWithMessages || $0.contains(.nudges) }
-        #expect(senders.contains { explore(mistake, $0, isHosted: isHosted).losesWork })
+        #expect(senders.contains { explore(mistake, $0, sleeper).losesWork })
     }
 
     @Test("A sender writes only when the loop sleeps")

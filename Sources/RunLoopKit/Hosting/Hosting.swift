@@ -9,6 +9,12 @@ final class Hosting: Host {
     /// Whether the beforeWaiting observers have been called and the afterWaiting observers not yet: the host may sleep.
     private var rests = false
 
+    /// Whether the host says when it sleeps. The loop then need not inform it: the host asks.
+    private var saysWhenItSleeps = false
+
+    /// Whether the host has slept since the loop last asked the kernel, or may have.
+    private var mayHaveSlept = true
+
     /// Whether `end()` was called inside a pass or a run, and the hosting ends when that returns.
     private var isEndRequested = false
 
@@ -107,12 +113,17 @@ final class Hosting: Host {
         loop.notify(.beforeWaiting, in: mode)
         rests = true
         loop.waiting.store(true, ordering: .relaxed)
-        // Inside a handler the loop is busy, even if its host sleeps.
-        guard case .virtual(let clock) = loop.clock, pass.below === run else { return }
-        let deadline = loop.lock.withLock { loop.nextSleep(in: mode).deadline }
-        let sleeps = clock.sleep(loop, until: deadline, on: mode.pollDescriptor, blocksThread: false)
+        guard !saysWhenItSleeps, pass.below === run else { return }
         // The time has already reached the deadline.
-        if !sleeps { loop.waker.nudge() }
+        if !sleepsInVirtualTime(loop) { loop.waker.nudge() }
+    }
+
+    /// Records on a virtual clock that the loop sleeps; inside a handler it is busy, even if its host sleeps. Returns
+    /// false if the time has reached the loop's next deadline.
+    private func sleepsInVirtualTime(_ loop: Loop) -> Bool {
+        guard case .virtual(let clock) = loop.clock else { return true }
+        let deadline = loop.lock.withLock { loop.nextSleep(in: mode).deadline }
+        return clock.sleep(loop, until: deadline, on: mode.pollDescriptor, blocksThread: false)
     }
 
     private func endRest(of loop: Loop) {
@@ -123,7 +134,61 @@ final class Hosting: Host {
         loop.notify(.afterWaiting, in: mode)
     }
 
+    // MARK: Hosts that say when they sleep
+
+    /// The host is about to sleep. Returns false if it must make a pass instead.
+    func hostWillSleep(_ loop: Loop) -> Bool {
+        if saysWhenItSleeps { hostDidWake(loop) } else { beginSayingWhenItSleeps(loop) }
+        let maySleep = maySleep(loop)
+        if maySleep { mayHaveSlept = true }
+        return maySleep
+    }
+
+    private func beginSayingWhenItSleeps(_ loop: Loop) {
+        saysWhenItSleeps = true
+        loop.waker.setHostSaysWhenItSleeps()
+        // From now on the loop sleeps only while the host does.
+        if case .virtual(let clock) = loop.clock { clock.awake(loop) }
+    }
+
+    private func maySleep(_ loop: Loop) -> Bool {
+        guard !loop.waker.hasNote, !hasWorkInHandler(loop) else { return false }
+        let sleeps = loop.lock.withLock {
+            guard !mode.hasMessages, !loop.isTimerDue(in: mode), loop.waker.beginWait() else { return false }
+            loop.arm(for: loop.nextSleep(in: mode), in: mode)
+            return true
+        }
+        guard sleeps, rests, isBetweenPasses(of: loop), !sleepsInVirtualTime(loop) else { return sleeps }
+        loop.waker.endHostSleep()
+        return false
+    }
+
+    /// Whether the pass or run inside which the host is about to sleep has left something that another pass would
+    /// serve. Between two passes, what comes leaves a note in the wake word.
+    private func hasWorkInHandler(_ loop: Loop) -> Bool {
+        !isBetweenPasses(of: loop) && (loop.hasReady(mode) || hasPostedWork(loop))
+    }
+
+    /// The host is awake, whether it was asleep or not.
+    func hostDidWake(_ loop: Loop) {
+        guard saysWhenItSleeps else { return }
+        loop.waker.endHostSleep()
+        if case .virtual(let clock) = loop.clock { clock.awake(loop) }
+    }
+
+    /// Whether the host has something to do at once.
+    func mustMakePass(_ loop: Loop) -> Bool {
+        loop.waker.hasNote || hasWorkInHandler(loop) || System.isReadable(mode.pollDescriptor)
+    }
+
     // MARK: Host
+
+    /// The epoll set of a host that has not slept since contains nothing that the loop does not know of.
+    func takeNeedToPoll(in mode: ModeState) -> Bool {
+        guard saysWhenItSleeps, mode === self.mode else { return mode === self.mode }
+        defer { mayHaveSlept = false }
+        return mayHaveSlept
+    }
 
     func runWillBegin(in loop: Loop) {
         guard rests else { return }
@@ -135,11 +200,12 @@ final class Hosting: Host {
     /// The host's descriptor does not show what the run has fetched or armed, and what was posted as it ended. After a
     /// run between two passes the host must make another pass, in which the loop comes to rest.
     func runHasEnded(in loop: Loop) {
-        inform(loop, ofMore: isBetweenPasses(of: loop) || hasPostedWork(loop))
+        inform(loop, ofMore: isBetweenPasses(of: loop) || !saysWhenItSleeps && hasPostedWork(loop))
         _ = endIfRequested(loop)
     }
 
     func mayHaveMore(in loop: Loop) {
+        guard !saysWhenItSleeps else { return }
         // Nearly always nothing was listed, the timerfds are armed as before, and no work was posted after the pass had
         // looked, or left by its budget.
         let isArmed = loop.lock.withLock { loop.lastSleep?.mode == ObjectIdentifier(mode) }
@@ -149,7 +215,7 @@ final class Hosting: Host {
 
     /// A pass that the host made during the step has consumed the wake-ups of blocks that were hidden from it.
     func blockStepHasEnded(in loop: Loop) {
-        if hasPostedWork(loop) { loop.waker.nudge() }
+        if !saysWhenItSleeps, hasPostedWork(loop) { loop.waker.nudge() }
     }
 
     func loopHasEnded(_ loop: Loop) { stop(loop) }
@@ -158,11 +224,15 @@ final class Hosting: Host {
     /// the host may sleep: at the end of a pass, and as soon as the loop has fetched events or armed a timerfd, since a
     /// handler called after that may run the host.
     private func inform(_ loop: Loop, ofMore hasMore: Bool = false) {
+        if hasMore || !saysWhenItSleeps && armAndFindWork(loop) { loop.waker.nudge() }
+    }
+
+    private func armAndFindWork(_ loop: Loop) -> Bool {
         let isDue = loop.lock.withLock {
             loop.arm(for: loop.nextSleep(in: mode), in: mode)
             return loop.isTimerDue(in: mode)
         }
-        if hasMore || isDue || loop.hasReady(mode) { loop.waker.nudge() }
+        return isDue || loop.hasReady(mode)
     }
 
     // MARK: The end

@@ -98,6 +98,42 @@ extension Loop {
         return makePasses(until: clock.nanoseconds.addingSaturating(max(0, budget.wholeNanoseconds)), in: hosting)
     }
 
+    /// Says that the host is about to sleep, and asks whether it may. A host *need not* say so: one descriptor to watch,
+    /// and one call when it is readable, are enough. One that does saves the loop most system calls that hosting costs.
+    ///
+    /// For hosts that call a function of yours before *each* sleep, such as GLib (a source's `prepare`), libuv
+    /// (`uv_prepare_t`) or Qt (`aboutToBlock`):
+    ///
+    /// ```swift
+    /// while true {
+    ///     let maySleep = loop.hostWillSleep()
+    ///     poll(&requests, nfds_t(requests.count), maySleep ? -1 : 0)
+    ///     loop.hostDidWake()
+    ///     if !maySleep || requests[0].revents != 0 { loop.hostedPass() }
+    ///     // … what else the host serves …
+    /// }
+    /// ```
+    ///
+    /// From the first call on, the descriptor shows work only while the host sleeps: between a call that returned true
+    /// and ``Loop/hostDidWake()`` or the next pass. What comes at other times is found by the next call. So a post of
+    /// the host's own thread, or of any thread while the host is busy, makes no system call, and a pass asks the kernel
+    /// only for what it alone knows. After a sleep for which this was not called, such as that of a dialog's own loop
+    /// inside a handler, work may have waited.
+    ///
+    /// - Returns: Whether the host may sleep until the descriptor is readable. If false, it must not sleep, and call
+    ///   ``Loop/hostedPass()``.
+    /// - Precondition: As for ``Loop/hostedPass()``.
+    public func hostWillSleep() -> Bool { requireHosted("hostWillSleep").hostWillSleep(self) }
+
+    /// Says that the host is awake, whether it has slept or not, and whatever has woken it. Until the next
+    /// ``Loop/hostWillSleep()`` no thread makes a system call to wake it.
+    ///
+    /// Harmless at other times, and without effect if the host never says that it sleeps. A host that leaves it out
+    /// loses nothing: a pass says the same.
+    ///
+    /// - Precondition: As for ``Loop/hostedPass()``.
+    public func hostDidWake() { requireHosted("hostDidWake").hostDidWake(self) }
+
     /// How long the host may sleep at most: zero if something is ready, nil for no limit.
     ///
     /// For hosts that sleep with a timeout instead of watching a descriptor. Posts from other threads do not end that
@@ -106,9 +142,9 @@ extension Loop {
     ///
     /// - Precondition: As for ``Loop/hostedPass()``.
     public var hostTimeout: Duration? {
-        let mode = requireHosted("hostTimeout").mode
-        if System.isReadable(mode.pollDescriptor) { return .zero }
-        let next = lock.withLock { earliestWakeUp(in: mode) }
+        let hosting = requireHosted("hostTimeout")
+        if hosting.mustMakePass(self) { return .zero }
+        let next = lock.withLock { earliestWakeUp(in: hosting.mode) }
         return next == TimerHeap.never ? nil : max(.zero, now.duration(to: Instant(nanoseconds: next)))
     }
 

@@ -174,8 +174,7 @@ extension Loop {
     /// Asks the kernel what is ready, without waiting; unless the loop knows without it, which saves most of a pass.
     @inline(__always)
     private func poll(in mode: ModeState) -> Int {
-        // A host waits for what the epoll set reports: what is there must leave it.
-        guard mode.takeNeedToPoll() || own.host != nil else { return 0 }
+        guard mode.takeNeedToPoll() || own.host?.takeNeedToPoll(in: mode) ?? false else { return 0 }
         Tally.count(tally.polls)
         let count = mode.wait(blocking: false)
         if count == Poller.capacity { mode.edgeNote.set() }  // There may be more.

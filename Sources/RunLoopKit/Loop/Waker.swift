@@ -14,7 +14,8 @@ import Synchronization
 /// | the loop, beginning a pass after a wait | swaps in *awake* and ignores notes, since it looks at all work next |
 ///
 /// A hosted loop has *hosted* where others have *awake*: a foreign loop may sleep on its epoll set at any time, also
-/// while one of its own handlers runs. To senders *hosted* is the same as *asleep*.
+/// while one of its own handlers runs. To senders *hosted* is the same as *asleep*. A host that says when it sleeps does
+/// what a loop does: it changes *awake* to *asleep*, and back when it is awake again, with the notes that are there.
 ///
 /// No wake-up is lost. All four are read-modify-writes of one word, so they have one order. A sender's note before the
 /// loop's change to *asleep* makes that change fail. A note after it finds *asleep*, so this sender writes, unless
@@ -138,6 +139,21 @@ final class Waker: @unchecked Sendable {
     func setHosted(_ isHosted: Bool) {
         whileRunning = isHosted ? Waker.hosted : Waker.awake
         _ = endWait()
+    }
+
+    /// Makes the word say *awake* while the host runs: from now on the host says when it sleeps, by `beginWait()`.
+    func setHostSaysWhenItSleeps() {
+        whileRunning = Waker.awake
+        endHostSleep()
+    }
+
+    /// Marks the host awake, and keeps the notes: they keep it from sleeping until it makes a pass.
+    ///
+    /// Relaxed: the pass, which acquires what the senders of the notes released, comes later.
+    func endHostSleep() {
+        guard mayBeAsleep else { return }
+        let found = word.bitwiseAnd(Waker.notes, ordering: .relaxed).oldValue
+        if found & Waker.notes != 0 { owedWrites += 1 }
     }
 
     /// Marks the loop asleep. Returns false, and marks nothing, if the loop has a note.

@@ -4,10 +4,17 @@ import Testing
 
 /// A foreign loop that watches one descriptor.
 final class Host {
-    enum Trigger: CaseIterable { case level, edge }
+    /// How the host learns that the loop has work.
+    enum Trigger: CaseIterable {
+        case level, edge
+
+        /// It says when it sleeps, and watches the level.
+        case asks
+    }
 
     let loop: Loop
     let descriptor: Int32
+    private let trigger: Trigger
     private let edges: Poller?
     /// The time that a pass may take; nil for no limit.
     private let budget: Duration?
@@ -18,6 +25,7 @@ final class Host {
     ) throws {
         self.loop = loop
         self.budget = budget
+        self.trigger = trigger
         descriptor = try loop.beginHosting(mode)
         edges = trigger == .edge ? try Poller() : nil
         try edges?.add(descriptor, token: 0)
@@ -26,7 +34,9 @@ final class Host {
     /// What a host checks before it sleeps.
     var isReadable: Bool {
         if let count = edges?.wait(blocking: false) { return count > 0 }
-        return System.isReadable(descriptor)
+        guard trigger == .asks else { return System.isReadable(descriptor) }
+        defer { loop.hostDidWake() }
+        return !loop.hostWillSleep() || System.isReadable(descriptor)
     }
 
     /// Makes a first pass if the host watches for edges, as one inside a handler must: the pass that called the handler
@@ -52,7 +62,8 @@ final class Host {
 
     /// Sleeps until the loop has work, and serves it.
     func sleepAndServe() {
-        if edges == nil { System.waitUntilReadable(descriptor) }
+        if trigger == .asks ? loop.hostWillSleep() : edges == nil { System.waitUntilReadable(descriptor) }
+        if trigger == .asks { loop.hostDidWake() }
         while edges?.wait(blocking: true) == 0 {}
         makePass()
     }
