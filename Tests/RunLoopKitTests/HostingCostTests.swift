@@ -96,6 +96,23 @@ import Testing
         }
     }
 
+    /// Timers that fire once, so that none is due again on a slow machine.
+    @Test("A hosted timer arms the timerfd once and writes nothing", arguments: Host.Trigger.allCases)
+    private func timers(_ trigger: Host.Trigger) throws {
+        try hosted(trigger) { host, loop in
+            let counts = counts(of: loop) {
+                for _ in 1...20 {
+                    let calls = Count()
+                    loop.add(Loop.Timer(after: .milliseconds(1)) { _ in calls.up() })
+                    while calls.value == 0 { host.sleepAndServe() }
+                    host.serve()
+                }
+            }
+            #expect(counts.wakeWrites == 0)
+            #expect(counts.timerArms <= 20)
+        }
+    }
+
     @Test("A host that has ended hosting begins anew")
     func hostedAgain() throws {
         try onThreadOfItsOwn {

@@ -6,6 +6,8 @@ extension Loop {
         case timers
         case mainQueue
         case source1(ReadySource)
+
+        var isTimers: Bool { if case .timers = self { true } else { false } }
     }
 
     /// A version-1 source of the mode that has something to handle.

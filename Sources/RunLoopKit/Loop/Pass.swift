@@ -63,7 +63,8 @@ extension Loop {
         let polls = hasHandledSource || run.limit == .onePass
         if !polls { notify(.beforeWaiting, in: run.mode) }  // 3.6
         let ready = nextReady(in: run, polls: polls || mustLookAgain(insteadOfSleepIn: run))  // 3.7
-        own.host?.mayHaveMore(in: self)
+        // Timers that are due and not served yet are: `fire` does this when one is not due any more.
+        if !(polls && ready.isTimers) { own.host?.mayHaveMore(in: self) }
         run.phase = .hasWaited
         guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let source) = ready else {  // 3.8
             return ready
@@ -300,6 +301,7 @@ extension Loop {
             return firing
         }
         guard let firing else { return }
+        own.host?.mayHaveMore(in: self)
         if isEarly { now = spinUntilDue(firing) }
         callOut(Callout(.timer, timer, lateness: now - firing.scheduledTime.nanoseconds)) {
             loopIsCallingOutToATimer(firing)
