@@ -12,6 +12,8 @@ let libraries = [
     (Context.environment["PEERS"] ?? "libuv libevent glib-2.0").split(separator: " ").map(String.init).contains($0.0)
 }
 
+let hasGLib = libraries.contains { $0.0 == "glib-2.0" }
+
 /// swift-platform-executors takes part if the environment has its path.
 let executors = Context.environment["PLATFORM_EXECUTORS"]
 
@@ -22,7 +24,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-async-algorithms.git", exact: "1.1.4"),
         .package(url: "https://github.com/OpenCombine/OpenCombine.git", exact: "0.14.0"),
-    ] + (executors.map { [.package(name: "swift-platform-executors", path: $0)] } ?? []),
+    ] + (hasGLib ? [.package(name: "RunLoopKitGLib", path: "../../Integrations/GLib")] : [])
+        + (executors.map { [.package(name: "swift-platform-executors", path: $0)] } ?? []),
     targets: [
         .executableTarget(
             name: "Peers",
@@ -34,6 +37,7 @@ let package = Package(
                 .product(name: "OpenCombineDispatch", package: "OpenCombine"),
                 .product(name: "OpenCombineFoundation", package: "OpenCombine"), "CAllocator",
             ] + libraries.map { .target(name: $0.1) }
+                + (hasGLib ? [.product(name: "RunLoopKitGLib", package: "RunLoopKitGLib")] : [])
                 + (executors == nil
                     ? [] : [.product(name: "PlatformExecutors", package: "swift-platform-executors")]),
             // canImport would find the module of an earlier build.

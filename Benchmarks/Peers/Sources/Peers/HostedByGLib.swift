@@ -2,26 +2,15 @@
     import CGLib
     import Foundation
     import RunLoopKit
+    import RunLoopKitGLib
 
-    /// A loop that GLib hosts, on the thread that makes it. The context keeps it as long as the process lives.
+    /// A loop that GLib hosts, on the thread that makes it.
     private struct HostedLoop {
         let context = g_main_context_new()
         let loop = Loop.current
+        private let attachment: GLibAttachment
 
-        init() {
-            let source = g_unix_fd_source_new(try! loop.beginHosting(), G_IO_IN)
-            // A function of three parameters, as the source calls it, passed as one of one parameter.
-            let serve: @convention(c) (gint, GIOCondition, gpointer?) -> gboolean = { _, _, _ in
-                Loop.current.hostedPass()
-                return 1
-            }
-            g_source_set_callback(source, unsafeBitCast(serve, to: GSourceFunc.self), nil, nil)
-            // As in Integrations/GLib. Otherwise GLib stops watching the descriptor while the loop makes a pass, which
-            // costs three system calls.
-            g_source_set_can_recurse(source, 1)
-            g_source_attach(source, context)
-            g_source_unref(source)
-        }
+        init() { attachment = try! loop.attach(to: GLibContext(context!)) }
     }
 
     /// A block that GLib's thread posts to a hosted loop, beside a source that it attaches to GLib's own context.

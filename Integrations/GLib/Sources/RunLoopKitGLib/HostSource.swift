@@ -1,14 +1,25 @@
 internal import CRunLoopKitGLib
 import RunLoopKit
 
-/// The source of GLib that makes a loop's passes. It watches the descriptor of the hosted loop, and that alone: the
-/// kernel knows the loop's timers too, so the source needs neither a prepare function nor a timeout.
+/// The source of GLib that makes a loop's passes. It watches the descriptor of the hosted loop, and needs no timeout: the
+/// kernel knows the loop's timers too. GLib calls it before each poll and after it, so the loop knows when its host
+/// sleeps, and a post of the context's own thread makes no system call.
 ///
 /// The source retains this object, and so does the loop's end handler, until the source is destroyed.
 final class HostSource: @unchecked Sendable {
+    /// What GLib allocates for the source.
+    private struct Storage {
+        // First: GLib takes a pointer to the whole for one to this.
+        var source: GSource
+        /// Nil once the source has been destroyed.
+        var host: Unmanaged<HostSource>?
+    }
+
     private let loop: Loop
     private let mode: Loop.Mode
     private let source: UnsafeMutablePointer<GSource>
+    /// What the source knows the descriptor by.
+    private let tag: gpointer
 
     // Accessed on the loop's thread only.
     private var onStop: (() -> Void)?
@@ -19,26 +30,61 @@ final class HostSource: @unchecked Sendable {
         self.loop = loop
         self.mode = mode
         self.onStop = onStop
-        source = g_unix_fd_source_new(descriptor, G_IO_IN)
+        source = g_source_new(HostSource.functions, guint(MemoryLayout<Storage>.stride))
+        tag = g_source_add_unix_fd(source, descriptor, G_IO_IN)
         endHandler = loop.onEnd { self.destroy() }
     }
 
     deinit { g_source_unref(source) }
 
     func attach(to context: GLibContext, priority: Int32) {
-        let serve: GUnixFDSourceFunc = { _, _, host in
-            Unmanaged<HostSource>.fromOpaque(host!).takeUnretainedValue().serve()
-            return 1  // G_SOURCE_CONTINUE
-        }
+        HostSource.withStorage(of: source) { $0.host = Unmanaged.passUnretained(self) }
+        // GLib keeps the callback's data as long as it may call the source.
         g_source_set_callback(
-            // G_SOURCE_FUNC: a source's own dispatch function knows the type of its callback.
-            source, unsafeBitCast(serve, to: GSourceFunc.self), Unmanaged.passRetained(self).toOpaque(),
+            source, { _ in 1 }, Unmanaged.passRetained(self).toOpaque(),
             { Unmanaged<HostSource>.fromOpaque($0!).takeRetainedValue().hasBeenDestroyed() })
         g_source_set_name(source, "RunLoopKit")
         g_source_set_priority(source, priority)
         // A handler may iterate the context, as a dialog does: the loop is then served too.
         g_source_set_can_recurse(source, 1)
         g_source_attach(source, context.pointer)
+    }
+
+    // MARK: The functions of the source
+
+    // Never deallocated: GLib uses it for all sources.
+    private nonisolated(unsafe) static let functions = {
+        let functions = UnsafeMutablePointer<GSourceFuncs>.allocate(capacity: 1)
+        functions.initialize(to: GSourceFuncs())
+        functions.pointee.prepare = { source, timeout in
+            timeout?.pointee = -1  // Without a limit: the descriptor ends the poll.
+            return HostSource.host(of: source)?.prepare() ?? false ? 1 : 0
+        }
+        functions.pointee.check = { source in HostSource.host(of: source)?.check() ?? false ? 1 : 0 }
+        functions.pointee.dispatch = { source, _, _ in
+            HostSource.host(of: source)?.serve()
+            return 1  // G_SOURCE_CONTINUE
+        }
+        return functions
+    }()
+
+    private static func withStorage<Result>(
+        of source: UnsafeMutablePointer<GSource>?, _ body: (inout Storage) -> Result
+    ) -> Result {
+        UnsafeMutableRawPointer(source!).withMemoryRebound(to: Storage.self, capacity: 1) { body(&$0.pointee) }
+    }
+
+    private static func host(of source: UnsafeMutablePointer<GSource>?) -> HostSource? {
+        withStorage(of: source) { $0.host?.takeUnretainedValue() }
+    }
+
+    /// GLib is about to poll. Returns whether the source has work already, so that the poll must not sleep.
+    private func prepare() -> Bool { loop.isHosted && !loop.hostWillSleep() }
+
+    /// GLib has polled, and the source had no work before. Returns whether it has now.
+    private func check() -> Bool {
+        if loop.isHosted { loop.hostDidWake() }
+        return g_source_query_unix_fd(source, tag) != GIOCondition(0)
     }
 
     private func serve() {
@@ -59,6 +105,7 @@ final class HostSource: @unchecked Sendable {
     /// Called by GLib when the source was destroyed and its callback has returned. The context may have been freed by
     /// another thread.
     private func hasBeenDestroyed() {
+        HostSource.withStorage(of: source) { $0.host = nil }
         if loop.isOnOwnThread { endHosting() } else { loop.perform(in: mode) { self.endHosting() } }
     }
 

@@ -42,6 +42,56 @@ import Testing
     }
 }
 
+/// What the loop costs the context between polls.
+@Suite(.timeBound) struct PostCostTests {
+    @Test("A post on the context's own thread makes no system call, also one of a source of GLib")
+    func ownPosts() throws {
+        let context = TestContext()
+        let log = Log<Int>()
+        try onAnotherThread {
+            let loop = Loop.current
+            let attachment = try loop.attach(to: context.context)
+            context.serve()
+            let before = loop.counters
+            for number in 1...3 {
+                loop.perform { log.add(number) }
+                #expect(context.serve() == 1)
+            }
+            let idle = g_idle_source_new()
+            let post: GSourceFunc = { log in
+                let log = Unmanaged<Log<Int>>.fromOpaque(log!).takeUnretainedValue()
+                Loop.current.perform { log.add(4) }
+                return 0
+            }
+            g_source_set_callback(idle, post, Unmanaged.passUnretained(log).toOpaque(), nil)
+            g_source_attach(idle, context.pointer)
+            context.serve()
+            #expect(loop.counters.wakeWrites == before.wakeWrites)
+            // Once after each sleep of the context.
+            #expect(loop.counters.polls <= before.polls + 4)
+            attachment.detach()
+        }
+        #expect(log.entries == [1, 2, 3, 4])
+    }
+
+    @Test("Posts of many threads all run while the context sleeps and wakes")
+    func othersPosts() throws {
+        let context = TestContext()
+        let log = Log<Int>()
+        try onAnotherThread {
+            let loop = Loop.current
+            let attachment = try loop.attach(to: context.context)
+            let senders = try (0..<3).map { _ in try LoopThread() }
+            for round in 1...100 {
+                for sender in senders { sender.perform { loop.perform { log.add(round) } } }
+                context.serve(until: log.entries.count == 3 * round)
+            }
+            attachment.detach()
+        }
+        #expect(log.entries.count == 300)
+    }
+}
+
 /// The polls of a context.
 private enum Polls {
     struct Counts: Equatable {
