@@ -98,17 +98,21 @@ struct ChromeTraceWriter {
 
     private var instants: [String] {
         trace.events.compactMap { event in
+            var (name, arguments) = (trace.describe(event), "{}")
             let category: String
             switch event.kind {
             case .reached(.entry, _), .reached(.exit, _): return nil
             case .reached: category = "activity"
             case .woke: category = "wake-up"
-            case .handedOver: category = "handover"
+            case .handedOver(let handler, let number):
+                category = "handover"
+                // A viewer counts events by their names.
+                (name, arguments) = ("\(handler.kind.handingOver) \(handler)", "{\"number\":\(number)}")
             default: return nil
             }
             return object(
-                "i", trace.describe(event), event.thread,
-                [("cat", category.quotedForJSON), ("ts", time(event.time)), ("s", "\"t\"")])
+                "i", name, event.thread,
+                [("cat", category.quotedForJSON), ("ts", time(event.time)), ("s", "\"t\""), ("args", arguments)])
         }
     }
 

@@ -51,6 +51,11 @@ import Testing
         #expect((phases["s"]! + phases["f"]!).allSatisfy { $0["bp"] as? String == "e" })
         #expect(phases["C"]!.contains { ($0["args"] as! [String: Double])["blocks"] == 1 })
         #expect(phases["C"]!.contains { ($0["args"] as! [String: Double])["ms"] == 0 })
+        // Named by what is sent to, so that a viewer counts them together.
+        let handovers = phases["i"]!.filter { $0["cat"] as? String == "handover" }
+        let sends = handovers.filter { ($0["name"] as! String).contains("door") }
+        #expect(Set(sends.map { $0["name"] as! String }) == ["sends to port source \"door\""])
+        #expect(Set(sends.map { ($0["args"] as! [String: Int])["number"]! }).count == sends.count)
     }
 
     /// Perfetto draws slices of a track that overlap without nesting in a wrong place.
