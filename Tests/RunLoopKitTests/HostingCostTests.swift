@@ -21,10 +21,7 @@ import Testing
     private func counts(of loop: Loop, _ body: () throws -> Void) rethrows -> Loop.Counters {
         let before = loop.counters
         try body()
-        let after = loop.counters
-        return Loop.Counters(
-            passes: after.passes - before.passes, waits: after.waits - before.waits, polls: after.polls - before.polls,
-            spins: 0, wakeWrites: after.wakeWrites - before.wakeWrites, timerArms: after.timerArms - before.timerArms)
+        return loop.counters.since(before)
     }
 
     @Test("A post on the thread of a host writes the eventfd; if the host says when it sleeps, it makes no system call")

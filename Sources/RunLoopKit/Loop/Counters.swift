@@ -5,7 +5,9 @@ extension Loop {
     public struct Counters: Equatable, Sendable {
         /// Passes of all runs.
         public var passes = 0
-        /// Waits in the kernel (`epoll_wait` without a time limit; in virtual time, `poll`).
+        /// Waits in the kernel (`epoll_wait` without a time limit; in virtual time, `poll`). Mostly one for each pass
+        /// that sleeps. A wait that ends and finds nothing to do, since a pass has done it already, is followed by
+        /// another.
         public var waits = 0
         /// Questions to the kernel what is ready, without waiting (`epoll_wait` with limit 0). A pass that does not
         /// sleep asks only if the kernel may know more than the loop.
@@ -17,6 +19,20 @@ extension Loop {
         public var wakeWrites = 0
         /// Times the loop, or a thread that changed its timers, armed a timerfd (`timerfd_settime`).
         public var timerArms = 0
+
+        /// What the loop has done since earlier counters of the same loop.
+        ///
+        /// ```swift
+        /// let before = loop.counters
+        /// // … the code to judge …
+        /// print("\(loop.counters.since(before).waits) waits")
+        /// ```
+        public func since(_ earlier: Counters) -> Counters {
+            Counters(
+                passes: passes - earlier.passes, waits: waits - earlier.waits, polls: polls - earlier.polls,
+                spins: spins - earlier.spins, wakeWrites: wakeWrites - earlier.wakeWrites,
+                timerArms: timerArms - earlier.timerArms)
+        }
     }
 
     /// What the loop has done so far. From any thread; a consistent snapshot only on the loop's own thread.
