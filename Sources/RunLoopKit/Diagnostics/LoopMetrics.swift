@@ -3,6 +3,8 @@
 /// All sums and counts begin with zero when the monitor begins to watch the loop, and only grow from snapshot to
 /// snapshot: ``since(_:)`` has what a period adds. Only ``waiting`` is of the moment. Times are durations on
 /// CLOCK_MONOTONIC, which stands still while the machine is suspended, also for a loop in virtual time.
+///
+/// How often the loop slept, was woken and armed its timer is in ``Loop/counters``, which need no monitor.
 public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     /// Time in handlers, up to the moment of the snapshot if one is active. A handler that runs the loop nested counts
     /// without that run, whose own handlers count.

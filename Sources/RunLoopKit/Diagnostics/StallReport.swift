@@ -40,8 +40,8 @@ public struct StallReport: Sendable, CustomStringConvertible {
     /// When the handler returned, ran the loop, or let it call another handler. Nil while the stall lasts.
     public let end: Loop.Instant?
 
-    /// How long the stall has lasted, without the time in which the watcher could not run either. Of a stall that lasts,
-    /// when the watcher looked: a watcher that is in time looks at the threshold, and calls its handler later.
+    /// How long the stall has lasted, without the time in which the watcher could not run either. Of a stall that
+    /// lasts, when the watcher looked: a watcher that is in time looks at the threshold, and calls its handler later.
     public let duration: Duration
 
     /// What waited for the loop when this was reported; for a stall that has ended, when it was last reported before.

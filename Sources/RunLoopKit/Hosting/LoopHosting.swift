@@ -98,13 +98,14 @@ extension Loop {
         return makePasses(until: clock.nanoseconds.addingSaturating(max(0, budget.wholeNanoseconds)), in: hosting)
     }
 
-    /// Says that the host is about to sleep, and asks whether it may. A host *need not* say so: one descriptor to watch,
-    /// and one call when it is readable, are enough. One that does saves the loop most system calls that hosting costs.
+    /// Says that the host is about to sleep, and asks whether it may. A host *need not* say so: one descriptor to
+    /// watch, and one call when it is readable, are enough. A host that does saves most system calls of hosting.
     ///
     /// For hosts that call a function of yours before *each* sleep, such as GLib (a source's `prepare`), libuv
     /// (`uv_prepare_t`) or Qt (`aboutToBlock`):
     ///
     /// ```swift
+    /// var requests = [pollfd(fd: try loop.beginHosting(), events: Int16(POLLIN), revents: 0)]
     /// while true {
     ///     let maySleep = loop.hostWillSleep()
     ///     poll(&requests, nfds_t(requests.count), maySleep ? -1 : 0)

@@ -14,8 +14,8 @@ import Synchronization
 /// | the loop, beginning a pass after a wait | swaps in *awake* and ignores notes, since it looks at all work next |
 ///
 /// A hosted loop has *hosted* where others have *awake*: a foreign loop may sleep on its epoll set at any time, also
-/// while one of its own handlers runs. To senders *hosted* is the same as *asleep*. A host that says when it sleeps does
-/// what a loop does: it changes *awake* to *asleep*, and back when it is awake again, with the notes that are there.
+/// while one of its own handlers runs. To senders *hosted* is the same as *asleep*. A host that says when it sleeps
+/// does what a loop does: it changes *awake* to *asleep*, and back when it is awake again, and keeps the notes.
 ///
 /// No wake-up is lost. All four are read-modify-writes of one word, so they have one order. A sender's note before the
 /// loop's change to *asleep* makes that change fail. A note after it finds *asleep*, so this sender writes, unless

@@ -1,8 +1,8 @@
 internal import CRunLoopKitGLib
 import RunLoopKit
 
-/// The source of GLib that makes a loop's passes. It watches the descriptor of the hosted loop, and needs no timeout: the
-/// kernel knows the loop's timers too. GLib calls it before each poll and after it, so the loop knows when its host
+/// The source of GLib that makes a loop's passes. It watches the descriptor of the hosted loop, and needs no timeout:
+/// the kernel knows the loop's timers too. GLib calls it before each poll and after it, so the loop knows when its host
 /// sleeps, and a post of the context's own thread makes no system call.
 ///
 /// The source retains this object, and so does the loop's end handler, until the source is destroyed.
