@@ -56,6 +56,7 @@ import Testing
                     limiters[key](input)
                     limiter(input, for: key)
                 }
+                #expect(limiter.pendingKeys.sorted() == (0..<3).filter { limiters[$0].isPending })
             }
             clock.advance(by: .seconds(1))
             let inOrder: ([Int], [Int]) -> Bool = { $0.lexicographicallyPrecedes($1) }

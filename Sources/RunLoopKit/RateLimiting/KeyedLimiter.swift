@@ -214,6 +214,8 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         return lock.withLock { contents.slot(of: key, hash, in: table).map { table[$0].isPending } ?? false }
     }
 
+    var pendingKeys: [Key] { lock.withLock { pendingSlots.map { contents.keys[$0] } } }
+
     var keyCount: Int { lock.withLock { table.count } }
 
     var interval: Duration {

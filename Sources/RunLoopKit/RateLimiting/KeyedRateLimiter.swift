@@ -59,6 +59,10 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
     /// Whether a call for this key is pending. From any thread.
     public final func isPending(_ key: Key) -> Bool { core.isPending(key) }
 
+    /// The keys for which a call is pending, in no particular order: of this moment, for a report or a save. Takes time
+    /// that grows with the number of keys that are remembered, with the limiter's lock held. From any thread.
+    public final var pendingKeys: [Key] { core.pendingKeys }
+
     /// The number of keys that are remembered. From any thread.
     public final var keyCount: Int { core.keyCount }
 
