@@ -11,7 +11,8 @@ import Synchronization
 ///
 /// | thread | what it does |
 /// |---|---|
-/// | the loop's, at an event | step 1: stores *never* in `since` |
+/// | the loop's, at an event | step 0: keeps the stall that ends with it, and its mark, in `ended` |
+/// | | step 1: stores *never* in `since` |
 /// | | step 2: adds 1 to `mark` |
 /// | | step 3: waits until `readers` is 0 |
 /// | | step 4: changes `levels` |
@@ -20,7 +21,8 @@ import Synchronization
 /// | the watcher, to read `levels` | adds 1 to `readers`; reads them if `mark` is still what it was; subtracts 1 |
 ///
 /// *No false alarm.* A watcher that reads a `mark` reads the *never* stored before it (release, acquire), or a later
-/// value of `since`. If that is the time of a later event, `mark` has changed by the second read.
+/// value of `since`. If that is the time of a later event, `mark` has changed by the second read. A handler that seems
+/// to run after step 0 has ended, as its mark says: it is not greater than that of the last stall in `ended`.
 ///
 /// *No race.* A `since` that is a time was stored after the change of `levels` (release, acquire). A later change comes
 /// after steps 2 and 3, and `mark` and `readers` are sequentially consistent: either the watcher sees the new mark, or
@@ -80,8 +82,9 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     @exclusivity(unchecked) private var levels = [Level(callout: nil, mode: .default, phase: .idle, runMode: .default)]
 
     private let lock = Lock(.leaf)
-    /// Guarded by `lock`.
+    // Guarded by `lock`: those kept, and the mark of the last one, kept or not.
     private var ended: [Ended] = []
+    private var lastEnded: UInt64 = 0
 
     let activity: ActivityRecorder
 
@@ -136,8 +139,18 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
 
     /// Makes an event, in the steps above.
     private func change(at time: Int64, _ body: (inout [Level]) -> Void) {
+        endPeriod(at: time)
+        beginPeriod(at: time, body)
+    }
+
+    /// Step 0.
+    func endPeriod(at time: Int64) {
         activity.account(until: time)
         noteStall(until: time)
+    }
+
+    /// The other steps.
+    func beginPeriod(at time: Int64, _ body: (inout [Level]) -> Void) {
         if thread.load(ordering: .relaxed) == 0 {
             prepareThread()
             thread.store(System.kernelThreadNumber, ordering: .relaxed)
@@ -158,7 +171,10 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         let start = since.load(ordering: .relaxed)
         guard start != LoopRecorder.never, time - start >= threshold else { return }
         let stall = Ended(mark: mark.load(ordering: .relaxed), start: start, end: time, levels: levels)
-        lock.withLock { if ended.count < LoopRecorder.capacity { ended.append(stall) } }
+        lock.withLock {
+            lastEnded = stall.mark
+            if ended.count < LoopRecorder.capacity { ended.append(stall) }
+        }
     }
 
     // MARK: On any thread; the watcher's alone takes what has ended
@@ -187,11 +203,12 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         return body(levels, thread.load(ordering: .relaxed))
     }
 
-    /// Takes the stalls that have ended. After `runningHandler`, it has all that ended before the handler was called.
-    func takeEnded() -> [Ended] {
+    /// Takes the stalls that have ended, and returns the mark of the last one, taken now or before. After
+    /// `runningHandler`, it has all that ended before the handler was called.
+    func takeEnded() -> (stalls: [Ended], last: UInt64) {
         lock.withLock {
             defer { if !ended.isEmpty { ended = [] } }
-            return ended
+            return (ended, lastEnded)
         }
     }
 }

@@ -38,11 +38,12 @@ final class WatchedLoop: @unchecked Sendable {
         var handler = recorder.runningHandler
         var reports: [StallReport] = []
         // First what has ended, since it may be the suspect, which is none then, or the handler that seemed to run.
-        for ended in recorder.takeEnded() {
-            report(ended, blind, rules).map { reports.append($0) }
-            if suspect?.mark == ended.mark { suspect = nil }
-            if handler?.mark == ended.mark { handler = nil }
+        let ended = recorder.takeEnded()
+        for stall in ended.stalls {
+            report(stall, blind, rules).map { reports.append($0) }
+            if suspect?.mark == stall.mark { suspect = nil }
         }
+        if let mark = handler?.mark, mark <= ended.last { handler = nil }
         guard let handler, !isOver else {
             if isOver, let last = suspect?.report { reports.append(last.over(at: now, after: now - suspect!.since)) }
             suspect = nil

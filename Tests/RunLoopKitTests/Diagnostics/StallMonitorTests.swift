@@ -470,6 +470,30 @@ import Testing
         #expect(reports.map(\.number) == reports.map(\.number).sorted())
     }
 
+    /// The loop's thread is interrupted after it has kept the stall, and before it says that the handler has ended.
+    @Test("A stall that has ended is not found again while its handler seems to run", arguments: [1, 100])
+    func looksWhileAHandlerEnds(_ stalls: Int) {
+        let rules = StallRules(
+            thresholds: [100], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] })
+        let (loop, _) = Loop.inVirtualTime()
+        let time = Box<Int64>()
+        time.value = 0
+        let recorder = LoopRecorder(threshold: 100, now: { time.value! }, prepareThread: {})
+        let watched = WatchedLoop(loop, name: "test", recorder: recorder)
+        var reports: [StallReport] = []
+        func look() { reports += watched.look(at: time.value!, blind: 0..<0, rules).reports }
+        // More than are kept: the last one is not among those.
+        for number in 1...stalls {
+            recorder.willCallOut(Callout(.block))
+            time.value! += 150
+            recorder.endPeriod(at: time.value!)
+            if number == stalls { for _ in 1...3 { look() } }
+            recorder.beginPeriod(at: time.value!) { $0.removeLast() }
+        }
+        for _ in 1...3 { look() }
+        #expect(reports.map(\.stage) == Array(repeating: .ended, count: min(stalls, 64)))
+    }
+
     /// The looks and the ends of handlers interleave as the threads do.
     @Test("A watcher that looks at every moment reports the end of each stall last, and once")
     func looksAtEveryMoment() throws {
