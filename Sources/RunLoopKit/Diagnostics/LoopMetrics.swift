@@ -39,7 +39,8 @@ public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     /// The share of the time awake that was spent in handlers, from 0 to 1; 0 for a loop that never ran.
     ///
     /// The rest is what the loop itself costs. So it is near 1 also for a loop that sleeps nearly always: for the share
-    /// of a minute that handlers took, divide ``timeInCallouts`` by the minute.
+    /// of a minute that handlers took, divide ``timeInCallouts`` by the minute; for the share that the loop was busy,
+    /// ``timeAwake``.
     public var utilisation: Double { timeAwake == .zero ? 0 : timeInCallouts / timeAwake }
 
     /// All of them, on four lines.

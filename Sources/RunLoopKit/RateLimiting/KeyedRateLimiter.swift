@@ -3,10 +3,10 @@
 /// Make one of these two. It treats each key as a limiter of its own would. A key costs memory until it behaves like a
 /// new one: then it is forgotten. All keys share one timer.
 ///
-/// **Many keys at once.** Of keys that are due together the loop's thread serves 64, and then makes a pass, so that
-/// timers, sources and blocks get their turn. A call of a key that is due but not served yet is as one before a late
-/// timer: of a throttle it acts at once, in the timer's place; of a debounce it continues the burst, and acts at once
-/// only if there is a `maxWait` that is over.
+/// **Many keys at once.** Keys that are due at the same instant act in no particular order. Of keys that are due
+/// together the loop's thread serves 64, and then makes a pass, so that timers, sources and blocks get their turn. A
+/// call of a key that is due but not served yet is as one before a late timer: of a throttle it acts at once, in the
+/// timer's place; of a debounce it continues the burst, and acts at once only if there is a `maxWait` that is over.
 ///
 /// Threads and lifetime are those of ``RateLimiter``. Keys are compared with a lock held: their `==` and `hash(into:)`
 /// must not call the limiter.

@@ -9,7 +9,8 @@ public enum ThrottleRuleError: Error, CustomStringConvertible {
     /// The rule is not in force: it was never applied, was discarded or replaced, or its object is deallocated.
     case notApplied(ThrottleRule)
 
-    /// A class above or below the rule's already has a rule for the method: there is one for each class hierarchy.
+    /// A class above or below the rule's already has a rule for the method: there is one for each class hierarchy. A
+    /// `catch` for this case alone needs another one without a pattern after it: see ``ThrottleRuleError``.
     case conflict(ThrottleRule, standing: ThrottleRule)
 
     /// The object that the rule is for is deallocated, or its method.
