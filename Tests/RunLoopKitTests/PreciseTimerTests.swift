@@ -132,8 +132,11 @@ import Testing
             for isPrecise in [true, true, false, true] {
                 timer.isPrecise = isPrecise
                 for mode in [Loop.Mode.default, .tracking, "third"] {
-                    let heaps = loop.lock.withLock { loop.state(for: mode).timers }
-                    #expect(heaps.suspending.isEmpty == isPrecise && heaps.others?.precise.isEmpty != isPrecise)
+                    let isIn = loop.lock.withLock {
+                        let state = loop.state(for: mode)
+                        return [!state.timers.suspending.isEmpty, !state.timers.others!.precise.isEmpty]
+                    }
+                    #expect(isIn == [!isPrecise, isPrecise])
                     #expect(loop.nextTimerFireTime(in: mode) == timer.nextFireTime)
                 }
             }

@@ -89,9 +89,38 @@ import Testing
             if heap.all.count != model.entries.count { Issue.record("count") }
         }
         heap.removeAll()
-        #expect(heap.isEmpty)
-        #expect(timers.allSatisfy { $0[.byDeadline, in: heap.owner!] == nil })
-        #expect(timers.allSatisfy { $0[.byLatest, in: heap.owner!] == nil })
+        if !heap.isEmpty { Issue.record("empty") }
+        #expect(timers.allSatisfy { $0[.byDeadline, in: ObjectIdentifier(owner)] == nil })
+        #expect(timers.allSatisfy { $0[.byLatest, in: ObjectIdentifier(owner)] == nil })
+    }
+
+    @Test("A heap retains its timers until they leave it, or it is gone", arguments: [0, 1] as [Int64])
+    func references(tolerance: Int64) {
+        weak var removed: Member?
+        weak var emptied: Member?
+        weak var abandoned: Member?
+        let owner = Owner()
+        do {
+            var heap = DeadlineHeap<Member>()
+            heap.owner = ObjectIdentifier(owner)
+            func insertNew() -> Member {
+                let timer = Member()
+                timer.times.latest += tolerance
+                heap.insert(timer, timer.times)
+                return timer
+            }
+            removed = insertNew()
+            #expect(removed != nil)
+            heap.remove(removed!)
+            #expect(removed == nil)
+            emptied = insertNew()
+            #expect(emptied != nil)
+            heap.removeAll()
+            #expect(emptied == nil)
+            abandoned = insertNew()
+            #expect(abandoned != nil)
+        }
+        #expect(abandoned == nil)
     }
 
     @Test("The second order begins with the first tolerance and ends with the last timer")
@@ -100,18 +129,20 @@ import Testing
         let owner = Owner()
         heap.owner = ObjectIdentifier(owner)
         let timers = (0..<5).map { Member(Int64($0)) }
-        func isInSecondOrder(_ timer: Member) -> Bool { timer[.byLatest, in: heap.owner!] != nil }
+        func isInSecondOrder(_ timer: Member) -> Bool { timer[.byLatest, in: ObjectIdentifier(owner)] != nil }
         for timer in timers { heap.insert(timer, timer.times) }
         #expect(!timers.contains(where: isInSecondOrder))
         timers[0].times.latest = 3
         heap.update(timers[0], timers[0].times)
         #expect(timers.allSatisfy(isInSecondOrder))
-        #expect(heap.wakeUpTime == 1)
+        let first = heap.wakeUpTime
+        #expect(first == 1)
         for timer in timers { heap.remove(timer) }
         timers[0].times = HeapTimes(deadline: 5, latest: 5, turn: 1)
         heap.insert(timers[0], timers[0].times)
         #expect(!isInSecondOrder(timers[0]))
-        #expect(heap.wakeUpTime == 5)
+        let second = heap.wakeUpTime
+        #expect(second == 5)
     }
 
     @Test("A timer keeps its places in many heaps apart")

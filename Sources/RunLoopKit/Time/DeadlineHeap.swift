@@ -3,28 +3,34 @@
 /// A timer that moves to a later time does not change the heap: its node then has a deadline that is too early. The
 /// heap corrects a node when it comes first, before it answers a question. So to push a timer out costs a compare, and
 /// each correction a sift. A node is never later than its timer: see `HeapMember`.
-struct DeadlineHeap<Timer: HeapMember> {
+struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     /// A timer with what it is sorted by, so that sifting writes to timers only to record their places. Nodes of equal
     /// deadline are in no order: those that are due are sorted by turn.
+    ///
+    /// Nodes are moved without counting references: the heap retains a timer while it is here.
     private struct Node: PlacedNode {
         /// When the timer may fire, in nanoseconds, or earlier.
         var deadline: Int64
-        let timer: Timer
+        let timer: Unmanaged<Timer>
 
         @inline(__always)
         func isBefore(_ other: borrowing Node) -> Bool { deadline < other.deadline }
         @inline(__always)
-        func record(place: Int?, in owner: ObjectIdentifier?) { timer[.byDeadline, in: owner!] = place }
+        func record(place: Int?, in owner: ObjectIdentifier?) {
+            timer._withUnsafeGuaranteedRef { $0[.byDeadline, in: owner!] = place }
+        }
     }
 
     /// The same timer by the time at which it must fire: the deadline plus the tolerance.
     private struct LatestNode: PlacedNode {
         /// Or earlier.
         var latest: Int64
-        let timer: Timer
+        let timer: Unmanaged<Timer>
 
         func isBefore(_ other: borrowing LatestNode) -> Bool { latest < other.latest }
-        func record(place: Int?, in owner: ObjectIdentifier?) { timer[.byLatest, in: owner!] = place }
+        func record(place: Int?, in owner: ObjectIdentifier?) {
+            timer._withUnsafeGuaranteedRef { $0[.byLatest, in: owner!] = place }
+        }
     }
 
     /// No deadline.
@@ -53,15 +59,17 @@ struct DeadlineHeap<Timer: HeapMember> {
     private var mayBeIdle = false
 
     var isEmpty: Bool { byDeadline.nodes.isEmpty }
-    var all: [Timer] { byDeadline.nodes.map { $0.timer } }
+    var all: [Timer] { byDeadline.nodes.map { $0.timer.takeUnretainedValue() } }
+
+    deinit { for node in byDeadline.nodes { node.timer.release() } }
 
     // MARK: Changing
 
     mutating func insert(_ timer: Timer, _ times: HeapTimes) {
         if timer.mayBeIdle { mayBeIdle = true }
         if times.latest != times.deadline { sortByLatest() }
-        byDeadline.insert(Node(deadline: times.deadline, timer: timer))
-        byLatest?.insert(LatestNode(latest: times.latest, timer: timer))
+        byDeadline.insert(Node(deadline: times.deadline, timer: .passRetained(timer)))
+        byLatest?.insert(LatestNode(latest: times.latest, timer: .passUnretained(timer)))
     }
 
     /// Returns whether the timer was there.
@@ -70,6 +78,8 @@ struct DeadlineHeap<Timer: HeapMember> {
         guard let place = timer[.byDeadline, in: owner!] else { return false }
         if byLatest != nil, let place = timer[.byLatest, in: owner!] { byLatest!.remove(at: place) }
         byDeadline.remove(at: place)
+        // Not its last reference: the caller has one.
+        Unmanaged.passUnretained(timer).release()
         if isEmpty { (byLatest, mayBeIdle) = (nil, false) }
         return true
     }
@@ -87,9 +97,9 @@ struct DeadlineHeap<Timer: HeapMember> {
     }
 
     mutating func removeAll() {
-        byLatest?.removeAll()
+        _ = byLatest?.removeAll()
         (byLatest, mayBeIdle) = (nil, false)
-        byDeadline.removeAll()
+        for node in byDeadline.removeAll() { node.timer.release() }
     }
 
     /// Begins to sort by `latest`. Until now it was the deadline of each timer.
@@ -104,7 +114,7 @@ struct DeadlineHeap<Timer: HeapMember> {
     /// The deadline of the first node, after correcting those that came first and were too early.
     private mutating func firstDeadline() -> Int64? {
         while !byDeadline.nodes.isEmpty {
-            let deadline = byDeadline.nodes[0].timer.timesForHeap().deadline
+            let deadline = byDeadline.nodes[0].timer._withUnsafeGuaranteedRef { $0.timesForHeap().deadline }
             if deadline == byDeadline.nodes[0].deadline { return deadline }
             byDeadline.nodes[0].deadline = deadline
             byDeadline.settle(0)
@@ -152,7 +162,7 @@ struct DeadlineHeap<Timer: HeapMember> {
 
     private mutating func earliestLatest() -> Int64? {
         while let first = byLatest!.nodes.first {
-            let latest = first.timer.timesForHeap().latest
+            let latest = first.timer._withUnsafeGuaranteedRef { $0.timesForHeap().latest }
             if latest == first.latest { return latest >= Self.stopped ? nil : latest }
             byLatest!.nodes[0].latest = latest
             byLatest!.settle(0)
@@ -165,7 +175,7 @@ struct DeadlineHeap<Timer: HeapMember> {
         guard let deadline = firstDeadline(), deadline <= now else { return nil }
         // The second in order is one of the first one's children.
         for child in 1..<min(5, byDeadline.nodes.count) where byDeadline.nodes[child].deadline <= now { return nil }
-        return byDeadline.nodes[0].timer
+        return byDeadline.nodes[0].timer.takeUnretainedValue()
     }
 
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
@@ -174,8 +184,8 @@ struct DeadlineHeap<Timer: HeapMember> {
         var found: [(times: HeapTimes, timer: Timer)] = []
         byDeadline.visit { node in
             guard node.deadline <= now else { return false }
-            let times = node.timer.timesForHeap()
-            if times.deadline <= now { found.append((times, node.timer)) }
+            let times = node.timer._withUnsafeGuaranteedRef { $0.timesForHeap() }
+            if times.deadline <= now { found.append((times, node.timer.takeUnretainedValue())) }
             return true
         }
         if found.count > 1 {

@@ -62,6 +62,7 @@ extension HeapMember {
         get { places.owner == owner ? places[order] : otherPlace(order, in: owner) }
         @inline(__always)
         set {
+            if !isInHeap { places.owner = owner }
             guard places.owner == owner else { return setOtherPlace(order, newValue, in: owner) }
             places[order] = newValue
             if places.isEmpty { places.owner = nil }
@@ -75,10 +76,6 @@ extension HeapMember {
 
     @inline(never)
     private func setOtherPlace(_ order: HeapPlaces.Order, _ place: Int?, in owner: ObjectIdentifier) {
-        guard isInHeap else {
-            places.owner = owner
-            return places[order] = place
-        }
         otherPlaces[owner, default: HeapPlaces()][order] = place
         if otherPlaces[owner]!.isEmpty { otherPlaces[owner] = nil }
     }

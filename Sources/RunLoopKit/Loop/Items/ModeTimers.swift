@@ -3,7 +3,7 @@ typealias TimerHeap = DeadlineHeap<Loop.Timer>
 
 /// The timers of one mode: a heap for each time base, since their times cannot be compared. In virtual time those of
 /// the continuous clock are in the first.
-struct ModeTimers {
+struct ModeTimers: ~Copyable {
     enum Heap {
         case suspending, continuous, wallClock
         /// Precise timers on the suspending clock.
@@ -70,11 +70,12 @@ struct ModeTimers {
     }
 }
 
-/// The timers of one mode that are not in its first heap.
-struct OtherTimers {
-    var continuous = TimerHeap()
-    var wallClock = TimerHeap()
-    var precise = TimerHeap()
+/// The timers of one mode that are not in its first heap. An object, since few modes have any.
+final class OtherTimers {
+    // Exclusivity is unchecked, as in `ModeState`.
+    @exclusivity(unchecked) var continuous = TimerHeap()
+    @exclusivity(unchecked) var wallClock = TimerHeap()
+    @exclusivity(unchecked) var precise = TimerHeap()
 
     init(_ owner: ObjectIdentifier?) {
         continuous.owner = owner
@@ -83,7 +84,13 @@ struct OtherTimers {
     }
 
     subscript(heap: ModeTimers.Heap) -> TimerHeap {
-        get { heap == .continuous ? continuous : heap == .wallClock ? wallClock : precise }
+        _read {
+            switch heap {
+            case .continuous: yield continuous
+            case .wallClock: yield wallClock
+            case .suspending, .precise: yield precise
+            }
+        }
         _modify {
             switch heap {
             case .continuous: yield &continuous
@@ -93,11 +100,11 @@ struct OtherTimers {
         }
     }
 
-    var areIdle: Bool { mutating get { continuous.isIdle && wallClock.isIdle && precise.isIdle } }
+    var areIdle: Bool { continuous.isIdle && wallClock.isIdle && precise.isIdle }
     var all: [Loop.Timer] { continuous.all + wallClock.all + precise.all }
 
     /// Whether a timer must fire at these times.
-    mutating func isDue(at now: ClockTimes) -> Bool {
+    func isDue(at now: ClockTimes) -> Bool {
         continuous.wakeUpTime.map { $0 <= now.continuous } ?? false
             || wallClock.wakeUpTime.map { $0 <= now.wallClock } ?? false
             || precise.earliestDeadline.map { $0 <= now.suspending.addingSaturating(HeadStart.ofPass) } ?? false
@@ -108,7 +115,7 @@ struct OtherTimers {
         wallClock.collectDue(at: now.wallClock, into: &due)
     }
 
-    mutating func removeAll() {
+    func removeAll() {
         continuous.removeAll()
         wallClock.removeAll()
         precise.removeAll()
