@@ -92,7 +92,8 @@ public final class Loop: @unchecked Sendable {
     // Exclusivity is unchecked, as in `ModeState`: debug builds check that the lock is held, and it is not recursive,
     // so accesses cannot overlap. The checks cost a third of a pass.
 
-    let lock = Lock(.loop)
+    /// The waker has it, so that an item can leave a mode without a reference to the loop.
+    var lock: Lock { @inline(__always) _read { yield waker.lock } }
     /// The state of the default mode, which always exists. Constant, so that reading it retains nothing.
     let defaultState: ModeState
     /// The modes that exist, in order of creation, and by their names.

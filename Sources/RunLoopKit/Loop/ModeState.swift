@@ -82,6 +82,7 @@ final class ModeState {
         self.mode = mode
         self.waker = waker
         self.isVirtual = isVirtual
+        itemsLeaveAlone = !isVirtual && !mode.namesCommonModes
         edgeNote = EdgeNote(waker)
         self.isCommon = isCommon
         timers.owner = ObjectIdentifier(self)
@@ -90,11 +91,12 @@ final class ModeState {
     /// Checks in debug builds that the calling thread holds the loop's lock.
     @inline(__always)
     func assertLocked() {
-        #if DEBUG
-            // A loop that is being deallocated has no other users.
-            loop?.lock.assertHeld()
-        #endif
+        waker.lock.assertHeld()
     }
+
+    /// Whether items leave the mode without help of its loop. For virtual time, and for the name of the common modes,
+    /// the loop has more to do.
+    let itemsLeaveAlone: Bool
 
     /// Whether no item in the mode keeps a run going. Observers do not. A run looks for blocks itself.
     var isEmpty: Bool {

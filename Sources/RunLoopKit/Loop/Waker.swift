@@ -43,6 +43,9 @@ final class Waker: @unchecked Sendable {
 
     private let process = ProcessMark.current
 
+    /// The loop's lock: see `Loop`. Here, since a mode has a reference to its waker, but a weak one to its loop.
+    let lock = Lock(.loop)
+
     /// The sequence numbers of the loop's events. Here, where senders are already.
     let turns = TurnCounter()
 

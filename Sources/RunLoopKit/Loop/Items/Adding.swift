@@ -45,7 +45,7 @@ extension Loop {
         let hasJoined = join(item, state)
         let isIn = hasJoined || item.isIn(state)
         lock.unlock()
-        if hasJoined { item.notifyJoined(state, of: self) }
+        if hasJoined, item.isNotifiedOfModes { item.notifyJoined(state, of: self) }
         return isIn
     }
 
@@ -101,13 +101,6 @@ extension Loop {
 
     /// Whether a mode is a common one, or the name `common` itself.
     public func isCommon(_ mode: Mode) -> Bool { mode.namesCommonModes || lock.withLock { commonModes.contains(mode) } }
-
-    /// Removes an item from a mode of this loop. Returns whether it is notified of leaving.
-    func takeOut(_ item: Item, from mode: ModeState) -> Bool {
-        lock.lock()
-        defer { lock.unlock() }
-        return takeOutWhileLocked(item, from: mode)
-    }
 
     /// Removes an item from those of `modes` that are this loop's. Returns those whose leaving it is notified of.
     func takeOut(_ item: Item, from modes: ModeList) -> [ModeState] {

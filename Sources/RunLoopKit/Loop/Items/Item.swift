@@ -98,16 +98,33 @@ extension Loop {
             guard isValid else { return itemLock.unlock() }
             // Release: a thread that finds the item invalid sees what the caller did before.
             life.store(.invalid, ordering: .releasing)
-            if let mode = memberships.only {
+            if let mode = memberships.only, mode.itemsLeaveAlone, !isNotifiedOfModes {
                 itemLock.unlock()
-                // A loop that is nil is ending, and removes the item itself.
-                if let loop = mode.loop, loop.takeOut(self, from: mode) { notifyLeft(mode, of: loop) }
+                if leave(onlyMode: mode) { return releaseHandlers() }
             } else {
                 let modes = memberships.modes
                 itemLock.unlock()
                 leaveLoops(of: modes)
             }
             releaseIfOver()
+        }
+
+        /// The usual case of `invalidate()`: the item is in one mode, and not notified of leaving it. It needs no
+        /// reference to the loop, which is weak and costs 150 instructions.
+        ///
+        /// - Returns: Whether the caller must release the handlers. If not, another thread has removed the item.
+        private func leave(onlyMode mode: ModeState) -> Bool {
+            mode.waker.lock.lock()
+            defer { mode.waker.lock.unlock() }
+            // Read without the item's lock: an invalid item joins no other mode.
+            guard memberships.only === mode else { return false }
+            remove(from: mode)
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            hasLeftWhileLocked(mode)
+            _ = memberships.leave(mode, isNotified: false, on: .ended)
+            life.store(.released, ordering: .releasing)
+            return true
         }
 
         /// All loops first: the item is in no mode when its cancel handlers are called.
@@ -136,8 +153,10 @@ extension Loop {
             mode.assertLocked()
             itemLock.lock()
             defer { itemLock.unlock() }
-            guard isValid, isInNoMode || !memberships.contains(mode) else { return false }
-            if !canBeInManyLoops, let other = memberships.first, other.waker !== mode.waker { return false }
+            guard isValid else { return false }
+            if !isInNoMode, let other = memberships.first {
+                guard !memberships.contains(mode), canBeInManyLoops || other.waker === mode.waker else { return false }
+            }
             memberships.join(mode, isNotified: isNotified(of: mode))
             return true
         }
