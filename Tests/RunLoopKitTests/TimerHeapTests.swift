@@ -37,21 +37,27 @@ import Testing
         var isIdle: Bool { entries.allSatisfy { $0.times.deadline == TimerHeap.idle } }
     }
 
-    @Test("The heap behaves like a sorted list", arguments: 1...20 as ClosedRange<UInt64>)
+    /// Every fourth program is a large one, which fills the heap and empties it in turn: a heap that has become sparse
+    /// moves its timers to other slots.
+    @Test("The heap behaves like a sorted list", arguments: 1...24 as ClosedRange<UInt64>)
     func sortedList(seed: UInt64) {
+        let isLarge = seed % 4 == 0
+        let size = isLarge ? 200 : 30
         var random = SplitMix(seed)
         var heap = DeadlineHeap<Member>()
         let owner = Owner()
         heap.owner = ObjectIdentifier(owner)
         var model = Model()
-        let timers = (0..<30).map { _ in Member() }
-        let hasTolerance = seed % 2 == 0
-        for _ in 0..<600 {
-            let timer = timers[Int(random.next() % 30)]
+        let timers = (0..<size).map { _ in Member() }
+        let hasTolerance = seed % 3 == 0
+        for step in 0..<(isLarge ? 3_000 : 600) {
+            let isEmptying = isLarge && step % 1_500 >= 700
+            let timer = timers[Int(random.next() % UInt64(size))]
             let deadline = Int64(random.next() % 50)
             let tolerance = hasTolerance ? Int64(random.next() % 20) : 0
             let isIn = model.entries.contains { $0 === timer }
-            switch (random.next() % 5, isIn) {
+            switch (isEmptying ? 0 : random.next() % 5, isIn) {
+            case (0, false) where isEmptying: break
             case (0, true):
                 heap.remove(timer)
                 model.entries.removeAll { $0 === timer }
@@ -90,8 +96,25 @@ import Testing
         }
         heap.removeAll()
         if !heap.isEmpty { Issue.record("empty") }
-        #expect(timers.allSatisfy { $0[.byDeadline, in: ObjectIdentifier(owner)] == nil })
-        #expect(timers.allSatisfy { $0[.byLatest, in: ObjectIdentifier(owner)] == nil })
+        #expect(timers.allSatisfy { $0[slotIn: ObjectIdentifier(owner)] == nil })
+    }
+
+    @Test("Timers that are left in a sparse heap move to its first slots")
+    func sparse() {
+        var heap = DeadlineHeap<Member>()
+        let owner = Owner()
+        heap.owner = ObjectIdentifier(owner)
+        let timers = (0..<1_000).map { Member(Int64($0 * 7_919 % 1_000)) }
+        timers[999].times.latest += 1
+        for timer in timers { heap.insert(timer, timer.times) }
+        for timer in timers[..<990] { heap.remove(timer) }
+        let slots = timers.compactMap { $0[slotIn: ObjectIdentifier(owner)] }
+        #expect(slots.count == 10 && slots.allSatisfy { $0 < 125 })
+        var due: [Member] = []
+        heap.collectDue(at: 1_000, into: &due)
+        #expect(due.map(\.times.deadline) == timers[990...].map(\.times.deadline).sorted())
+        let wakeUpTime = heap.wakeUpTime
+        #expect(wakeUpTime == timers[990...].map(\.times.latest).min())
     }
 
     @Test("A heap retains its timers until they leave it, or it is gone", arguments: [0, 1] as [Int64])
@@ -129,50 +152,48 @@ import Testing
         let owner = Owner()
         heap.owner = ObjectIdentifier(owner)
         let timers = (0..<5).map { Member(Int64($0)) }
-        func isInSecondOrder(_ timer: Member) -> Bool { timer[.byLatest, in: ObjectIdentifier(owner)] != nil }
+        func check(hasSecondOrder: Bool, wakeUpTime: Int64) {
+            let (found, time) = (heap.isSortedByLatest, heap.wakeUpTime)
+            #expect(found == hasSecondOrder && time == wakeUpTime)
+        }
         for timer in timers { heap.insert(timer, timer.times) }
-        #expect(!timers.contains(where: isInSecondOrder))
+        check(hasSecondOrder: false, wakeUpTime: 0)
         timers[0].times.latest = 3
         heap.update(timers[0], timers[0].times)
-        #expect(timers.allSatisfy(isInSecondOrder))
-        let first = heap.wakeUpTime
-        #expect(first == 1)
+        check(hasSecondOrder: true, wakeUpTime: 1)
         for timer in timers { heap.remove(timer) }
         timers[0].times = HeapTimes(deadline: 5, latest: 5, turn: 1)
         heap.insert(timers[0], timers[0].times)
-        #expect(!isInSecondOrder(timers[0]))
-        let second = heap.wakeUpTime
-        #expect(second == 5)
+        check(hasSecondOrder: false, wakeUpTime: 5)
     }
 
-    @Test("A timer keeps its places in many heaps apart")
+    @Test("A timer keeps its slots in many heaps apart")
     func timerInManyHeaps() {
         let owners = (0..<4).map { _ in Owner() }
         let heaps = owners.map { ObjectIdentifier($0) }
-        let places = Member()
-        for (index, heap) in heaps.enumerated() {
-            places[.byDeadline, in: heap] = index * 10
-            places[.byLatest, in: heap] = index
-        }
-        #expect(heaps.map { places[.byDeadline, in: $0] } == [0, 10, 20, 30])
-        #expect(heaps.map { places[.byLatest, in: $0] } == [0, 1, 2, 3])
-        places[.byLatest, in: heaps[0]] = nil
-        places[.byDeadline, in: heaps[0]] = nil
-        places[.byDeadline, in: heaps[2]] = 7
-        #expect(heaps.map { places[.byDeadline, in: $0] } == [nil, 10, 7, 30])
-        places[.byDeadline, in: heaps[0]] = 1
-        places[.byDeadline, in: heaps[3]] = nil
-        #expect(heaps.map { places[.byDeadline, in: $0] } == [1, 10, 7, nil])
-        #expect(heaps.map { places[.byLatest, in: $0] } == [nil, 1, 2, nil])
+        let timer = Member()
+        func check(_ slots: [UInt32?]) { #expect(heaps.map { timer[slotIn: $0] } == slots) }
+        #expect(!timer.isInHeap)
+        for (index, heap) in heaps.enumerated() { timer[slotIn: heap] = UInt32(index * 10) }
+        check([0, 10, 20, 30])
+        timer[slotIn: heaps[0]] = nil
+        timer[slotIn: heaps[2]] = 7
+        check([nil, 10, 7, 30])
+        timer[slotIn: heaps[0]] = 1
+        timer[slotIn: heaps[3]] = nil
+        check([1, 10, 7, nil])
+        for heap in heaps { timer[slotIn: heap] = nil }
+        check([nil, nil, nil, nil])
+        #expect(!timer.isInHeap)
     }
 
     private final class Owner {}
 
     private final class Member: HeapMember {
         var times: HeapTimes
-        var places = HeapPlaces()
-        var otherPlaces: [ObjectIdentifier: HeapPlaces] = [:]
-        var hasOtherPlaces: Bool { !otherPlaces.isEmpty }
+        var slot = HeapSlot()
+        var otherSlots: [ObjectIdentifier: UInt32] = [:]
+        var hasOtherSlots: Bool { !otherSlots.isEmpty }
         var mayBeIdle: Bool { true }
 
         init(_ deadline: Int64 = 0) { times = HeapTimes(deadline: deadline, latest: deadline, turn: 0) }

@@ -1,38 +1,9 @@
 /// Timers, earliest first. Equal deadlines are first come, first served: by the timers' turns.
 ///
-/// A timer that moves to a later time does not change the heap: its node then has a deadline that is too early. The
-/// heap corrects a node when it comes first, before it answers a question. So to push a timer out costs a compare, and
-/// each correction a sift. A node is never later than its timer: see `HeapMember`.
+/// A timer that moves to a later time does not change the heap, which then has it by a deadline that is too early. The
+/// heap corrects this when the timer comes first, before it answers a question. So to push a timer out costs a compare,
+/// and each correction a sift. No timer is here by a deadline that is too late: see `HeapMember`.
 struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
-    /// A timer with what it is sorted by, so that sifting writes to timers only to record their places. Nodes of equal
-    /// deadline are in no order: those that are due are sorted by turn.
-    ///
-    /// Nodes are moved without counting references: the heap retains a timer while it is here.
-    private struct Node: PlacedNode {
-        /// When the timer may fire, in nanoseconds, or earlier.
-        var deadline: Int64
-        let timer: Unmanaged<Timer>
-
-        @inline(__always)
-        func isBefore(_ other: borrowing Node) -> Bool { deadline < other.deadline }
-        @inline(__always)
-        func record(place: Int?, in owner: ObjectIdentifier?) {
-            timer._withUnsafeGuaranteedRef { $0[.byDeadline, in: owner!] = place }
-        }
-    }
-
-    /// The same timer by the time at which it must fire: the deadline plus the tolerance.
-    private struct LatestNode: PlacedNode {
-        /// Or earlier.
-        var latest: Int64
-        let timer: Unmanaged<Timer>
-
-        func isBefore(_ other: borrowing LatestNode) -> Bool { latest < other.latest }
-        func record(place: Int?, in owner: ObjectIdentifier?) {
-            timer._withUnsafeGuaranteedRef { $0[.byLatest, in: owner!] = place }
-        }
-    }
-
     /// No deadline.
     static var never: Int64 { .max }
 
@@ -43,81 +14,104 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     static var idle: Int64 { .max }
 
     /// Identifies this heap among those that a timer is in.
-    var owner: ObjectIdentifier? {
-        get { byDeadline.owner }
-        set { byDeadline.owner = newValue }
-    }
+    var owner: ObjectIdentifier?
 
-    private var byDeadline = PlacedHeap<Node>()
+    private var timers = SlotTable<Timer>()
 
-    /// The same timers, once any of them has a tolerance; nil before that, and again when no timer is left. Without
-    /// tolerances `byDeadline` says it all.
-    private var byLatest: PlacedHeap<LatestNode>?
+    /// The slots of the timers by when they may fire, in nanoseconds, or earlier. Those of equal deadline are in no
+    /// order: those that are due are sorted by turn.
+    private var byDeadline = SlotHeap()
+
+    /// The same timers by the time at which they must fire, the deadline plus the tolerance, or earlier; once any of
+    /// them has a tolerance. Nil before that, and again when no timer is left. Without tolerances `byDeadline` says it
+    /// all.
+    private var byLatest: SlotHeap?
+    var isSortedByLatest: Bool { byLatest != nil }
 
     /// Whether a timer that may be idle is here, or was since the heap was empty. Without one, the times of the first
     /// timer, which a lock guards, need not be asked for.
     private var mayBeIdle = false
 
-    var isEmpty: Bool { byDeadline.nodes.isEmpty }
-    var all: [Timer] { byDeadline.nodes.map { $0.timer.takeUnretainedValue() } }
+    var isEmpty: Bool { byDeadline.isEmpty }
 
-    deinit { for node in byDeadline.nodes { node.timer.release() } }
+    var all: [Timer] {
+        var all: [Timer] = []
+        for index in 0..<byDeadline.count { all.append(timers[byDeadline.slot(at: index)]) }
+        return all
+    }
 
     // MARK: Changing
 
     mutating func insert(_ timer: Timer, _ times: HeapTimes) {
         if timer.mayBeIdle { mayBeIdle = true }
         if times.latest != times.deadline { sortByLatest() }
-        byDeadline.insert(Node(deadline: times.deadline, timer: .passRetained(timer)))
-        byLatest?.insert(LatestNode(latest: times.latest, timer: .passUnretained(timer)))
+        insert(timer, times.deadline, latest: times.latest)
+    }
+
+    private mutating func insert(_ timer: Timer, _ deadline: Int64, latest: Int64) {
+        let slot = timers.insert(timer)
+        timer[slotIn: owner!] = slot
+        byDeadline.insert(slot, deadline)
+        byLatest?.insert(slot, latest)
     }
 
     /// Returns whether the timer was there.
+    ///
+    /// - Precondition: The caller has a reference to the timer.
     @discardableResult
     mutating func remove(_ timer: Timer) -> Bool {
-        guard let place = timer[.byDeadline, in: owner!] else { return false }
-        if byLatest != nil, let place = timer[.byLatest, in: owner!] { byLatest!.remove(at: place) }
-        byDeadline.remove(at: place)
-        // Not its last reference: the caller has one.
-        Unmanaged.passUnretained(timer).release()
-        if isEmpty { (byLatest, mayBeIdle) = (nil, false) }
+        guard let slot = timer[slotIn: owner!] else { return false }
+        timer[slotIn: owner!] = nil
+        byDeadline.remove(slot)
+        byLatest?.remove(slot)
+        timers.remove(slot)
+        if isEmpty {
+            byLatest = nil
+            mayBeIdle = false
+        }
+        if timers.isSparse { closeGaps() }
         return true
     }
 
     /// Moves a timer. Necessary if its deadline or its latest time is earlier than at the last `insert` or `update`.
     mutating func update(_ timer: Timer, _ times: HeapTimes) {
-        guard let place = timer[.byDeadline, in: owner!] else { return }
+        guard let slot = timer[slotIn: owner!] else { return }
         if times.latest != times.deadline { sortByLatest() }
-        byDeadline.nodes[place].deadline = times.deadline
-        byDeadline.settle(place)
-        if byLatest != nil, let place = timer[.byLatest, in: owner!] {
-            byLatest!.nodes[place].latest = times.latest
-            byLatest!.settle(place)
-        }
+        byDeadline.change(slot, to: times.deadline)
+        byLatest?.change(slot, to: times.latest)
     }
 
     mutating func removeAll() {
-        _ = byLatest?.removeAll()
-        (byLatest, mayBeIdle) = (nil, false)
-        for node in byDeadline.removeAll() { node.timer.release() }
+        for timer in all { timer[slotIn: owner!] = nil }
+        timers = SlotTable()
+        byDeadline = SlotHeap()
+        byLatest = nil
+        mayBeIdle = false
     }
 
     /// Begins to sort by `latest`. Until now it was the deadline of each timer.
-    private mutating func sortByLatest() {
-        guard byLatest == nil else { return }
-        var heap = PlacedHeap<LatestNode>()
-        heap.owner = owner
-        for node in byDeadline.nodes { heap.insert(LatestNode(latest: node.deadline, timer: node.timer)) }
-        byLatest = heap
+    private mutating func sortByLatest() { if !isSortedByLatest { byLatest = byDeadline.copy() } }
+
+    /// Gives back the storage of timers that have left.
+    private mutating func closeGaps() {
+        var smaller = DeadlineHeap()
+        smaller.owner = owner
+        if isSortedByLatest { smaller.byLatest = SlotHeap() }
+        for index in 0..<byDeadline.count {
+            let slot = byDeadline.slot(at: index)
+            let deadline = byDeadline.key(of: slot)
+            smaller.insert(timers[slot], deadline, latest: byLatest?.key(of: slot) ?? deadline)
+        }
+        smaller.mayBeIdle = mayBeIdle
+        self = smaller
     }
 
-    /// The deadline of the first node, after correcting those that came first and were too early.
+    /// The deadline of the first timer, after correcting those that came first and were too early.
     private mutating func firstDeadline() -> Int64? {
-        while !byDeadline.nodes.isEmpty {
-            let deadline = byDeadline.nodes[0].timer._withUnsafeGuaranteedRef { $0.timesForHeap().deadline }
-            if deadline == byDeadline.nodes[0].deadline { return deadline }
-            byDeadline.nodes[0].deadline = deadline
-            byDeadline.settle(0)
+        while let first = byDeadline.first {
+            let deadline = timers.with(first.slot) { $0.timesForHeap().deadline }
+            if deadline == first.key { return deadline }
+            byDeadline.change(first.slot, to: deadline)
         }
         return nil
     }
@@ -135,8 +129,8 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     /// Whether the loop must wake for a timer at `now` or before.
     @inline(__always)
     mutating func isDue(at now: Int64) -> Bool {
-        // Mostly the first node, which is never too late, says that nothing is due.
-        guard let first = byDeadline.nodes.first?.deadline, first <= now else { return false }
+        // Mostly the first key, which is never too late, says that nothing is due.
+        guard let first = byDeadline.first?.key, first <= now else { return false }
         return wakeUpTimeOfTimers().map { $0 <= now } ?? false
     }
 
@@ -158,40 +152,35 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     }
 
     @inline(never)
-    private mutating func wakeUpTimeOfTimers() -> Int64? { byLatest == nil ? earliestDeadline : earliestLatest() }
+    private mutating func wakeUpTimeOfTimers() -> Int64? { isSortedByLatest ? earliestLatest() : earliestDeadline }
 
     private mutating func earliestLatest() -> Int64? {
-        while let first = byLatest!.nodes.first {
-            let latest = first.timer._withUnsafeGuaranteedRef { $0.timesForHeap().latest }
-            if latest == first.latest { return latest >= Self.stopped ? nil : latest }
-            byLatest!.nodes[0].latest = latest
-            byLatest!.settle(0)
+        while let first = byLatest?.first {
+            let latest = timers.with(first.slot) { $0.timesForHeap().latest }
+            if latest == first.key { return latest >= Self.stopped ? nil : latest }
+            byLatest?.change(first.slot, to: latest)
         }
         return nil
     }
 
     /// The timer whose deadline is not later than `now`; nil if there is none, or there may be more than one.
     mutating func onlyDue(at now: Int64) -> Timer? {
-        guard let deadline = firstDeadline(), deadline <= now else { return nil }
-        // The second in order is one of the first one's children.
-        for child in 1..<min(5, byDeadline.nodes.count) where byDeadline.nodes[child].deadline <= now { return nil }
-        return byDeadline.nodes[0].timer.takeUnretainedValue()
+        guard let deadline = firstDeadline(), deadline <= now, byDeadline.hasOnlyFirst(upTo: now) else { return nil }
+        return timers[byDeadline.first!.slot]
     }
 
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
     func collectDue(at now: Int64, into due: inout [Timer]) {
-        guard let first = byDeadline.nodes.first, first.deadline <= now else { return }
-        var found: [(times: HeapTimes, timer: Timer)] = []
-        byDeadline.visit { node in
-            guard node.deadline <= now else { return false }
-            let times = node.timer._withUnsafeGuaranteedRef { $0.timesForHeap() }
-            if times.deadline <= now { found.append((times, node.timer.takeUnretainedValue())) }
-            return true
+        guard let first = byDeadline.first, first.key <= now else { return }
+        var found: [(times: HeapTimes, slot: UInt32)] = []
+        byDeadline.forEach(upTo: now) { slot in
+            let times = timers.with(slot) { $0.timesForHeap() }
+            if times.deadline <= now { found.append((times, slot)) }
         }
         if found.count > 1 {
             found.sort { ($0.times.deadline, $0.times.turn) < ($1.times.deadline, $1.times.turn) }
         }
         // A loop, since a key path of a generic type is made anew at each use, for 10,000 instructions.
-        for (_, timer) in found { due.append(timer) }
+        for (_, slot) in found { due.append(timers[slot]) }
     }
 }

@@ -16,67 +16,40 @@ protocol HeapMember: AnyObject {
     var mayBeIdle: Bool { get }
 
     /// Only heaps change these two.
-    var places: HeapPlaces { get set }
+    var slot: HeapSlot { get set }
 
-    /// The places in the heaps of further modes: nearly always none.
-    var otherPlaces: [ObjectIdentifier: HeapPlaces] { get set }
+    /// The slots in further heaps, by their owners: nearly always none.
+    var otherSlots: [ObjectIdentifier: UInt32] { get set }
 
     /// Whether there are any. An empty dictionary costs 40 instructions.
-    var hasOtherPlaces: Bool { get }
+    var hasOtherSlots: Bool { get }
 }
 
-/// A timer's places in a `DeadlineHeap`. What is in it has a place by deadline.
-struct HeapPlaces {
-    /// The orders that a `DeadlineHeap` sorts by.
-    enum Order { case byDeadline, byLatest }
-
-    private static let none = UInt32.max
-
-    /// The owner of the heap; nil for none, and in `otherPlaces`.
-    fileprivate(set) var owner: ObjectIdentifier?
-    private var byDeadline = none
-    private var byLatest = none
-
-    fileprivate var isEmpty: Bool { byDeadline == HeapPlaces.none }
-
-    @inline(__always)
-    fileprivate subscript(order: Order) -> Int? {
-        get {
-            let place = order == .byDeadline ? byDeadline : byLatest
-            return place == HeapPlaces.none ? nil : Int(place)
-        }
-        set {
-            let place = newValue.map { UInt32($0) } ?? HeapPlaces.none
-            if order == .byDeadline { byDeadline = place } else { byLatest = place }
-        }
-    }
+/// A timer's slot in a `DeadlineHeap`.
+struct HeapSlot {
+    /// The owner of the heap; nil for none.
+    fileprivate var owner: ObjectIdentifier?
+    fileprivate var slot: UInt32 = 0
 }
 
 extension HeapMember {
     /// Whether the timer is in any heap.
-    var isInHeap: Bool { places.owner != nil || hasOtherPlaces }
+    var isInHeap: Bool { slot.owner != nil || hasOtherSlots }
 
-    /// The place in the heap of `owner`; nil if the timer is not there.
-    subscript(order: HeapPlaces.Order, in owner: ObjectIdentifier) -> Int? {
+    /// The slot in the heap of `owner`; nil if the timer is not there.
+    subscript(slotIn owner: ObjectIdentifier) -> UInt32? {
         @inline(__always)
-        get { places.owner == owner ? places[order] : otherPlace(order, in: owner) }
+        get { slot.owner == owner ? slot.slot : otherSlot(in: owner) }
         @inline(__always)
         set {
-            if !isInHeap { places.owner = owner }
-            guard places.owner == owner else { return setOtherPlace(order, newValue, in: owner) }
-            places[order] = newValue
-            if places.isEmpty { places.owner = nil }
+            guard slot.owner == owner || !isInHeap else { return setOtherSlot(newValue, in: owner) }
+            slot = newValue.map { HeapSlot(owner: owner, slot: $0) } ?? HeapSlot()
         }
     }
 
     @inline(never)
-    private func otherPlace(_ order: HeapPlaces.Order, in owner: ObjectIdentifier) -> Int? {
-        hasOtherPlaces ? otherPlaces[owner]?[order] : nil
-    }
+    private func otherSlot(in owner: ObjectIdentifier) -> UInt32? { hasOtherSlots ? otherSlots[owner] : nil }
 
     @inline(never)
-    private func setOtherPlace(_ order: HeapPlaces.Order, _ place: Int?, in owner: ObjectIdentifier) {
-        otherPlaces[owner, default: HeapPlaces()][order] = place
-        if otherPlaces[owner]!.isEmpty { otherPlaces[owner] = nil }
-    }
+    private func setOtherSlot(_ slot: UInt32?, in owner: ObjectIdentifier) { otherSlots[owner] = slot }
 }

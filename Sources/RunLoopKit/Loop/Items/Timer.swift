@@ -64,14 +64,14 @@ extension Loop {
             @exclusivity(unchecked) var delay: Int64?
 
             /// Guarded by the loop's lock.
-            @exclusivity(unchecked) var otherPlaces: [ObjectIdentifier: HeapPlaces] = [:]
+            @exclusivity(unchecked) var otherSlots: [ObjectIdentifier: UInt32] = [:]
 
             /// What diagnostics call the timer of a limiter.
             @exclusivity(unchecked) var kind: StaticString?
 
             var isNeeded: Bool {
                 kind != nil || tolerance != 0 || requestTime != nil || missed != 0 || delay != nil
-                    || !otherPlaces.isEmpty
+                    || !otherSlots.isEmpty
             }
         }
 
@@ -111,8 +111,8 @@ extension Loop {
         /// In nanoseconds: the interval of a timer that repeats; the delay of another one, or -1 if it has none.
         let period: Int64
 
-        /// The timer's places in the heap of its mode. Guarded by the loop's lock.
-        @exclusivity(unchecked) var places = HeapPlaces()
+        /// The timer's slot in the heap of its mode. Guarded by the loop's lock.
+        @exclusivity(unchecked) var slot = HeapSlot()
 
         private init(
             _ fireTime: FireTime, _ afterCall: AfterCall, period: Int64, _ tolerance: Duration, _ timeBase: TimeBase,
@@ -329,7 +329,7 @@ extension Loop {
             if timeBase != .suspending { loop.openTimer(on: timeBase) }
             itemLock.lock()
             settleTime(on: loop.clock)
-            // For the places in this mode.
+            // For the slot in this mode.
             if rare == nil, isInHeap { rare = Rare() }
             let times = timesToQueue()
             itemLock.unlock()

@@ -160,15 +160,15 @@ extension Loop.Timer: HeapMember {
 
     var mayBeIdle: Bool { waitsAfterCall }
 
-    var hasOtherPlaces: Bool {
+    var hasOtherSlots: Bool {
         guard let rare else { return false }
-        return !rare.otherPlaces.isEmpty
+        return !rare.otherSlots.isEmpty
     }
 
-    /// The places in the heaps of further modes. Guarded by the loop's lock; `insert(into:of:)` makes room for them.
-    var otherPlaces: [ObjectIdentifier: HeapPlaces] {
-        get { rare?.otherPlaces ?? [:] }
-        _modify { yield &rare!.otherPlaces }
+    /// The slots in the heaps of further modes. Guarded by the loop's lock; `insert(into:of:)` makes room for them.
+    var otherSlots: [ObjectIdentifier: UInt32] {
+        get { rare?.otherSlots ?? [:] }
+        _modify { yield &rare!.otherSlots }
     }
 
     /// The heap that contains the timer in a mode that it is in. The lock of the mode's loop is held.

@@ -1,0 +1,63 @@
+/// An array of trivial values that cannot be copied. A write needs no look at whether the storage is shared, and only
+/// debug builds check indices: for what is written at every level of a heap.
+struct PlainArray<Element: BitwiseCopyable>: ~Copyable {
+    private var storage: UnsafeMutablePointer<Element>?
+    private var capacity = 0
+    private(set) var count = 0
+
+    init() {}
+
+    deinit { storage?.deallocate() }
+
+    var isEmpty: Bool { count == 0 }
+
+    subscript(index: Int) -> Element {
+        @inline(__always)
+        get {
+            check(index)
+            return storage.unsafelyUnwrapped[index]
+        }
+        @inline(__always)
+        set {
+            check(index)
+            storage.unsafelyUnwrapped[index] = newValue
+        }
+    }
+
+    @inline(__always)
+    private func check(_ index: Int) { assert(index >= 0 && index < count, "RunLoopKit: \(index) of \(count).") }
+
+    @inline(__always)
+    mutating func append(_ element: Element) {
+        if count == capacity { move(toCapacity: max(2 * capacity, 4)) }
+        count += 1
+        self[count - 1] = element
+    }
+
+    @inline(__always)
+    mutating func removeLast() -> Element {
+        let last = self[count - 1]
+        count -= 1
+        return last
+    }
+
+    @inline(never)
+    private mutating func move(toCapacity newCapacity: Int) {
+        let new = UnsafeMutablePointer<Element>.allocate(capacity: newCapacity)
+        if let storage {
+            new.update(from: storage, count: count)
+            storage.deallocate()
+        }
+        (storage, capacity) = (new, newCapacity)
+    }
+
+    func copy() -> PlainArray {
+        var copy = PlainArray()
+        if count > 0 {
+            copy.move(toCapacity: count)
+            copy.storage!.update(from: storage!, count: count)
+            copy.count = count
+        }
+        return copy
+    }
+}
