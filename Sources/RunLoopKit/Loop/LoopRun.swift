@@ -49,8 +49,8 @@ extension Loop {
         mode: Mode = .default, for duration: Duration, returnAfterSourceHandled: Bool = false
     ) -> RunResult {
         run(mode, returnAfterSourceHandled) { loop in
-            if duration <= .zero { return .onePass }
             let nanoseconds = duration.wholeNanoseconds
+            if nanoseconds <= 0 { return .onePass }
             return nanoseconds > Int64.max / 2
                 ? .forever : .until(loop.clock.nanoseconds.addingSaturating(nanoseconds))
         }
@@ -162,6 +162,7 @@ extension Loop {
     // MARK: Descriptors
 
     /// The state of a mode that has something to wait for, with its descriptors open; nil if it has nothing.
+    @inline(__always)
     private func modeToRun(_ mode: Mode) -> ModeState? {
         lock.assertHeld()
         do {
@@ -174,8 +175,14 @@ extension Loop {
         }
     }
 
+    @inline(__always)
     func findMainQueue() throws(LoopError) {
-        guard own.mainQueue == nil, isMain, self === Loop.main else { return }
+        if isMain, own.mainQueue == nil { try makeMainQueue() }
+    }
+
+    @inline(never)
+    private func makeMainQueue() throws(LoopError) {
+        guard self === Loop.main else { return }
         // libdispatch makes an eventfd now, and crashes if it cannot. Making one first throws an error instead.
         _ = try EventFD()
         own.mainQueue = MainQueue()

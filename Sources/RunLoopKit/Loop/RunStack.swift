@@ -7,6 +7,7 @@ extension Loop {
     enum StopFlag: UInt8, AtomicRepresentable { case noRun, running, stopped }
 
     /// Begins a run of the loop on the calling thread, its own. It may be nested in others.
+    @inline(__always)
     func enterRun(in mode: ModeState, returnsAfterSourceHandled: Bool = false) -> Run {
         own.host?.runWillBegin(in: self)
         let changesCurrentLoop = ThreadLoops.beginRunning(self)
@@ -16,6 +17,7 @@ extension Loop {
     }
 
     /// Ends the run that `enterRun` began.
+    @inline(__always)
     func leave(_ run: Run) {
         let changesCurrentLoop = run.changesCurrentLoop
         end(run)
@@ -57,6 +59,7 @@ extension Loop {
     // Relaxed, both: `isRunning` decides which thread carries a message to a task, and publishes nothing. Both move
     // references, which costs no retain.
 
+    @inline(__always)
     private func push(_ run: Run) {
         innermostRun?.mode.isRunning.store(false, ordering: .relaxed)
         lock.lock()
@@ -66,6 +69,7 @@ extension Loop {
         run.mode.isRunning.store(true, ordering: .relaxed)
     }
 
+    @inline(__always)
     private func pop(_ run: Run) {
         run.mode.isRunning.store(false, ordering: .relaxed)
         lock.lock()
@@ -84,6 +88,7 @@ extension Loop {
     @inline(never)
     private func hasMissedWork(of run: Run) -> Bool { lock.withLock { hasPostedWork(for: run.mode) } }
 
+    @inline(__always)
     private func restoreStopFlag(after run: Run) {
         guard let flag = run.stopFlagBelow else { return }
         // A stop that a hosted pass did not notice is for the run whose handler runs the host.
