@@ -48,6 +48,7 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
         insert(timer, times.deadline, latest: times.latest)
     }
 
+    @inline(__always)
     private mutating func insert(_ timer: Timer, _ deadline: Int64, latest: Int64) {
         let slot = timers.insert(timer)
         timer[slotIn: owner!] = slot

@@ -12,7 +12,13 @@ enum LoopTime: Sendable {
     }
 
     /// Now, on the clock of a time base.
+    @inline(__always)
     func nanoseconds(_ base: Loop.TimeBase) -> Int64 {
+        base == .suspending ? nanoseconds : nanosecondsOfOther(base)
+    }
+
+    @inline(never)
+    private func nanosecondsOfOther(_ base: Loop.TimeBase) -> Int64 {
         switch base {
         case .suspending: nanoseconds
         case .continuous: isVirtual ? nanoseconds : System.bootTimeNanoseconds()

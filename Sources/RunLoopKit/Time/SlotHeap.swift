@@ -24,6 +24,7 @@ struct SlotHeap: ~Copyable {
     func key(of slot: UInt32) -> Int64 { keys[Int(places[Int(slot)])] }
 
     /// - Precondition: The slot is not here, and it is at most one larger than every slot that was.
+    @inline(__always)
     mutating func insert(_ slot: UInt32, _ key: Int64) {
         if Int(slot) == places.count { places.append(0) }
         keys.append(key)
@@ -32,6 +33,7 @@ struct SlotHeap: ~Copyable {
     }
 
     /// - Precondition: The slot is here, as for `change(_:to:)`.
+    @inline(__always)
     mutating func remove(_ slot: UInt32) {
         let place = Int(places[Int(slot)])
         let (lastKey, lastSlot) = (keys.removeLast(), slots.removeLast())

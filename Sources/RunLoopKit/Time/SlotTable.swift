@@ -20,6 +20,7 @@ struct SlotTable<Element: AnyObject>: ~Copyable {
     subscript(slot: UInt32) -> Element { elements[Int(slot)]!.takeUnretainedValue() }
 
     /// Returns the slot of the object, the lowest one that was never used if none is free.
+    @inline(__always)
     mutating func insert(_ element: Element) -> UInt32 {
         if free.isEmpty {
             elements.append(.passRetained(element))
@@ -31,6 +32,7 @@ struct SlotTable<Element: AnyObject>: ~Copyable {
     }
 
     /// - Precondition: The caller has a reference to the object.
+    @inline(__always)
     mutating func remove(_ slot: UInt32) {
         elements[Int(slot)]!.release()
         elements[Int(slot)] = nil

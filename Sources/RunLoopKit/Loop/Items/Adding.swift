@@ -35,6 +35,7 @@ extension Loop {
         return isIn
     }
 
+    @inline(__always)
     private func insert(_ item: Item, into mode: Mode) -> Bool {
         lock.lock()
         guard isOpen, item.isValid else {

@@ -113,6 +113,7 @@ extension Loop {
         /// reference to the loop, which is weak and costs 150 instructions.
         ///
         /// - Returns: Whether the caller must release the handlers. If not, another thread has removed the item.
+        @inline(__always)
         private func leave(onlyMode mode: ModeState) -> Bool {
             mode.waker.lock.lock()
             defer { mode.waker.lock.unlock() }

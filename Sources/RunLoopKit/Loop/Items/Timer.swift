@@ -124,7 +124,8 @@ extension Loop {
             self.handler = handler
             super.init(place, label)
             self.fireTime = fireTime
-            if tolerance > .zero { toleranceNanoseconds = allowed(tolerance) }
+            let tolerance = allowed(tolerance)
+            if tolerance > 0 { toleranceNanoseconds = tolerance }
         }
 
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.

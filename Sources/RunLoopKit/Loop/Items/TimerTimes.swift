@@ -62,6 +62,7 @@ extension Loop.Timer {
 
     /// Fixes the time, now that the timer is added to a loop. The clock is read here: a deadline is never counted from
     /// an older time.
+    @inline(__always)
     func settleTime(on clock: LoopTime) {
         switch fireTime {
         case .delay(let delay):
