@@ -78,6 +78,7 @@ struct BlockQueue {
 
     /// Removes the first block whose number is larger than `number`, if it is not larger than `end`. Sets `number` to
     /// its number.
+    @inline(__always)
     mutating func removeFirst(after number: inout UInt64, upTo end: UInt64) -> PostedBlock? {
         guard head < entries.count else { return nil }
         // Nearly always it is the first one, and often the only one.

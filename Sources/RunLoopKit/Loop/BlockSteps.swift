@@ -20,6 +20,7 @@ extension Loop {
 
     // A mode that a block was posted for exists.
 
+    @inline(__always)
     func append(_ block: consuming PostedBlock, for mode: Mode, isAwaited: Bool) {
         lock.assertHeld()
         lastBlock += 1
@@ -156,6 +157,7 @@ extension Loop {
 
     /// Removes the next block for the mode; nil if the step has run all. Whether the mode is a common one is asked each
     /// time: the block before may have made it one.
+    @inline(__always)
     func takeBlock(of step: inout BlockStep, in mode: ModeState) -> PostedBlock? {
         lock.assertHeld()
         let taken =

@@ -181,6 +181,7 @@ extension Loop {
 
     /// Runs the next block of a step, and releases what it captured. Called with the lock held. If there is a block,
     /// releases the lock first, and returns true.
+    @inline(__always)
     private func performNextBlock(of step: inout BlockStep, in mode: ModeState) -> Bool {
         guard let block = takeBlock(of: &step, in: mode) else { return false }
         lock.unlock()
