@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import Synchronization
 
 /// CLOCK_MONOTONIC in nanoseconds.
 func monotonicNow() -> Int64 { now(CLOCK_MONOTONIC) }
@@ -148,6 +149,29 @@ final class WordSignal: Signal, @unchecked Sendable {
     func wait() { while sem_wait(semaphore) != 0 { precondition(errno == EINTR) } }
 }
 
+/// A word that a thread looks at until it changes: it never sleeps.
+final class SpunWord: Signal {
+    private let isSent = Atomic<Bool>(false)
+
+    // Release and acquire: what came before the signal is visible after the wait.
+    func send() { isSent.store(true, ordering: .releasing) }
+    func wait() { while !isSent.exchange(false, ordering: .acquiring) { clinux_relax() } }
+}
+
+/// The CPUs on which the calling thread may run.
+func allowedCPUs() -> [Int] {
+    var masks = [UInt](repeating: 0, count: 16)
+    check("sched_getaffinity", clinux_get_affinity(0, &masks, UInt(masks.count * MemoryLayout<UInt>.size)))
+    return (0..<masks.count * UInt.bitWidth).filter { masks[$0 / UInt.bitWidth] >> UInt($0 % UInt.bitWidth) & 1 != 0 }
+}
+
+/// Keeps the calling thread on one CPU.
+func pin(to cpu: Int) {
+    var masks = [UInt](repeating: 0, count: 16)
+    masks[cpu / UInt.bitWidth] = 1 << UInt(cpu % UInt.bitWidth)
+    check("sched_setaffinity", clinux_set_affinity(&masks, UInt(masks.count * MemoryLayout<UInt>.size)))
+}
+
 /// Puts a descriptor into an epoll set.
 func watch(_ descriptor: Int32, by poll: Int32, _ events: UInt32) {
     var event = epoll_event()
@@ -189,8 +213,12 @@ final class Responder<Channel: Signal> {
     private let state = State()
     private let thread: PlainThread
 
-    init(_ job: @escaping @Sendable () -> Void = {}) {
+    /// - Parameters:
+    ///   - job: What the thread does at each signal. First, so that a trailing closure is the job.
+    ///   - begin: What it does before.
+    init(_ job: @escaping @Sendable () -> Void = {}, begin: @escaping @Sendable () -> Void = {}) {
         thread = PlainThread { [state] in
+            begin()
             while true {
                 state.request.wait()
                 if state.isOver { return }

@@ -6,7 +6,14 @@ protocol Scenario: Sendable {
     /// One line, for the help.
     var summary: String { get }
 
+    /// On how many CPUs the program must be allowed to run.
+    var neededCPUs: Int { get }
+
     func run(_ effort: Effort) throws -> Outcome
+}
+
+extension Scenario {
+    var neededCPUs: Int { 1 }
 }
 
 /// One way to do what a scenario measures.

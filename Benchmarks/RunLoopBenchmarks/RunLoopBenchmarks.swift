@@ -8,7 +8,7 @@ struct RunLoopBenchmarks {
     static let name = "RunLoopBenchmarks"
 
     static let scenarios: [any Scenario] = [
-        EmptyPass(), WakeRoundTrip(), Source0Pass(), PortEvent(), PipeEvent(),
+        EmptyPass(), WakeRoundTrip(), RoundTripBetweenCPUs(), Source0Pass(), PortEvent(), PipeEvent(),
         PostsFromThreads("posts", producers: 1), PostsFromThreads("posts-4-producers", producers: 4), PostToIdleLoop(),
         PostsFromLoop(), TimerAccuracy(), ManyTimers(), TimerChurn("timer-churn", 1_000),
         TimerChurn("timer-churn-100k", 100_000), KeepaliveJob(), ThreadStart(), ExecutorHop(), ExecutorBurst(),
@@ -38,6 +38,10 @@ struct RunLoopBenchmarks {
         case .measure(let names):
             warnOfDebugBuild()
             for scenario in scenarios where names.isEmpty || names.contains(scenario.name) {
+                guard allowedCPUs().count >= scenario.neededCPUs else {
+                    writeError("\(name): \(scenario.name) needs \(scenario.neededCPUs) CPUs\n")
+                    continue
+                }
                 let outcome = try scenario.run(options.effort)
                 Progress.clear()
                 write(options.format == .json ? JSONReport.text(outcome) : TextReport.text(outcome))

@@ -47,7 +47,7 @@ private final class SignalRoundTrip<Channel: Signal>: OperationSubject {
 // MARK: Loops
 
 /// Two ends that call each other. Each makes its handlers once, so that no subject pays for making closures.
-private protocol Rally: OperationSubject, Sendable {
+protocol Rally: OperationSubject, Sendable {
     var score: Score { get }
 
     /// Makes the near end call `pinged`.
@@ -71,7 +71,7 @@ extension Rally {
 }
 
 /// Counts the round trips and takes the time, on the near end.
-private final class Score: @unchecked Sendable {
+final class Score: @unchecked Sendable {
     private var remaining = 0
     private var start: Int64 = 0
     private var elapsed: Int64 = 0
@@ -102,7 +102,7 @@ private final class Score: @unchecked Sendable {
 }
 
 /// Two loop threads that post blocks to each other.
-private final class KitBlockRally: Rally, @unchecked Sendable {
+final class KitBlockRally: Rally, @unchecked Sendable {
     let name: String
     let score = Score()
     private let near: LoopThread
@@ -110,10 +110,11 @@ private final class KitBlockRally: Rally, @unchecked Sendable {
     private var ping: @Sendable () -> Void = {}
     private var pong: @Sendable () -> Void = {}
 
-    init(spins: Bool = false) throws {
+    /// - Parameter cpus: One CPU for each thread; nil to leave them to the scheduler.
+    init(spins: Bool = false, cpus: [Int]? = nil) throws {
         name = spins ? "RunLoopKit, spinning" : Outcome.kit
-        near = try LoopThread(name: "near")
-        far = try LoopThread(name: "far")
+        near = try LoopThread(options: .init(name: "near", cpus: cpus.map { [$0[0]] }))
+        far = try LoopThread(options: .init(name: "far", cpus: cpus.map { [$0[1]] }))
         if spins { for loop in [near.loop, far.loop] { loop.spinDuration = .microseconds(50) } }
         // The threads end before this does.
         ping = { [unowned(unsafe) self] in pinged() }
