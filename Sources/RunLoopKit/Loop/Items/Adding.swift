@@ -42,7 +42,13 @@ extension Loop {
             lock.unlock()
             return false
         }
-        let state = state(for: mode)
+        // Apart, so that the default mode, which is constant, is not retained.
+        if mode.isDefault { return insert(item, unlockingAfter: defaultState) }
+        return insert(item, unlockingAfter: state(for: mode))
+    }
+
+    /// Called with the lock held, which it releases.
+    private func insert(_ item: Item, unlockingAfter state: ModeState) -> Bool {
         let hasJoined = join(item, state)
         let isIn = hasJoined || item.isIn(state)
         lock.unlock()

@@ -51,7 +51,7 @@ extension Loop {
 
         /// What few timers have, so that the others have room only for a reference to it.
         final class Rare {
-            @exclusivity(unchecked) var tolerance: Int64 = 0
+            @exclusivity(unchecked) var tolerance: Int64
 
             /// When a fire time was requested before the timer was in a loop, on the machine's clock. The timer's turn
             /// says when it was on a virtual one.
@@ -68,6 +68,10 @@ extension Loop {
 
             /// What diagnostics call the timer of a limiter.
             @exclusivity(unchecked) var kind: StaticString?
+
+            init(tolerance: Int64 = 0, delay: Int64? = nil, kind: StaticString? = nil) {
+                (self.tolerance, self.delay, self.kind) = (tolerance, delay, kind)
+            }
 
             var isNeeded: Bool {
                 kind != nil || tolerance != 0 || requestTime != nil || missed != 0 || delay != nil
@@ -114,18 +118,26 @@ extension Loop {
         /// The timer's slot in the heap of its mode. Guarded by the loop's lock.
         @exclusivity(unchecked) var slot = HeapSlot()
 
+        /// - Parameters:
+        ///   - firstDelay: The delay of a repeating timer, if it is not the interval.
+        ///   - kind: What diagnostics call the timer of a limiter.
         private init(
-            _ fireTime: FireTime, _ afterCall: AfterCall, period: Int64, _ tolerance: Duration, _ timeBase: TimeBase,
-            _ place: Place, _ label: String?, _ handler: @escaping @Sendable (Firing) -> Void
+            _ fireTime: FireTime, _ afterCall: AfterCall, period: Int64, firstDelay: Int64? = nil,
+            _ tolerance: Duration, _ timeBase: TimeBase, _ place: Place, _ label: String?, kind: StaticString? = nil,
+            _ handler: @escaping @Sendable (Firing) -> Void
         ) {
             self.timeBase = timeBase
             self.afterCall = afterCall
             self.period = period
             self.handler = handler
+            let tolerance = Timer.allowed(tolerance, period: period, repeats: afterCall == .repeats)
+            if tolerance > 0 || firstDelay != nil || kind != nil {
+                rare = Rare(tolerance: tolerance, delay: firstDelay, kind: kind)
+            }
+            // All before the object exists, and without the setter of `fireTime`: else it would be retained three times.
+            if case .delay(let delay) = fireTime { time = delay }
             super.init(place, label)
-            self.fireTime = fireTime
-            let tolerance = allowed(tolerance)
-            if tolerance > 0 { toleranceNanoseconds = tolerance }
+            if case .delay = fireTime {} else { self.fireTime = fireTime }
         }
 
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.
@@ -146,10 +158,11 @@ extension Loop {
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
             let (delay, interval) = (max(0, delay.wholeNanoseconds), interval?.wholeNanoseconds ?? 0)
+            let repeats = interval > 0
             self.init(
-                .delay(delay), interval > 0 ? .repeats : .ends, period: interval > 0 ? interval : delay, tolerance,
-                timeBase, Place(file, line), label, handler)
-            if repeats, delay != interval { changeRare { $0.delay = delay } }
+                .delay(delay), repeats ? .repeats : .ends, period: repeats ? interval : delay,
+                firstDelay: repeats && delay != interval ? delay : nil, tolerance, timeBase, Place(file, line), label,
+                handler)
         }
 
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and again whenever it is
@@ -223,8 +236,7 @@ extension Loop {
         ) {
             self.init(
                 .asked(min(time, TimerHeap.stopped)), .waitsAndNests, period: -1, .zero, .suspending, place, nil,
-                handler)
-            changeRare { $0.kind = kind }
+                kind: kind, handler)
         }
 
         /// Whether the timer belongs to a limiter.

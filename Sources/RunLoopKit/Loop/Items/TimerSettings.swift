@@ -42,7 +42,10 @@ extension Loop.Timer {
     /// it. CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
     public var tolerance: Duration {
         get { .nanoseconds(itemLock.withLock { toleranceNanoseconds }) }
-        set { changeRarely { toleranceNanoseconds = allowed(newValue) } }
+        set {
+            let allowed = Loop.Timer.allowed(newValue, period: period, repeats: repeats)
+            changeRarely { toleranceNanoseconds = allowed }
+        }
     }
 
     /// Whether the timer is called as soon as it is due, to a microsecond, where others are late by the time that the

@@ -36,7 +36,7 @@ extension Loop.Timer {
         set { if newValue != toleranceNanoseconds { changeRare { $0.tolerance = newValue } } }
     }
 
-    func allowed(_ tolerance: Duration) -> Int64 {
+    static func allowed(_ tolerance: Duration, period: Int64, repeats: Bool) -> Int64 {
         let wanted = max(0, tolerance.wholeNanoseconds)
         return repeats ? min(wanted, period / 2) : wanted
     }
