@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -148,6 +149,60 @@ import Testing
         }
     }
 
+    /// The two threads are not ordered by anything but the library's locks: for ThreadSanitizer.
+    @Test("A timer that left its loop becomes precise while that one calls others")
+    func changeAfterLeaving() throws {
+        let thread = try LoopThread(name: "fires")
+        let (hasBegun, isChanged) = (Gate(), UnorderedFlag())
+        let second = Loop.Timer(after: .zero) { _ in Issue.record("a timer that was removed") }
+        let first = Loop.Timer(after: .zero) { _ in
+            hasBegun.open()
+            spin(until: isChanged.isSet)
+        }
+        // Both are due in the same pass.
+        thread.perform {
+            thread.loop.add(first)
+            thread.loop.add(second)
+        }
+        hasBegun.wait()
+        thread.loop.remove(second)
+        second.isPrecise = true
+        isChanged.set()
+        try thread.performAndWait {}
+        #expect(second.isPrecise && !first.isValid)
+        thread.stop()
+        thread.join()
+    }
+
+    @Test("A timer changes while the loop that it is in is being deallocated")
+    func changeInDyingLoop() throws {
+        for _ in 0..<100 {
+            nonisolated(unsafe) var loop: Loop? = Loop(clock: .monotonic, owner: ThreadLoops.currentID)
+            let timer = Loop.Timer(every: .seconds(1)) { _ in }
+            timer.isPrecise = true
+            loop!.add(timer)
+            let mode = try #require(timer.currentModes.first)
+            nonisolated(unsafe) let state = mode
+            let (isLocked, isLeft) = (Gate(), Gate())
+            // The lock keeps the deallocation from emptying the heaps, nearly always until there is no loop any more.
+            let thread = try System.startThread(stackSize: nil) {
+                state.waker.lock.lock()
+                isLocked.open()
+                isLeft.wait()
+                for _ in 0..<100 { yieldProcessor() }
+                state.waker.lock.unlock()
+                timer.isPrecise = false
+                timer.tolerance = .seconds(1)
+                timer.invalidate()
+            }
+            isLocked.wait()
+            isLeft.open()
+            loop = nil
+            System.join(thread)
+            #expect(!timer.isValid && timer.currentModes.isEmpty && !timer.isPrecise)
+        }
+    }
+
     @Test("It changes nothing in virtual time, and for other clocks")
     func elsewhere() throws {
         let (loop, clock) = Loop.inVirtualTime()
@@ -186,5 +241,12 @@ import Testing
             }
             loop.endHosting()
         }
+    }
+
+    /// Tells another thread of something, and orders nothing.
+    private final class UnorderedFlag: Sendable {
+        private let flag = Atomic<Bool>(false)
+        func set() { flag.store(true, ordering: .relaxed) }
+        var isSet: Bool { flag.load(ordering: .relaxed) }
     }
 }

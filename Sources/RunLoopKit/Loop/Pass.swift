@@ -294,16 +294,14 @@ extension Loop {
 
     /// Calls the handler of a timer that is due at `now`.
     private func fire(_ timer: Timer, at now: Int64, in run: Run) {
-        var (now, isEarly) = (now, false)
         let firing = lock.withLock { () -> Timer.Firing? in
-            isEarly = timer.heap(in: run.mode) == .precise
-            let firing = timer.beginFiring(on: self, at: isEarly ? now.addingSaturating(HeadStart.ofPass) : now)
+            let firing = timer.beginFiring(on: self, in: run.mode, at: now)
             if firing != nil { run.firing = timer }
             return firing
         }
         guard let firing else { return }
         own.host?.mayHaveMore(in: self)
-        if isEarly { now = spinUntilDue(firing) }
+        let now = firing.isEarly ? spinUntilDue(firing) : now
         callOut(Callout(.timer, timer, lateness: now - firing.scheduledTime.nanoseconds)) {
             loopIsCallingOutToATimer(firing)
         }

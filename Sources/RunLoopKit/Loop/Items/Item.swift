@@ -100,7 +100,10 @@ extension Loop {
             life.store(.invalid, ordering: .releasing)
             if let mode = memberships.only, mode.itemsLeaveAlone, !isNotifiedOfModes {
                 itemLock.unlock()
-                if leave(onlyMode: mode) { return releaseHandlers() }
+                if leave(onlyMode: mode) {
+                    Lock.assertNoneHeld(from: .loop)
+                    return releaseHandlers()
+                }
             } else {
                 let modes = memberships.modes
                 itemLock.unlock()

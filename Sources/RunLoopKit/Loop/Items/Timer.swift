@@ -36,6 +36,8 @@ extension Loop {
             public let missed: Int
             /// Whether an earlier call of the timer has not returned.
             let isNested: Bool
+            /// Whether the call may begin before it is due: of a precise timer, whose loop spins until then.
+            let isEarly: Bool
         }
 
         /// What becomes of the timer when its handler returns.
@@ -256,18 +258,21 @@ extension Loop {
 
         /// Begins a call. Nil if the timer is no longer due, is firing already, or has left `loop`. The loop's lock is
         /// held.
-        func beginFiring(on loop: Loop, at now: Int64) -> Firing? {
+        func beginFiring(on loop: Loop, in mode: ModeState, at now: Int64) -> Firing? {
             loop.lock.assertHeld()
             itemLock.lock()
             defer { itemLock.unlock() }
-            guard firstModeWhileLocked?.waker === loop.waker, isInHeap, isValid, heapTimes.deadline <= now else {
+            let isEarly = heap(in: mode) == .precise
+            let limit = isEarly ? now.addingSaturating(HeadStart.ofPass) : now
+            guard firstModeWhileLocked?.waker === loop.waker, isInHeap, isValid, heapTimes.deadline <= limit else {
                 return nil
             }
             // The heaps find a later deadline when they look at the timer next: so a nested run does not see it as due.
             let isNested = firing.exchange(true, ordering: .relaxed)
             let scheduled = Instant(nanoseconds: time)
             if waitsAfterCall { time = TimerHeap.never }
-            return Firing(timer: self, scheduledTime: scheduled, missed: missed, isNested: isNested)
+            return Firing(
+                timer: self, scheduledTime: scheduled, missed: missed, isNested: isNested, isEarly: isEarly)
         }
 
         func fire(_ firing: Firing) { currentHandler?(firing) }

@@ -120,7 +120,7 @@ extension Loop.Timer {
     /// Moves a repeating timer back along its grid if the clock was set back. If the clock was set forward, the timer
     /// may be due, and stays. The lock of the loop is held.
     func returnToGrid(in loop: Loop, at now: Int64) {
-        _ = updateHeapsWhileLocked(in: loop) { returnToGrid(at: now) }
+        _ = updateHeapsWhileLocked(of: loop.waker, loop) { returnToGrid(at: now) }
     }
 
     /// The item's lock is held.
@@ -214,28 +214,42 @@ extension Loop.Timer {
         loop.lock.withLock {
             // A virtual clock must not jump to a deadline that no longer exists. The machine's clock may end a sleep
             // too early.
-            if isEarlier || loop.sleep != nil { _ = updateHeapsWhileLocked(in: loop) {} }
+            if isEarlier || loop.sleep != nil { _ = updateHeapsWhileLocked(of: loop.waker, loop) {} }
         }
     }
 
     /// The same for changes of `rare`: the lock of the loop that the timer is in is held as well, since the heaps read
     /// it. Always updates the heaps.
     func changeRarely(_ body: () -> Void) {
+        changeInHeaps(inNone: { if isValid { body() } }, inThoseOf: { updateHeapsWhileLocked(of: $0, $1, body) })
+    }
+
+    /// Makes a change with the locks that guard the heaps the timer is in.
+    ///
+    /// - Parameters:
+    ///   - inNone: Called with the item's lock held, if the timer is in no loop.
+    ///   - inThoseOf: Called with the lock of the loop held that the timer was in a moment before; with the loop's
+    ///     waker, and with nil instead of a loop that is being deallocated and has not emptied its heaps yet. Returns
+    ///     false if the timer has left that loop.
+    private func changeInHeaps(inNone: () -> Void, inThoseOf: (Waker, Loop?) -> Bool) {
         while true {
-            let loop = itemLock.withLock { () -> Loop? in
-                let loop = firstModeWhileLocked?.loop
-                if loop == nil, isValid { body() }
-                return loop
+            let mode = itemLock.withLock { () -> ModeState? in
+                if firstModeWhileLocked == nil { inNone() }
+                return firstModeWhileLocked
             }
-            // Again if the timer has moved to another loop meanwhile.
-            guard let loop, !loop.lock.withLock({ updateHeapsWhileLocked(in: loop, body) }) else { return }
+            guard let mode else { return }
+            // The loop outlives the lock: its deinit takes it.
+            let isDone = withExtendedLifetime(mode.loop) { loop in
+                mode.waker.lock.withLock { inThoseOf(mode.waker, loop) }
+            }
+            if isDone { return }
         }
     }
 
     /// Returns false, and does nothing, if the timer is not in that loop. The lock of the loop is held.
-    fileprivate func updateHeapsWhileLocked(in loop: Loop, _ body: () -> Void) -> Bool {
+    fileprivate func updateHeapsWhileLocked(of waker: Waker, _ loop: Loop?, _ body: () -> Void) -> Bool {
         itemLock.lock()
-        guard firstModeWhileLocked?.waker === loop.waker else {
+        guard firstModeWhileLocked?.waker === waker else {
             itemLock.unlock()
             return false
         }
@@ -244,28 +258,20 @@ extension Loop.Timer {
         itemLock.unlock()
         for mode in modes {
             mode.timers.update(self, times, in: heap(in: mode))
-            loop.timersChanged(in: mode)
+            loop?.timersChanged(in: mode)
         }
         return true
     }
 
     /// Moves the timer between the heaps of ordinary and of precise timers.
     func setPrecise(_ isPrecise: Bool) {
-        while true {
-            let loop = itemLock.withLock { () -> Loop? in
-                let loop = firstModeWhileLocked?.loop
-                if loop == nil { isKeptPrecise = isPrecise }
-                return loop
-            }
-            // Again if the timer has moved to another loop meanwhile.
-            guard let loop, !loop.lock.withLock({ setPrecise(isPrecise, in: loop) }) else { return }
-        }
+        changeInHeaps(inNone: { isKeptPrecise = isPrecise }, inThoseOf: { setPrecise(isPrecise, of: $0, $1) })
     }
 
     /// Returns false, and does nothing, if the timer is not in that loop. The lock of the loop is held, so that the
     /// timer stays in its modes.
-    private func setPrecise(_ isPrecise: Bool, in loop: Loop) -> Bool {
-        let all = itemLock.withLock { firstModeWhileLocked?.waker === loop.waker ? modesWhileLocked : nil }
+    private func setPrecise(_ isPrecise: Bool, of waker: Waker, _ loop: Loop?) -> Bool {
+        let all = itemLock.withLock { firstModeWhileLocked?.waker === waker ? modesWhileLocked : nil }
         guard let all else { return false }
         // A loop that ends has emptied its heaps before its items leave it.
         let modes = all.filter { $0.timers.remove(self, from: heap(in: $0)) }
@@ -275,7 +281,7 @@ extension Loop.Timer {
         }
         for mode in modes {
             mode.timers.insert(self, times, in: heap(in: mode))
-            loop.timersChanged(in: mode)
+            loop?.timersChanged(in: mode)
         }
         return true
     }
