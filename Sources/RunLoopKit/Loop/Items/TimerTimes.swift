@@ -190,19 +190,20 @@ extension Loop.Timer {
     ///
     /// - Parameter body: Called with the item's lock held, and the clock of the loop that the timer is in; nil for
     ///   none. In a loop it leaves `rare` alone.
+    @inline(__always)
     func change(_ body: (LoopTime?) -> Void) {
         var isEarlier = false
         let loop = itemLock.withLock { () -> Loop? in
             guard isValid else { return nil }
-            guard let mode = firstModeWhileLocked else {
+            guard let isVirtual = firstModeWhileLocked?.isVirtual else {
                 body(nil)
                 return nil
             }
             // Without the loop, which is a weak reference, as long as possible.
-            let loop = mode.isVirtual ? mode.loop : nil
-            body(mode.isVirtual ? loop?.clock : .monotonic)
+            let loop = isVirtual ? firstModeWhileLocked?.loop : nil
+            body(isVirtual ? loop?.clock : .monotonic)
             isEarlier = deadline < queued
-            return isEarlier ? mode.loop : loop
+            return isEarlier ? firstModeWhileLocked?.loop : loop
         }
         if let loop { updateHeaps(in: loop, isEarlier) }
     }
