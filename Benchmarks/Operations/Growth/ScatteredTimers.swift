@@ -28,10 +28,11 @@ extension GrowingOperation {
         let timers = ScatteredTimers(size, in: loop, .default)
         let timer = Loop.Timer(restartableAfter: .anHour) { _ in }
         loop.add(timer)
+        let delays = (0..<64).map(timers.delay)
         return { count in
             for number in 0..<count {
                 timer.nextFireTime = nil
-                timer.restart(after: timers.delay(number))
+                timer.restart(after: delays[number & 63])
             }
         }
     }

@@ -136,7 +136,7 @@ extension Loop {
             if tolerance > 0 || firstDelay != nil || kind != nil {
                 rare = Rare(tolerance: tolerance, delay: firstDelay, kind: kind)
             }
-            // All before the object exists, and without the setter of `fireTime`: else it would be retained three times.
+            // All before the object is complete, and without the setter of `fireTime`, for which it would be retained.
             if case .delay(let delay) = fireTime { time = delay }
             super.init(place, label)
             if case .delay = fireTime {} else { self.fireTime = fireTime }
