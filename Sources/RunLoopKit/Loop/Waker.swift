@@ -103,10 +103,16 @@ final class Waker: @unchecked Sendable {
     /// Makes a sleeping loop, or its host, look again without counting as a wake-up: `endWait()` does not report it.
     func nudge() { add(Waker.nudged) }
 
+    @inline(__always)
     private func add(_ note: UInt8) {
         // Release: the loop sees what the caller published. Acquire: see `descriptor`.
         let found = word.bitwiseOr(note, ordering: .acquiringAndReleasing).oldValue
-        guard found & Waker.mayBeAsleep != 0 else { return }
+        if found & Waker.mayBeAsleep != 0 { addToSleeper(note, found) }
+    }
+
+    /// - Parameter found: The word before the note was added.
+    @inline(never)
+    private func addToSleeper(_ note: UInt8, _ found: UInt8) {
         if note == Waker.notified, found & Waker.notified == 0 { turn.store(nextTurn(), ordering: .relaxed) }
         guard found & Waker.notes == 0 else { return }
         guard process.isCurrent else { return }
@@ -176,8 +182,14 @@ final class Waker: @unchecked Sendable {
     ///
     /// A word without notes is not swapped, which saves a locked instruction in most passes: a note that a sender adds
     /// after the load stays, as one added after a swap would.
+    @inline(__always)
     func endWait() -> Bool {
         if word.load(ordering: .acquiring) == whileRunning, !hasKeptWakeUp { return false }
+        return takeNotes()
+    }
+
+    @inline(never)
+    private func takeNotes() -> Bool {
         let found = word.exchange(whileRunning, ordering: .acquiring)
         // Of all senders that left a note, the first one writes.
         if found & Waker.mayBeAsleep != 0, found & Waker.notes != 0 { owedWrites += 1 }
