@@ -18,7 +18,7 @@ struct SlotHeap: ~Copyable {
     /// The least key, and its slot.
     var first: (key: Int64, slot: UInt32)? { isEmpty ? nil : (keys[0], slots[0]) }
 
-    /// The slot at an index. No slot has a larger key than those that follow it in the heap, at four times its index.
+    /// The slot at an index of the heap. The keys at 4 × `index` + 1 to + 4 are not smaller than its own.
     func slot(at index: Int) -> UInt32 { slots[index] }
 
     func key(of slot: UInt32) -> Int64 { keys[Int(places[Int(slot)])] }

@@ -120,7 +120,7 @@ extension Loop {
         private func leave(onlyMode mode: ModeState) -> Bool {
             mode.waker.lock.lock()
             defer { mode.waker.lock.unlock() }
-            // Read without the item's lock: an invalid item joins no other mode.
+            // Without the item's lock: an invalid item joins no mode, and leaves this one under the loop's lock only.
             guard memberships.only === mode else { return false }
             remove(from: mode)
             itemLock.lock()
