@@ -100,10 +100,9 @@ public final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) var modeStates: [ModeState] = []
     @exclusivity(unchecked) var statesByMode: [Mode: ModeState] = [:]
     @exclusivity(unchecked) var commonModes = CommonModes()
-    @exclusivity(unchecked) var commonItems = ItemTable<Item>()
     /// The sequence number of the item that was added to `common` last: see CommonItems.swift.
     @exclusivity(unchecked) var lastCommonTurn: UInt64 = 0
-    /// Represents `common`, which is not a mode: it has blocks, but never contains an item.
+    /// Represents `common`, which is not a mode: no run is in it.
     @exclusivity(unchecked) var commonMembership: ModeState?
     /// The number of the last block that was posted.
     @exclusivity(unchecked) var lastBlock: UInt64 = 0

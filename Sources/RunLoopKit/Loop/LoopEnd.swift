@@ -24,7 +24,7 @@ extension Loop {
         /// The items, each with the modes whose leaving it is notified of.
         var items: [(item: Item, left: [ModeState])] = []
         /// Among them are items that have left all modes by name: the loop may have their last references.
-        var commonItems = ItemTable<Item>()
+        var commonItems: [Item] = []
         var blocks: [PostedBlock] = []
         var endHandlers: [EndHandler] = []
 
@@ -77,8 +77,10 @@ extension Loop {
         estate.blocks = takeBatches()
         if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks += takeAllBlocks() }
         estate.endHandlers = takeEndHandlers(last: false)
-        for item in commonItems.all { _ = item.leave(commonMembership!) }
-        estate.commonItems = exchange(&commonItems, with: ItemTable())
+        if let commonMembership {
+            estate.commonItems = exchange(&commonMembership.commonItems, with: ItemTable()).all
+            for item in estate.commonItems { _ = item.leave(commonMembership) }
+        }
         // An item is listed in the first mode that has it, and is notified of its modes in their order. Most loops have
         // one mode, so that no item is in two.
         let hasManyModes = modes.count > 1

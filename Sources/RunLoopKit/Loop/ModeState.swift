@@ -25,6 +25,9 @@ final class ModeState {
     /// The blocks that wait for this mode.
     @exclusivity(unchecked) var blocks = BlockQueue()
 
+    /// All items that were added to `common`, if this represents that name. It then has no others.
+    @exclusivity(unchecked) var commonItems = ItemTable<Loop.Item>()
+
     @exclusivity(unchecked) private(set) var source0s = ItemTable<Loop.Source0>()
     @exclusivity(unchecked) private(set) var source1s = Source1Table()
     @exclusivity(unchecked) var timers = ModeTimers()
@@ -82,7 +85,6 @@ final class ModeState {
         self.mode = mode
         self.waker = waker
         self.isVirtual = isVirtual
-        itemsLeaveAlone = !isVirtual && !mode.namesCommonModes
         edgeNote = EdgeNote(waker)
         self.isCommon = isCommon
         timers.owner = ObjectIdentifier(self)
@@ -94,9 +96,8 @@ final class ModeState {
         waker.lock.assertHeld()
     }
 
-    /// Whether items leave the mode without help of its loop. For virtual time, and for the name of the common modes,
-    /// the loop has more to do.
-    let itemsLeaveAlone: Bool
+    /// Whether items leave the mode without help of its loop. In virtual time the loop has more to do.
+    var itemsLeaveAlone: Bool { !isVirtual }
 
     /// Whether no item in the mode keeps a run going. Observers do not. A run looks for blocks itself.
     var isEmpty: Bool {
@@ -203,6 +204,13 @@ final class ModeState {
     }
 
     // MARK: Items
+
+    /// Takes out an item that is about to leave the mode.
+    @inline(__always)
+    func takeOut(_ item: Loop.Item) {
+        assertLocked()
+        if mode.namesCommonModes { commonItems.remove(item) } else { item.remove(from: self) }
+    }
 
     func insert(_ source: Loop.Source0) {
         assertLocked()

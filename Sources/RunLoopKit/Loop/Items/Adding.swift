@@ -97,7 +97,7 @@ extension Loop {
             let existing = existingState(for: mode)
             existing?.isCommon = true
             existing?.commonTurn = lastCommonTurn
-            guard !commonItems.isEmpty else { return nil }
+            guard let commonItems = commonMembership?.commonItems, !commonItems.isEmpty else { return nil }
             let state = existing ?? makeState(for: mode)
             state.commonTurn = lastCommonTurn
             return (state, commonItems.all.filter { join($0, state) })
@@ -116,9 +116,9 @@ extension Loop {
 
     // The rest is called with the lock held.
 
-    func join(_ item: Item, _ state: ModeState, isInNoMode: Bool = false) -> Bool {
+    func join(_ item: Item, _ state: ModeState) -> Bool {
         lock.assertHeld()
-        guard item.join(state, isInNoMode: isInNoMode) else { return false }
+        guard item.join(state) else { return false }
         item.insert(into: state, of: self)
         return true
     }
@@ -134,12 +134,8 @@ extension Loop {
 
     private func takeOutWhileLocked(_ item: Item, from mode: ModeState) -> Bool {
         guard mode.waker === waker, item.isIn(mode) else { return false }
-        if mode === commonMembership {
-            commonItems.remove(item)
-        } else {
-            // In this order: once it has left, another loop may add it, under another lock.
-            item.remove(from: mode)
-        }
+        // In this order: once it has left, another loop may add it, under another lock.
+        mode.takeOut(item)
         return item.leave(mode)
     }
 
@@ -169,7 +165,7 @@ extension Loop {
         return state
     }
 
-    /// Represents `common`, which is not a mode: it has blocks, but never contains an item.
+    /// Represents `common`, which is not a mode: no run is in it.
     func stateOfCommon() -> ModeState {
         lock.assertHeld()
         if let commonMembership { return commonMembership }

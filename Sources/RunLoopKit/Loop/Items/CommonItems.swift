@@ -10,16 +10,18 @@ extension Loop {
     func joinCommon(_ item: Item) -> (joined: [ModeState], isIn: Bool) {
         lock.assertHeld()
         let membership = stateOfCommon()
-        guard item.join(membership) else { return item.isIn(membership) ? (rejoin(item), true) : ([], false) }
-        // Most items are in no mode before. If so, the default mode need not ask.
-        let isInNoMode = item.isOnly(in: membership)
+        // Most items are in no mode before.
+        let hasJoinedBoth = item.joinFirst(membership, defaultState)
+        guard hasJoinedBoth || item.join(membership) else {
+            return item.isIn(membership) ? (rejoin(item), true) : ([], false)
+        }
         assert(defaultState.commonTurn == lastCommonTurn, "RunLoopKit: the default mode lacks items of common modes.")
         for mode in commonModes.takeThoseToMake() { _ = state(for: mode) }
         lastCommonTurn = waker.turns.next()
-        commonItems.insert(item, turn: lastCommonTurn)
+        membership.commonItems.insert(item, turn: lastCommonTurn)
         let joined = item.isNotifiedOfModes ? commonStates.filter { !item.isIn($0) } : []
         defaultState.commonTurn = lastCommonTurn
-        _ = join(item, defaultState, isInNoMode: isInNoMode)
+        if hasJoinedBoth { item.insert(into: defaultState, of: self) } else { _ = join(item, defaultState) }
         if item.isNotifiedOfModes {
             // It learns of all modes now.
             catchUpAll()
@@ -53,7 +55,7 @@ extension Loop {
     private func joinLateItems(to mode: ModeState) {
         let seen = mode.commonTurn
         mode.commonTurn = lastCommonTurn
-        for (item, turn) in commonItems.elements(after: seen) where join(item, mode) {
+        for (item, turn) in commonMembership?.commonItems.elements(after: seen) ?? [] where join(item, mode) {
             // As if it had joined when it was added: ports are served in the order of their sends.
             mode.setInsertionTurn(turn, of: item)
         }

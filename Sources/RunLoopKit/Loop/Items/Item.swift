@@ -58,6 +58,10 @@ extension Loop {
         /// Written with the item's lock held.
         private let life = Atomic<Life>(.valid)
 
+        /// Where the `ItemTable` of its loop has the item, if it is of a kind that one loop only may have. Guarded by
+        /// that loop's lock.
+        @exclusivity(unchecked) final var placeInTable: UInt32 = 0
+
         /// Whether a handler belongs to the main actor, so that no loop but `Loop.main` may have the item. Set only
         /// while the item is made.
         @exclusivity(unchecked) final var isForMainActor = false
@@ -98,9 +102,9 @@ extension Loop {
             guard isValid else { return itemLock.unlock() }
             // Release: a thread that finds the item invalid sees what the caller did before.
             life.store(.invalid, ordering: .releasing)
-            if let mode = memberships.only, mode.itemsLeaveAlone, !isNotifiedOfModes {
+            if let mode = memberships.first, mode.itemsLeaveAlone, isInOneLoop, !isNotifiedOfModes {
                 itemLock.unlock()
-                if leave(onlyMode: mode) {
+                if leaveModes(with: mode) {
                     Lock.assertNoneHeld(from: .loop)
                     return releaseHandlers()
                 }
@@ -112,23 +116,36 @@ extension Loop {
             releaseIfOver()
         }
 
-        /// The usual case of `invalidate()`: the item is in one mode, and not notified of leaving it. It needs no
-        /// reference to the loop, which is weak and costs 150 instructions.
+        /// The usual case of `invalidate()`: the item's modes are those of one loop, and it is not notified of leaving
+        /// them. It needs no reference to the loop, which is weak and costs 150 instructions.
         ///
         /// - Returns: Whether the caller must release the handlers. If not, another thread has removed the item.
         @inline(__always)
-        private func leave(onlyMode mode: ModeState) -> Bool {
+        private func leaveModes(with mode: ModeState) -> Bool {
             mode.waker.lock.lock()
             defer { mode.waker.lock.unlock() }
-            // Without the item's lock: an invalid item joins no mode, and leaves this one under the loop's lock only.
-            guard memberships.only === mode else { return false }
-            remove(from: mode)
-            itemLock.lock()
-            defer { itemLock.unlock() }
-            hasLeftWhileLocked(mode)
-            _ = memberships.leave(mode, isNotified: false, on: .ended)
+            // Without the item's lock: an invalid item joins no mode, and leaves these under the loop's lock only.
+            if memberships.only === mode { leaveWhileLocked(mode) } else if !leaveAll() { return false }
             life.store(.released, ordering: .releasing)
             return true
+        }
+
+        /// The last mode first: to remove the first of M modes takes time that grows with M. Returns false if the item
+        /// is in none.
+        @inline(never)
+        private func leaveAll() -> Bool {
+            guard memberships.first != nil else { return false }
+            while let mode = memberships.last { leaveWhileLocked(mode) }
+            return true
+        }
+
+        @inline(__always)
+        private func leaveWhileLocked(_ mode: ModeState) {
+            mode.takeOut(self)
+            itemLock.lock()
+            hasLeftWhileLocked(mode)
+            _ = memberships.leave(mode, isNotified: false, on: .ended)
+            itemLock.unlock()
         }
 
         /// All loops first: the item is in no mode when its cancel handlers are called.
@@ -152,16 +169,29 @@ extension Loop {
 
         /// Records that the item joins `mode`. Returns false if it is invalid, already there, or in another loop.
         ///
-        /// - Parameter isInNoMode: Whether the caller knows that the item is not there.
-        final func join(_ mode: ModeState, isInNoMode: Bool = false) -> Bool {
+        final func join(_ mode: ModeState) -> Bool {
             mode.assertLocked()
             itemLock.lock()
             defer { itemLock.unlock() }
             guard isValid else { return false }
-            if !isInNoMode, let other = memberships.first {
+            if let other = memberships.first {
                 guard !memberships.contains(mode), canBeInManyLoops || other.waker === mode.waker else { return false }
             }
             memberships.join(mode, isNotified: isNotified(of: mode))
+            return true
+        }
+
+        /// Records that the item joins two modes of a loop. Returns false, and does nothing, if it is invalid or in any
+        /// mode, or is notified of its modes.
+        @inline(__always)
+        final func joinFirst(_ first: ModeState, _ second: ModeState) -> Bool {
+            first.assertLocked()
+            guard !isNotifiedOfModes else { return false }
+            itemLock.lock()
+            defer { itemLock.unlock() }
+            guard isValid, memberships.first == nil else { return false }
+            memberships.join(first, isNotified: false)
+            memberships.join(second, isNotified: false)
             return true
         }
 
@@ -180,12 +210,6 @@ extension Loop {
             itemLock.lock()
             defer { itemLock.unlock() }
             return isInWhileLocked(mode)
-        }
-
-        final func isOnly(in mode: ModeState) -> Bool {
-            itemLock.lock()
-            defer { itemLock.unlock() }
-            return memberships.only === mode
         }
 
         /// As `isIn(_:)`, for callers that hold the item's lock.
@@ -252,13 +276,17 @@ extension Loop {
         @inline(__always)
         final func nextTurnWhileLocked() -> UInt64 {
             // Nearly always: without a list of modes, and without a retain, since the membership keeps the mode alive.
-            if memberships.first != nil, !memberships.areMany || !canBeInManyLoops {
+            if memberships.first != nil, isInOneLoop {
                 return Unmanaged.passUnretained(memberships.first!)._withUnsafeGuaranteedRef { $0.nextTurn() }
             }
             return TurnCounter.next(in: memberships.modes.map { $0.edgeNote })
         }
 
         // MARK: For the kinds of items to override
+
+        /// Whether the item certainly is in one loop only, or in none. The item's lock is held.
+        @inline(__always)
+        private final var isInOneLoop: Bool { !memberships.areMany || !canBeInManyLoops }
 
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.
         var canBeInManyLoops: Bool { true }

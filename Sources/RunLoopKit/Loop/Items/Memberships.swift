@@ -57,6 +57,9 @@ struct Memberships {
 
     var areMany: Bool { second != nil }
 
+    /// The mode that the item joined last.
+    var last: ModeState? { more?.modes.last ?? second ?? first }
+
     /// The modes that the item is in.
     var modes: ModeList { ModeList(first, second, more?.modes ?? []) }
 
@@ -119,11 +122,14 @@ struct Memberships {
     /// Removes a mode that the item is in. Returns whether the caller must notify the item.
     @inline(__always)
     mutating func leave(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
-        guard first !== mode || second != nil || more != nil else {
-            first = nil
-            return false
+        assert(contains(mode), "RunLoopKit: an item leaves a mode that it is not in.")
+        guard more == nil else { return leaveOneOfMany(mode, isNotified: isNotified, on: thread) }
+        if second === mode {
+            second = nil
+        } else {
+            first = second.take()
         }
-        return leaveOneOfMany(mode, isNotified: isNotified, on: thread)
+        return false
     }
 
     @inline(never)
