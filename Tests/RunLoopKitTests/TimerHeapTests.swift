@@ -96,7 +96,7 @@ import Testing
         }
         heap.removeAll()
         if !heap.isEmpty { Issue.record("empty") }
-        #expect(timers.allSatisfy { $0[slotIn: ObjectIdentifier(owner)] == nil })
+        #expect(timers.allSatisfy { !$0.isInHeap })
     }
 
     @Test("Timers that are left in a sparse heap move to its first slots")
@@ -108,7 +108,8 @@ import Testing
         timers[999].times.latest += 1
         for timer in timers { heap.insert(timer, timer.times) }
         for timer in timers[..<990] { heap.remove(timer) }
-        let slots = timers.compactMap { $0[slotIn: ObjectIdentifier(owner)] }
+        var slots: [UInt32] = []
+        for timer in timers { if let slot = heap.slot(of: timer) { slots.append(slot) } }
         #expect(slots.count == 10 && slots.allSatisfy { $0 < 125 })
         var due: [Member] = []
         heap.collectDue(at: 1_000, into: &due)
@@ -167,31 +168,57 @@ import Testing
         check(hasSecondOrder: false, wakeUpTime: 5)
     }
 
-    @Test("A timer keeps its slots in many heaps apart")
-    func timerInManyHeaps() {
-        let owners = (0..<4).map { _ in Owner() }
-        let heaps = owners.map { ObjectIdentifier($0) }
-        let timer = Member()
-        func check(_ slots: [UInt32?]) { #expect(heaps.map { timer[slotIn: $0] } == slots) }
-        #expect(!timer.isInHeap)
-        for (index, heap) in heaps.enumerated() { timer[slotIn: heap] = UInt32(index * 10) }
-        check([0, 10, 20, 30])
-        timer[slotIn: heaps[0]] = nil
-        timer[slotIn: heaps[2]] = 7
-        check([nil, 10, 7, 30])
-        timer[slotIn: heaps[0]] = 1
-        timer[slotIn: heaps[3]] = nil
-        check([1, 10, 7, nil])
-        for heap in heaps { timer[slotIn: heap] = nil }
-        check([nil, nil, nil, nil])
-        #expect(!timer.isInHeap)
+    /// Slots of different heaps often have the same number.
+    @Test("Timers are in several heaps", arguments: 1...20 as ClosedRange<UInt64>)
+    func severalHeaps(seed: UInt64) {
+        var random = SplitMix(seed)
+        let timers = (0..<100).map { _ in Member() }
+        let heaps = (0..<4).map { _ in BoxedHeap() }
+        var members = heaps.map { _ in Set<Int>() }
+        for step in 0..<3_000 {
+            let (index, number) = (Int(random.next() % 4), Int(random.next() % 100))
+            let (heap, timer) = (heaps[index], timers[number])
+            if step % 1_000 == 999 {
+                heap.heap.removeAll()
+                members[index] = []
+            } else if members[index].contains(number) {
+                timer.times.deadline = Int64(random.next() % 50)
+                timer.times.latest = timer.times.deadline
+                for (other, box) in heaps.enumerated() where members[other].contains(number) {
+                    box.heap.update(timer, timer.times)
+                }
+                if random.next() % 2 == 0 || step % 1_000 > 600 {
+                    if !heap.heap.remove(timer) { Issue.record("not removed") }
+                    members[index].remove(number)
+                }
+            } else if step % 1_000 < 600 {
+                heap.heap.insert(timer, timer.times)
+                members[index].insert(number)
+            } else if heap.heap.remove(timer) {
+                Issue.record("removed, and was not there")
+            }
+            // Recorded only on failure: an expectation costs much more than the step it checks.
+            for (number, timer) in timers.enumerated() {
+                let isIn = members.map { $0.contains(number) }
+                if heaps.map({ $0.heap.slot(of: timer) != nil }) != isIn { Issue.record("\(number) at step \(step)") }
+                if timer.isInHeap != isIn.contains(true) { Issue.record("whether \(number) is in a heap") }
+            }
+            let earliest = members[index].map { timers[$0].times.deadline }.min()
+            if heap.heap.earliestDeadline != earliest { Issue.record("earliest deadline at step \(step)") }
+        }
+    }
+
+    private final class BoxedHeap {
+        var heap = DeadlineHeap<Member>()
+
+        init() { heap.owner = ObjectIdentifier(self) }
     }
 
     private final class Owner {}
 
     private final class Member: HeapMember {
         var times: HeapTimes
-        var slot = HeapSlot()
+        var slot = noSlot
         var otherSlots: [ObjectIdentifier: UInt32] = [:]
         var hasOtherSlots: Bool { !otherSlots.isEmpty }
         var mayBeIdle: Bool { true }

@@ -51,7 +51,7 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     @inline(__always)
     private mutating func insert(_ timer: Timer, _ deadline: Int64, latest: Int64) {
         let slot = timers.insert(timer)
-        timer[slotIn: owner!] = slot
+        if timer.slot == Timer.noSlot { timer.slot = slot } else { Self.setOtherSlot(slot, of: timer, owner!) }
         byDeadline.insert(slot, deadline)
         byLatest?.insert(slot, latest)
     }
@@ -61,8 +61,8 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     /// - Precondition: The caller has a reference to the timer.
     @discardableResult
     mutating func remove(_ timer: Timer) -> Bool {
-        guard let slot = timer[slotIn: owner!] else { return false }
-        timer[slotIn: owner!] = nil
+        guard let slot = slot(of: timer) else { return false }
+        forgetSlot(of: timer)
         byDeadline.remove(slot)
         byLatest?.remove(slot)
         timers.remove(slot)
@@ -76,14 +76,14 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
 
     /// Moves a timer. Necessary if its deadline or its latest time is earlier than at the last `insert` or `update`.
     mutating func update(_ timer: Timer, _ times: HeapTimes) {
-        guard let slot = timer[slotIn: owner!] else { return }
+        guard let slot = slot(of: timer) else { return }
         if times.latest != times.deadline { sortByLatest() }
         byDeadline.change(slot, to: times.deadline)
         byLatest?.change(slot, to: times.latest)
     }
 
     mutating func removeAll() {
-        for timer in all { timer[slotIn: owner!] = nil }
+        for timer in all { forgetSlot(of: timer) }
         timers = SlotTable()
         byDeadline = SlotHeap()
         byLatest = nil
@@ -101,10 +101,47 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
         for index in 0..<byDeadline.count {
             let slot = byDeadline.slot(at: index)
             let deadline = byDeadline.key(of: slot)
+            forgetSlot(of: timers[slot])
             smaller.insert(timers[slot], deadline, latest: byLatest?.key(of: slot) ?? deadline)
         }
         smaller.mayBeIdle = mayBeIdle
         self = smaller
+    }
+
+    // MARK: Slots
+
+    // A timer says its slot in one heap, but not which heap that is, which would take 8 bytes of every timer. A heap
+    // looks whether it has the timer in that slot. The slots that the timer has in further heaps stand by their owners.
+
+    /// The slot of a timer; nil if it is not here.
+    @inline(__always)
+    func slot(of timer: Timer) -> UInt32? {
+        timers.has(timer, in: timer.slot) ? timer.slot : otherSlot(of: timer)
+    }
+
+    private func otherSlot(of timer: Timer) -> UInt32? {
+        timer.hasOtherSlots ? Self.otherSlot(of: timer, owner!) : nil
+    }
+
+    // Static, since the compiler would copy the heap's 150 bytes to pass it.
+
+    @inline(never)
+    private static func otherSlot(of timer: Timer, _ owner: ObjectIdentifier) -> UInt32? { timer.otherSlots[owner] }
+
+    @inline(never)
+    private static func setOtherSlot(_ slot: UInt32?, of timer: Timer, _ owner: ObjectIdentifier) {
+        timer.otherSlots[owner] = slot
+    }
+
+    /// - Precondition: The timer is here.
+    @inline(__always)
+    private func forgetSlot(of timer: Timer) {
+        // Not by its number: the slot in another heap may have the same one.
+        if timer.hasOtherSlots, otherSlot(of: timer) != nil {
+            Self.setOtherSlot(nil, of: timer, owner!)
+        } else {
+            timer.slot = Timer.noSlot
+        }
     }
 
     /// The deadline of the first timer, after correcting those that came first and were too early.

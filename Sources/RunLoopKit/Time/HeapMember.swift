@@ -15,8 +15,9 @@ protocol HeapMember: AnyObject {
     /// Whether the deadline may become `DeadlineHeap.idle`. Constant.
     var mayBeIdle: Bool { get }
 
-    /// Only heaps change these two.
-    var slot: HeapSlot { get set }
+    /// The timer's slot in one of its heaps, `noSlot` if there is none. In which one, the heaps find out. Only they
+    /// change this and `otherSlots`.
+    var slot: UInt32 { get set }
 
     /// The slots in further heaps, by their owners: nearly always none.
     var otherSlots: [ObjectIdentifier: UInt32] { get set }
@@ -25,31 +26,9 @@ protocol HeapMember: AnyObject {
     var hasOtherSlots: Bool { get }
 }
 
-/// A timer's slot in a `DeadlineHeap`.
-struct HeapSlot {
-    /// The owner of the heap; nil for none.
-    fileprivate var owner: ObjectIdentifier?
-    fileprivate var slot: UInt32 = 0
-}
-
 extension HeapMember {
+    static var noSlot: UInt32 { .max }
+
     /// Whether the timer is in any heap.
-    var isInHeap: Bool { slot.owner != nil || hasOtherSlots }
-
-    /// The slot in the heap of `owner`; nil if the timer is not there.
-    subscript(slotIn owner: ObjectIdentifier) -> UInt32? {
-        @inline(__always)
-        get { slot.owner == owner ? slot.slot : otherSlot(in: owner) }
-        @inline(__always)
-        set {
-            guard slot.owner == owner || !isInHeap else { return setOtherSlot(newValue, in: owner) }
-            slot = newValue.map { HeapSlot(owner: owner, slot: $0) } ?? HeapSlot()
-        }
-    }
-
-    @inline(never)
-    private func otherSlot(in owner: ObjectIdentifier) -> UInt32? { hasOtherSlots ? otherSlots[owner] : nil }
-
-    @inline(never)
-    private func setOtherSlot(_ slot: UInt32?, in owner: ObjectIdentifier) { otherSlots[owner] = slot }
+    var isInHeap: Bool { slot != Self.noSlot || hasOtherSlots }
 }

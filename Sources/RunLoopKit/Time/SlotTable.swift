@@ -17,6 +17,12 @@ struct SlotTable<Element: AnyObject>: ~Copyable {
         elements[Int(slot)]!._withUnsafeGuaranteedRef(body)
     }
 
+    /// Whether this object is in the slot. There may be no such slot.
+    @inline(__always)
+    func has(_ element: Element, in slot: UInt32) -> Bool {
+        Int(slot) < elements.count && elements[Int(slot)]?.toOpaque() == Unmanaged.passUnretained(element).toOpaque()
+    }
+
     subscript(slot: UInt32) -> Element { elements[Int(slot)]!.takeUnretainedValue() }
 
     /// Returns the slot of the object, the lowest one that was never used if none is free.

@@ -101,6 +101,9 @@ extension Loop {
         /// loop as well; so it may be read under either.
         @exclusivity(unchecked) var isKeptPrecise = false
 
+        /// The timer's slot in the heap of a mode. Guarded by the loop's lock.
+        @exclusivity(unchecked) var slot = noSlot
+
         // These three are guarded by the item's lock. The first two are `fireTime`. The third is written with the lock
         // of the loop held as well while the timer is in one, and so may be read under either.
         @exclusivity(unchecked) var time: Int64 = 0
@@ -116,9 +119,6 @@ extension Loop {
 
         /// In nanoseconds: the interval of a timer that repeats; the delay of another one, or -1 if it has none.
         let period: Int64
-
-        /// The timer's slot in the heap of its mode. Guarded by the loop's lock.
-        @exclusivity(unchecked) var slot = HeapSlot()
 
         /// - Parameters:
         ///   - firstDelay: The delay of a repeating timer, if it is not the interval.
