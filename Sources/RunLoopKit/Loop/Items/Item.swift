@@ -43,24 +43,21 @@ extension Loop {
         // | valid | `invalidate()` | invalid: it joins no mode, and every loop removes it from all its modes |
         // | invalid | it is in no mode, and was notified of leaving the last | released: its handlers are released |
         //
-        // The large properties come first: those of a subclass fill the gap after the small ones.
+        // The large properties come first: those of a subclass fill the gap after the small ones. What few items have
+        // is in an object, `rare`.
         @exclusivity(unchecked) private var memberships = Memberships()
 
         /// Where the item was made.
         let place: Place
 
-        /// Few items have one: it is allocated, so that the others have room for a reference only.
-        private indirect enum Label { case given(String) }
-        @exclusivity(unchecked) private var givenLabel: Label?
+        /// Where the `ItemTable` of its loop has the item, if it is of a kind that one loop only may have. Guarded by
+        /// that loop's lock.
+        @exclusivity(unchecked) final var placeInTable: UInt32 = 0
 
         let itemLock = Lock(.item)
         private enum Life: UInt8, AtomicRepresentable { case valid, invalid, released }
         /// Written with the item's lock held.
         private let life = Atomic<Life>(.valid)
-
-        /// Where the `ItemTable` of its loop has the item, if it is of a kind that one loop only may have. Guarded by
-        /// that loop's lock.
-        @exclusivity(unchecked) final var placeInTable: UInt32 = 0
 
         /// Whether a handler belongs to the main actor, so that no loop but `Loop.main` may have the item. Set only
         /// while the item is made.
@@ -70,16 +67,17 @@ extension Loop {
         /// the item. Set only while the item is made.
         @exclusivity(unchecked) final var isForActor = false
 
-        init(_ place: Place = .unknown, _ label: String? = nil) {
+        init(_ place: Place = .unknown, _ label: String? = nil, _ rare: Rare? = nil) {
             self.place = place
-            givenLabel = label.map { .given($0) }
+            memberships.rare = rare
+            if let label { changeRareProperties { $0.label = label } }
         }
 
         /// What diagnostics call the item; nil to call it by its kind and the place where it was made. Initially the
         /// initializer's `label`. From any thread.
         public final var label: String? {
-            get { itemLock.withLock { if case .given(let label) = givenLabel { label } else { nil } } }
-            set { itemLock.withLock { givenLabel = newValue.map { .given($0) } } }
+            get { itemLock.withLock { memberships.rare?.label } }
+            set { withLocks { changeRareProperties { $0.label = newValue } } }
         }
 
         /// Whether the item can still be added and called. False once ``Loop/Item/invalidate()`` was called. CF:
@@ -177,7 +175,7 @@ extension Loop {
             if let other = memberships.first {
                 guard !memberships.contains(mode), canBeInManyLoops || other.waker === mode.waker else { return false }
             }
-            memberships.join(mode, isNotified: isNotified(of: mode))
+            memberships.join(mode, isNotified: isNotified(of: mode), makeRare())
             return true
         }
 
@@ -190,8 +188,8 @@ extension Loop {
             itemLock.lock()
             defer { itemLock.unlock() }
             guard isValid, memberships.first == nil else { return false }
-            memberships.join(first, isNotified: false)
-            memberships.join(second, isNotified: false)
+            memberships.join(first, isNotified: false, makeRare())
+            memberships.join(second, isNotified: false, makeRare())
             return true
         }
 
@@ -256,6 +254,47 @@ extension Loop {
             // A limiter holds its own lock as it invalidates its timer, which has captured nothing of a caller's.
             Lock.assertNoneHeld(from: .loop)
             releaseHandlers()
+        }
+
+        // MARK: Rare properties
+
+        /// What the item has and few others do; nil if it has none of it. Written with the item's lock held, and while
+        /// the item is in a loop with that of a loop as well: so it may be read under either by an item that is in one
+        /// loop only.
+        @inline(__always)
+        final var rareProperties: Rare? { memberships.rare }
+
+        /// Makes an object for the rare properties of an item of this kind.
+        func makeRare() -> Rare { Rare() }
+
+        /// Changes them, with what guards `rareProperties` held.
+        @inline(never)
+        final func changeRareProperties(_ body: (Rare) -> Void) {
+            let changed = memberships.rare ?? makeRare()
+            body(changed)
+            memberships.rare = changed.isNeeded ? changed : nil
+        }
+
+        /// Makes the object if there is none, with what guards `rareProperties` held.
+        final func needRare() { if memberships.rare == nil { memberships.rare = makeRare() } }
+
+        /// Calls `body` with the item's lock held, and that of a loop which it is in.
+        private func withLocks(_ body: () -> Void) {
+            while true {
+                let mode = itemLock.withLock { () -> ModeState? in
+                    if memberships.first == nil { body() }
+                    return memberships.first
+                }
+                guard let mode else { return }
+                let isStillThere = mode.waker.lock.withLock {
+                    itemLock.withLock {
+                        guard memberships.contains(mode) else { return false }
+                        body()
+                        return true
+                    }
+                }
+                if isStillThere { return }
+            }
         }
 
         // MARK: Where the item is

@@ -20,7 +20,7 @@
 /// between.
 struct Memberships {
     /// A call of `didJoin` that has not returned.
-    private struct Notification {
+    fileprivate struct Notification {
         enum Stay { case continues, ended, endedElsewhere }
 
         let mode: ModeState
@@ -28,19 +28,18 @@ struct Memberships {
         var stay = Stay.continues
     }
 
-    /// What few items have, so that the others have room for a reference only: further modes, and what is left to
-    /// notify the item of.
-    private final class More {
+    /// What few items have: further modes, and what is left to notify the item of.
+    final class More {
         /// The modes after the second, in the order in which the item joined them.
-        @exclusivity(unchecked) var modes: [ModeState] = []
+        @exclusivity(unchecked) fileprivate(set) var modes: [ModeState] = []
 
         /// The modes that the item is in and has not been notified of yet.
-        @exclusivity(unchecked) var unnotified = ModeList()
+        @exclusivity(unchecked) fileprivate var unnotified = ModeList()
 
-        @exclusivity(unchecked) var notifications: [Notification] = []
+        @exclusivity(unchecked) fileprivate var notifications: [Notification] = []
 
         /// The modes that the item has left and not been notified of leaving.
-        @exclusivity(unchecked) var left = ModeList()
+        @exclusivity(unchecked) fileprivate var left = ModeList()
     }
 
     // An item in `common` is in that and, mostly, in one common mode.
@@ -50,7 +49,10 @@ struct Memberships {
     /// The mode that it joined next. Nil if the first is.
     private var second: ModeState?
 
-    private var more: More?
+    /// The item's rare properties, `more` among them: one reference for all.
+    var rare: Loop.Item.Rare?
+
+    private var more: More? { rare?.more }
 
     /// The mode that the item is in, if it is in one only.
     var only: ModeState? { second == nil ? first : nil }
@@ -77,14 +79,18 @@ struct Memberships {
         return last === mode || more.modes.contains { $0 === mode }
     }
 
+    /// - Parameter makeRare: Makes an object for `rare`.
     @inline(__always)
-    mutating func join(_ mode: ModeState, isNotified: Bool) {
-        if first == nil, !isNotified { first = mode } else { joinAnother(mode, isNotified: isNotified) }
+    mutating func join(_ mode: ModeState, isNotified: Bool, _ makeRare: @autoclosure () -> Loop.Item.Rare) {
+        if first == nil, !isNotified { first = mode } else { joinAnother(mode, isNotified: isNotified, makeRare) }
     }
 
     @inline(never)
-    private mutating func joinAnother(_ mode: ModeState, isNotified: Bool) {
-        if first != nil && second != nil || isNotified, more == nil { more = More() }
+    private mutating func joinAnother(_ mode: ModeState, isNotified: Bool, _ makeRare: () -> Loop.Item.Rare) {
+        if first != nil && second != nil || isNotified, more == nil {
+            if rare == nil { rare = makeRare() }
+            rare!.more = More()
+        }
         if first == nil { first = mode } else if second == nil { second = mode } else { more!.modes.append(mode) }
         if isNotified { more!.unnotified.append(mode) }
     }

@@ -51,36 +51,6 @@ extension Loop {
             case waitsAndNests
         }
 
-        /// What few timers have, so that the others have room only for a reference to it.
-        final class Rare {
-            @exclusivity(unchecked) var tolerance: Int64
-
-            /// When a fire time was requested before the timer was in a loop, on the machine's clock. The timer's turn
-            /// says when it was on a virtual one.
-            @exclusivity(unchecked) var requestTime: Int64?
-
-            /// Grid instants skipped since the last call.
-            @exclusivity(unchecked) var missed = 0
-
-            /// The delay of a repeating timer, if it is not the interval.
-            @exclusivity(unchecked) var delay: Int64?
-
-            /// Guarded by the loop's lock.
-            @exclusivity(unchecked) var otherSlots: [ObjectIdentifier: UInt32] = [:]
-
-            /// What diagnostics call the timer of a limiter.
-            @exclusivity(unchecked) var kind: StaticString?
-
-            init(tolerance: Int64 = 0, delay: Int64? = nil, kind: StaticString? = nil) {
-                (self.tolerance, self.delay, self.kind) = (tolerance, delay, kind)
-            }
-
-            var isNeeded: Bool {
-                kind != nil || tolerance != 0 || requestTime != nil || missed != 0 || delay != nil
-                    || !otherSlots.isEmpty
-            }
-        }
-
         // The small properties come first, and fill a gap of `Item`. Exclusivity is unchecked where a lock guards a
         // property, since a checked access costs 90 instructions.
 
@@ -104,11 +74,9 @@ extension Loop {
         /// The timer's slot in the heap of a mode. Guarded by the loop's lock.
         @exclusivity(unchecked) var slot = noSlot
 
-        // These three are guarded by the item's lock. The first two are `fireTime`. The third is written with the lock
-        // of the loop held as well while the timer is in one, and so may be read under either.
+        // These two are `fireTime`. Guarded by the item's lock.
         @exclusivity(unchecked) var time: Int64 = 0
         @exclusivity(unchecked) var turn: UInt64 = 0
-        @exclusivity(unchecked) var rare: Rare?
 
         /// The timer's heaps have it by no later deadline than this one, which is not later than that of the timer. So
         /// a deadline that is not earlier needs no change of the heaps. Guarded by the item's lock.
@@ -133,12 +101,10 @@ extension Loop {
             self.period = period
             self.handler = handler
             let tolerance = Timer.allowed(tolerance, period: period, repeats: afterCall == .repeats)
-            if tolerance > 0 || firstDelay != nil || kind != nil {
-                rare = Rare(tolerance: tolerance, delay: firstDelay, kind: kind)
-            }
+            let isRare = tolerance > 0 || firstDelay != nil || kind != nil
             // All before the object is complete, and without the setter of `fireTime`, for which it would be retained.
             if case .delay(let delay) = fireTime { time = delay }
-            super.init(place, label)
+            super.init(place, label, isRare ? Rare(tolerance: tolerance, delay: firstDelay, kind: kind) : nil)
             if case .delay = fireTime {} else { self.fireTime = fireTime }
         }
 
@@ -242,6 +208,15 @@ extension Loop {
         }
 
         /// Whether the timer belongs to a limiter.
+        override func makeRare() -> Loop.Item.Rare { Rare() }
+
+        /// What few timers have; see `rareProperties`.
+        @inline(__always)
+        var rare: Rare? {
+            guard let rareProperties else { return nil }
+            return unsafeDowncast(rareProperties, to: Rare.self)
+        }
+
         var isOfLimiter: Bool { itemLock.withLock { rare?.kind != nil } }
 
         // MARK: Properties
@@ -348,7 +323,7 @@ extension Loop {
             itemLock.lock()
             settleTime(on: loop.clock)
             // For the slot in this mode.
-            if rare == nil, isInHeap { rare = Rare() }
+            if isInHeap { needRare() }
             let times = timesToQueue()
             itemLock.unlock()
             mode.insert(self, times, in: heap(in: mode))

@@ -53,11 +53,8 @@ extension Loop.Timer {
     /// once.
     var delay: Int64? { rare?.delay ?? (period < 0 ? nil : period) }
 
-    @inline(never)
-    func changeRare(_ body: (Rare) -> Void) {
-        let changed = rare ?? Rare()
-        body(changed)
-        rare = changed.isNeeded ? changed : nil
+    private func changeRare(_ body: (Rare) -> Void) {
+        changeRareProperties { body(unsafeDowncast($0, to: Rare.self)) }
     }
 
     /// Fixes the time, now that the timer is added to a loop. The clock is read here: a deadline is never counted from

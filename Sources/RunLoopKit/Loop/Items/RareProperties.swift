@@ -1,0 +1,46 @@
+extension Loop.Item {
+    /// What few items have, so that the others have room for one reference only.
+    class Rare {
+        // Exclusivity is unchecked, as in `Item`, whose lock guards these.
+
+        /// What diagnostics call the item, if it was given a label.
+        @exclusivity(unchecked) final var label: String?
+
+        @exclusivity(unchecked) final var more: Memberships.More?
+
+        /// Whether any property differs from that of an item without this object.
+        var isNeeded: Bool { label != nil || more != nil }
+    }
+}
+
+extension Loop.Timer {
+    /// What few timers have besides.
+    final class Rare: Loop.Item.Rare {
+        @exclusivity(unchecked) var tolerance: Int64
+
+        /// When a fire time was requested before the timer was in a loop, on the machine's clock. The timer's turn says
+        /// when it was on a virtual one.
+        @exclusivity(unchecked) var requestTime: Int64?
+
+        /// Grid instants skipped since the last call.
+        @exclusivity(unchecked) var missed = 0
+
+        /// The delay of a repeating timer, if it is not the interval.
+        @exclusivity(unchecked) var delay: Int64?
+
+        /// Guarded by the loop's lock.
+        @exclusivity(unchecked) var otherSlots: [ObjectIdentifier: UInt32] = [:]
+
+        /// What diagnostics call the timer of a limiter.
+        @exclusivity(unchecked) var kind: StaticString?
+
+        init(tolerance: Int64 = 0, delay: Int64? = nil, kind: StaticString? = nil) {
+            (self.tolerance, self.delay, self.kind) = (tolerance, delay, kind)
+        }
+
+        override var isNeeded: Bool {
+            super.isNeeded || kind != nil || tolerance != 0 || requestTime != nil || missed != 0 || delay != nil
+                || !otherSlots.isEmpty
+        }
+    }
+}
