@@ -29,7 +29,7 @@ struct PlainArray<Element: BitwiseCopyable>: ~Copyable {
 
     @inline(__always)
     mutating func append(_ element: Element) {
-        if count == capacity { move(toCapacity: max(2 * capacity, 4)) }
+        if count == capacity { move(toCapacity: max(capacity + capacity / 2, 4)) }
         count += 1
         self[count - 1] = element
     }
