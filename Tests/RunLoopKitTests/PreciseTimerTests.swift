@@ -1,4 +1,3 @@
-import Synchronization
 import TestSupport
 import Testing
 
@@ -241,12 +240,5 @@ import Testing
             }
             loop.endHosting()
         }
-    }
-
-    /// Tells another thread of something, and orders nothing.
-    private final class UnorderedFlag: Sendable {
-        private let flag = Atomic<Bool>(false)
-        func set() { flag.store(true, ordering: .relaxed) }
-        var isSet: Bool { flag.load(ordering: .relaxed) }
     }
 }

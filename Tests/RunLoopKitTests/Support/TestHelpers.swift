@@ -25,6 +25,15 @@ final class Count: Sendable {
     var value: Int { count.load(ordering: .sequentiallyConsistent) }
 }
 
+/// A flag that orders nothing between threads: for tests in which ThreadSanitizer looks for what else does.
+final class UnorderedFlag: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    func set() { flag.store(true, ordering: .relaxed) }
+
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+}
+
 /// An event that one thread waits for and another one triggers.
 final class Gate: Sendable {
     private let isOpen = Atomic<Bool>(false)
