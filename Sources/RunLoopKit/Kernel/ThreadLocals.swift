@@ -11,10 +11,15 @@ extension System {
         return key
     }
 
-    @inline(__always)
-    static func value(of key: CThreadKey) -> UnsafeMutableRawPointer? { pthread_getspecific(key) }
-
+    /// Sets a value of the calling thread, which `destructor` gets if the thread ends.
     static func set(_ value: UnsafeMutableRawPointer?, for key: CThreadKey) { pthread_setspecific(key, value) }
+
+    /// A pointer of the calling thread, initially nil. Reading it takes a few instructions, where a value of a key and
+    /// the key itself, which is made lazily, take 30. Never inlined, as `isThreadMarked`.
+    static var threadState: UnsafeMutableRawPointer? {
+        @inline(never) get { clinux_thread_state().pointee }
+        @inline(never) set { clinux_thread_state().pointee = newValue }
+    }
 
     /// A mark of the calling thread, initially false, that outlasts its thread-specific values. Never inlined: every
     /// file that inlined it would have a mark of its own.

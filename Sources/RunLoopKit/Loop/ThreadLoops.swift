@@ -34,18 +34,18 @@ final class ThreadLoops {
 
     /// The calling thread's state.
     static var current: ThreadLoops {
-        if let known = System.value(of: key) { return Unmanaged.fromOpaque(known).takeUnretainedValue() }
+        if let known = state { return Unmanaged.fromOpaque(known).takeUnretainedValue() }
         // The destructors of other thread-specific values may ask for Loop.current, in several rounds, after the
         // thread's loop has ended. They get an ended loop, and nothing is leaked after the last round.
         if System.isThreadMarked { return ThreadLoops(.ended) }
         let made = ThreadLoops(ThreadID.make())
-        System.set(Unmanaged.passRetained(made).toOpaque(), for: key)
+        state = Unmanaged.passRetained(made).toOpaque()
         return made
     }
 
     /// The identity of the calling thread. Cheaper than `current.id`: the state is not retained.
     static var currentID: ThreadID {
-        guard let known = System.value(of: key) else { return current.id }
+        guard let known = state else { return current.id }
         return Unmanaged<ThreadLoops>.fromOpaque(known)._withUnsafeGuaranteedRef { $0.id }
     }
 
@@ -69,7 +69,7 @@ final class ThreadLoops {
 
     /// The same for the calling thread, whose state is not retained.
     static func beginRunning(_ loop: Loop) -> Bool {
-        guard let known = System.value(of: key) else { return current.beginRunning(loop) }
+        guard let known = state else { return current.beginRunning(loop) }
         return Unmanaged<ThreadLoops>.fromOpaque(known)._withUnsafeGuaranteedRef { $0.beginRunning(loop) }
     }
 
@@ -96,7 +96,7 @@ final class ThreadLoops {
     static func begin(with loop: Loop) {
         let made = ThreadLoops(loop.owner)
         made.ownLoop = loop
-        System.set(Unmanaged.passRetained(made).toOpaque(), for: key)
+        state = Unmanaged.passRetained(made).toOpaque()
     }
 
     /// Gives the thread a loop made for it.
@@ -116,16 +116,26 @@ final class ThreadLoops {
 
     // MARK: The end of a thread
 
+    /// The calling thread's state, retained; nil if it has none yet. Kept twice: where it is read fast, and for the key,
+    /// whose destructor ends it with the thread.
+    private static var state: UnsafeMutableRawPointer? {
+        get { System.threadState }
+        set {
+            System.set(newValue, for: key)
+            System.threadState = newValue
+        }
+    }
+
     private static let key: CThreadKey = {
         // In a forked child the calling thread has a new identity, and must not end the parent's loops.
-        System.afterForkInChild { System.set(nil, for: ThreadLoops.key) }
+        System.afterForkInChild { ThreadLoops.state = nil }
         return System.makeThreadKey { pointer in
             guard let pointer else { return }
             // Cancel handlers that run now find the ending loop in Loop.current, not a new one.
-            System.set(pointer, for: ThreadLoops.key)
+            state = pointer
             let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
             loops.end()
-            System.set(nil, for: ThreadLoops.key)
+            state = nil
             System.isThreadMarked = true
         }
     }()
