@@ -28,11 +28,13 @@ struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
     var isEmpty: Bool { elements.load(ordering: .relaxed) == nil }
 
     /// Calls `body` with the elements. It does not change a list.
+    @inline(__always)
     func read(_ body: ([Element]) -> Void) {
         readers.add(1, ordering: .sequentiallyConsistent)
         defer { readers.subtract(1, ordering: .sequentiallyConsistent) }
-        let pointer = elements.load(ordering: .sequentiallyConsistent)
-        body(pointer.map { SharedList.array(at: $0) } ?? [])
+        guard let pointer = elements.load(ordering: .sequentiallyConsistent) else { return body([]) }
+        // Without a retain: a thread that changes the list waits for this one.
+        Unmanaged<Elements>.fromOpaque(pointer)._withUnsafeGuaranteedRef { body($0.array) }
     }
 
     /// Changes the list. Two calls never overlap: the caller holds a lock.

@@ -37,10 +37,14 @@ extension TurnCounter {
     /// loops, which is larger than all before it in each; so too without any.
     static func next(in notes: [EdgeNote]) -> UInt64 {
         // Nearly always one loop, though perhaps in several modes.
-        guard let first = notes.first, notes.count == 1 || notes.allSatisfy({ $0.waker === first.waker }) else {
-            return nextOutside()
-        }
+        guard notes.count == 1 || areOfOneLoop(notes) else { return nextOutside() }
         // Without a retain: the array keeps the note alive, and that the waker.
-        return Unmanaged.passUnretained(notes[0].waker)._withUnsafeGuaranteedRef { $0.nextTurn() }
+        return Unmanaged.passUnretained(notes[0])._withUnsafeGuaranteedRef { $0.waker.nextTurn() }
+    }
+
+    @inline(never)
+    private static func areOfOneLoop(_ notes: [EdgeNote]) -> Bool {
+        guard let first = notes.first else { return false }
+        return notes.allSatisfy { $0.waker === first.waker }
     }
 }

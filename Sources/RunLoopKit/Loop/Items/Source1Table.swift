@@ -58,6 +58,7 @@ struct Source1Table {
     func source(for token: UInt64) -> (any Source1)? { member(for: token)?.source }
 
     /// The same, with the sequence number of its insertion.
+    @inline(__always)
     func member(for token: UInt64) -> Member? {
         let index = Int(token & 0xFFFF_FFFF)
         guard index < slots.count, slots[index].generation == UInt32(token >> 32) else { return nil }
