@@ -266,10 +266,11 @@ private struct WakeModel: Hashable {
     /// A stop that comes after a pass has checked for one, and before the next begins: its wake-up would be forgotten
     /// with all others.
     @Test("The wake-up of a stop is not lost")
-    func wakeUpOfAStop() {
+    func wakeUpOfAStop() throws {
         let (loop, _) = Loop.inVirtualTime()
-        let run = loop.begin(in: loop.lock.withLock { loop.state(for: .default) })
-        defer { loop.end(run) }
+        loop.beginRun(in: loop.lock.withLock { loop.state(for: .default) })
+        defer { loop.endRun() }
+        let run = try #require(loop.innermostRun)
         loop.wakeUp()
         loop.forgetWakeUps(for: run)
         #expect(loop.waker.beginWait(), "an ordinary wake-up is forgotten")

@@ -27,7 +27,8 @@ final class Hosting: Host {
     /// Begins hosting. The caller then calls the entry observers.
     init(_ loop: Loop, in mode: ModeState) {
         self.mode = mode
-        run = loop.begin(in: mode, isHosted: true)
+        loop.beginRun(in: mode, isHosted: true)
+        run = loop.innermostRun!
         run.phase = .hasWaited
         run.hasJustDrainedMainQueue = false
         loop.waker.setHosted(true)
@@ -62,14 +63,15 @@ final class Hosting: Host {
     }
 
     private func beginPass(of loop: Loop, budgetEnd: Int64? = nil) -> Run {
-        let pass = loop.begin(in: mode, isHosted: true, budgetEnd: budgetEnd)
+        loop.beginRun(in: mode, isHosted: true, budgetEnd: budgetEnd)
+        let pass = loop.innermostRun!
         pass.hasJustDrainedMainQueue = run.hasJustDrainedMainQueue
         return pass
     }
 
     private func endPass(_ pass: Run, of loop: Loop) {
         run.hasJustDrainedMainQueue = pass.hasJustDrainedMainQueue
-        loop.end(pass)
+        loop.endRun()
     }
 
     private func outcome(of pass: Run, of loop: Loop) -> Loop.HostedResult {
@@ -263,6 +265,6 @@ final class Hosting: Host {
         loop.lock.withLock { loop.lastSleep = nil }
         loop.waker.setHosted(false)
         if case .virtual(let clock) = loop.clock { clock.awake(loop) }
-        loop.end(run)
+        loop.endRun()
     }
 }

@@ -123,9 +123,7 @@ extension Loop {
     /// loop is closed.
     func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first(where: hasBlock) }) {
-            let run = enterRun(in: state)
-            performBlocks(of: run)
-            leave(run)
+            withRun(in: state) { performBlocks(of: $0) }
         }
         runAcceptedJobs()
     }

@@ -102,21 +102,42 @@ extension Loop {
         unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
-        guard let state = lock.withLock({ modeToRun(mode) }) else {  // 0
-            reportEmptyRun(in: mode, limit(self))
+        lock.lock()
+        // Apart, so that the default mode, which is constant, is not retained.
+        if mode.isDefault { return run(in: defaultState, returnsAfterSourceHandled, until: limit, unless: isOver) }
+        if let state = existingOtherState(for: mode) {
+            return run(in: state, returnsAfterSourceHandled, until: limit, unless: isOver)
+        }
+        lock.unlock()
+        reportEmptyRun(in: mode, limit(self))  // 0
+        return .finished
+    }
+
+    /// Called with the lock held, which it releases.
+    @inline(__always)
+    private func run(
+        in mode: ModeState, _ returnsAfterSourceHandled: Bool, until limit: (Loop) -> Run.Limit,
+        unless isOver: () -> Bool
+    ) -> RunResult {
+        let isWorthwhile = prepareToRun(in: mode)
+        lock.unlock()
+        guard isWorthwhile else {  // 0
+            reportEmptyRun(in: mode.mode, limit(self))
             return .finished
         }
-        let run = enterRun(in: state, returnsAfterSourceHandled: returnsAfterSourceHandled)
-        notify(.entry, in: state)  // 1
-        run.limit = limit(self)
-        var result: RunResult? = isStopped ? .stopped : nil  // 2
-        while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
-        notify(.exit, in: state)  // 4
-        let isEndedByClosing = isEndedByClosing
-        leave(run)
+        var isEndedByClosing = false
+        let result = withRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled) { run -> RunResult in
+            notify(.entry, in: mode)  // 1
+            run.limit = limit(self)
+            var result: RunResult? = isStopped ? .stopped : nil  // 2
+            while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
+            notify(.exit, in: mode)  // 4
+            isEndedByClosing = self.isEndedByClosing
+            return result!
+        }
         // The caller of a run that returns for another reason has not learned of the closing.
         if result == .stopped, isEndedByClosing { callerKnowsOfClosing = true }
-        return result!
+        return result
     }
 
     /// Reports a run in `common`, and one that was to wait and had nothing to wait for, unless something was in its
@@ -161,17 +182,18 @@ extension Loop {
 
     // MARK: Descriptors
 
-    /// The state of a mode that has something to wait for, with its descriptors open; nil if it has nothing.
+    /// Opens the descriptors of a mode, if it has anything to wait for. Returns whether it has.
     @inline(__always)
-    private func modeToRun(_ mode: Mode) -> ModeState? {
+    private func prepareToRun(in mode: ModeState) -> Bool {
         lock.assertHeld()
         do {
             try findMainQueue()
-            guard !hasEnded, let state = existingState(for: mode), hasAnythingToWaitFor(in: state) else { return nil }
-            if !state.isOpen { try open(state) }
-            return state
+            guard !hasEnded, hasAnythingToWaitFor(in: mode) else { return false }
+            if !mode.isOpen { try open(mode) }
+            return true
         } catch {
-            fatalError("RunLoopKit: running a loop in mode \(mode): \(error). Loop.prepare(_:) throws this instead.")
+            fatalError(
+                "RunLoopKit: running a loop in mode \(mode.mode): \(error). Loop.prepare(_:) throws this instead.")
         }
     }
 

@@ -81,6 +81,10 @@ final class ModeState {
     /// the loop's thread accesses it, until `close()`.
     @exclusivity(unchecked) var endedRun: Run?
 
+    /// Keeps a run that has ended, unless the mode is closed.
+    @inline(__always)
+    func keep(_ run: consuming Run) { if isOpen { endedRun = consume run } }
+
     init(_ mode: Loop.Mode, isCommon: Bool, waker: Waker, isVirtual: Bool) {
         self.mode = mode
         self.waker = waker

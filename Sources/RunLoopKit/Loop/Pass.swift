@@ -24,8 +24,10 @@ extension Loop {
     func pass(_ run: Run) -> RunResult? {
         let mode = run.mode
         beginPass(of: run)
-        notify(.beforeTimers, in: mode)  // 3.1
-        notify(.beforeSources, in: mode)
+        if mayNotify([.beforeTimers, .beforeSources], in: mode) {  // 3.1
+            notify(.beforeTimers, in: mode)
+            notify(.beforeSources, in: mode)
+        }
         run.phase = .hasLooked
         performBlocks(of: run)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
@@ -122,6 +124,12 @@ extension Loop {
         guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
         callObservers(of: activity, in: mode)
         return true
+    }
+
+    /// Whether any of these activities has an observer or a monitor.
+    @inline(__always)
+    private func mayNotify(_ activities: Activity, in mode: ModeState) -> Bool {
+        isMonitored.load(ordering: .relaxed) || mode.observed.load(ordering: .relaxed) & activities.rawValue != 0
     }
 
     @inline(never)
@@ -242,10 +250,10 @@ extension Loop {
     /// Performs a source that was found ready in the mode. Every call is a callout of its own, also of those for the
     /// messages of a port.
     private func performSource1(_ ready: ReadySource, of run: Run) -> Bool {
-        guard ready.source.isValid else { return false }
-        let mode = run.mode
-        let dueCount = callOut(Callout(.source1, ready.source, cause: ready.source.takeCause())) {
-            loopIsCallingOutToASource1(ready.source, ready.events, mode)
+        let source = ready.source
+        guard source.isValid else { return false }
+        let dueCount = callOut(Callout(.source1, source, cause: source.takeCause())) {
+            loopIsCallingOutToASource1(source, ready.events, run.mode)
         }
         if dueCount > 1 { performFurther(dueCount - 1, of: ready, in: run) }
         return dueCount > 0

@@ -50,9 +50,6 @@ final class Run {
 
     // MARK: Variable
 
-    /// Whether `Loop.current` was another loop before the run.
-    @exclusivity(unchecked) var changesCurrentLoop = false
-
     /// Set after the entry observers have been called: a duration counts from then.
     @exclusivity(unchecked) var limit = Limit.onePass
 

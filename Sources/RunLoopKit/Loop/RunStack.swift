@@ -6,76 +6,77 @@ extension Loop {
     /// Whether `stop()` was called for the innermost run.
     enum StopFlag: UInt8, AtomicRepresentable { case noRun, running, stopped }
 
-    /// Begins a run of the loop on the calling thread, its own. It may be nested in others.
+    /// Begins a run of the loop on the calling thread, its own, calls `body` with it, and ends it. It may be nested in
+    /// others.
     @inline(__always)
-    func enterRun(in mode: ModeState, returnsAfterSourceHandled: Bool = false) -> Run {
+    func withRun<Result>(
+        in mode: ModeState, returnsAfterSourceHandled: Bool = false, _ body: (Run) -> Result
+    ) -> Result {
         own.host?.runWillBegin(in: self)
         let changesCurrentLoop = ThreadLoops.beginRunning(self)
-        let run = begin(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
-        run.changesCurrentLoop = changesCurrentLoop
-        return run
-    }
-
-    /// Ends the run that `enterRun` began.
-    @inline(__always)
-    func leave(_ run: Run) {
-        let changesCurrentLoop = run.changesCurrentLoop
-        end(run)
+        beginRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
+        // Without a retain: the stack keeps the run.
+        let result = Unmanaged.passUnretained(innermostRun!)._withUnsafeGuaranteedRef(body)
+        endRun()
         if changesCurrentLoop { ThreadLoops.current.endRunning() }
         own.host?.runHasEnded(in: self)
+        return result
     }
 
     /// Pushes a run on the stack. Each run has its own stop flag, except the passes that a host makes within its
     /// hosting: these share one, so that a stop between two passes reaches the host.
-    func begin(
+    func beginRun(
         in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil
-    ) -> Run {
+    ) {
         let isOutermost = innermostRun == nil
         if isOutermost { informClockOfBeginning() }
         let sharesStopFlag = isHosted && innermostRun?.isHosted ?? false
         let ignoresWakeUps = innermostRun?.phase ?? .hasWaited == .hasWaited
-        let run = mode.endedRun.take() ?? Run(in: mode)
-        run.begin(
+        var run = mode.endedRun.take()
+        if run == nil { run = Run(in: mode) }
+        run!.begin(
             returnsAfterSourceHandled: returnsAfterSourceHandled, isHosted: isHosted, budgetEnd: budgetEnd,
             outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
-        push(run)
+        push(&run, in: mode)
         if ignoresWakeUps { forgetWakeUps(for: nil) }
         if isOutermost { own.forgetListedWakeUps() }
-        return run
     }
 
-    /// Pops a run off the stack. The run below may have missed a wake-up that the ended run has consumed.
-    func end(_ run: Run) {
+    /// Pops the innermost run off the stack. The run below may have missed a wake-up that the ended run has consumed.
+    func endRun() {
+        let run = pop()
         assert(run.firing == nil, "RunLoopKit: a run ended inside a timer's handler.")
-        if run.phase == .hasWaited, run.below?.phase ?? .hasWaited != .hasWaited { forgetWakeUps(for: run) }
-        pop(run)
+        if run.phase == .hasWaited, innermostRun?.phase ?? .hasWaited != .hasWaited { forgetWakeUps(for: run) }
         restoreStopFlag(after: run)
         if innermostRun == nil { informClockOfEnd() } else { innermostRun!.mayHaveMissedWakeUp(of: run) }
-        if run.mode.isOpen { run.mode.endedRun = run }
+        run.mode.keep(run)
     }
 
     // Relaxed, both: `isRunning` decides which thread carries a message to a task, and publishes nothing. Both move
     // references, which costs no retain.
 
     @inline(__always)
-    private func push(_ run: Run) {
+    private func push(_ run: inout Run?, in mode: ModeState) {
         innermostRun?.mode.isRunning.store(false, ordering: .relaxed)
         lock.lock()
-        run.below = exchange(&innermostRun, with: run)
-        catchUp(run.mode)
+        run!.below = innermostRun.take()
+        swap(&innermostRun, &run)
+        catchUp(mode)
         lock.unlock()
-        run.mode.isRunning.store(true, ordering: .relaxed)
+        mode.isRunning.store(true, ordering: .relaxed)
     }
 
     @inline(__always)
-    private func pop(_ run: Run) {
-        run.mode.isRunning.store(false, ordering: .relaxed)
+    private func pop() -> Run {
         lock.lock()
+        let run = innermostRun.take()!
         innermostRun = run.below.take()
         lock.unlock()
+        run.mode.isRunning.store(false, ordering: .relaxed)
         innermostRun?.mode.isRunning.store(true, ordering: .relaxed)
+        return run
     }
 
     /// Whether the run must not sleep now: it was stopped, or runs above it have consumed the wake-up for work that it

@@ -146,7 +146,7 @@ extension Loop {
     }
 
     @inline(never)
-    private func existingOtherState(for mode: Mode) -> ModeState? {
+    func existingOtherState(for mode: Mode) -> ModeState? {
         guard let state = statesByMode[mode] else { return nil }
         catchUp(state)
         return state
