@@ -15,6 +15,9 @@ struct CommonModes {
         return true
     }
 
+    /// Whether some of them may not exist in the loop.
+    var mayNotExist: Bool { madeCount < all.count }
+
     /// Returns the modes that may not exist in the loop. The caller makes them.
     mutating func takeThoseToMake() -> ArraySlice<Loop.Mode> {
         defer { madeCount = all.count }

@@ -67,7 +67,7 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
         byLatest?.remove(slot)
         timers.remove(slot)
         if isEmpty {
-            byLatest = nil
+            if isSortedByLatest { byLatest = nil }
             mayBeIdle = false
         }
         if timers.isSparse { closeGaps() }

@@ -28,6 +28,7 @@ extension Loop {
 
     /// As ``add(_:in:)``, for callers in the library, which expect that a loop refuses their items when it ends.
     @discardableResult
+    @inline(__always)
     func insert(_ item: Item, in mode: Mode) -> Bool {
         guard isOfThisProcess, !item.isForMainActor || isMain else { return false }
         let isIn = mode.namesCommonModes ? insertIntoCommon(item) : insert(item, into: mode)
@@ -48,6 +49,7 @@ extension Loop {
     }
 
     /// Called with the lock held, which it releases.
+    @inline(__always)
     private func insert(_ item: Item, unlockingAfter state: ModeState) -> Bool {
         let hasJoined = join(item, state)
         let isIn = hasJoined || item.isIn(state)
@@ -116,6 +118,7 @@ extension Loop {
 
     // The rest is called with the lock held.
 
+    @inline(__always)
     func join(_ item: Item, _ state: ModeState) -> Bool {
         lock.assertHeld()
         guard item.join(state) else { return false }

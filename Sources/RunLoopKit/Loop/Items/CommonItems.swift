@@ -16,7 +16,7 @@ extension Loop {
             return item.isIn(membership) ? (rejoin(item), true) : ([], false)
         }
         assert(defaultState.commonTurn == lastCommonTurn, "RunLoopKit: the default mode lacks items of common modes.")
-        for mode in commonModes.takeThoseToMake() { _ = state(for: mode) }
+        if commonModes.mayNotExist { for mode in commonModes.takeThoseToMake() { _ = state(for: mode) } }
         lastCommonTurn = waker.turns.next()
         membership.commonItems.insert(item, turn: lastCommonTurn)
         let joined = item.isNotifiedOfModes ? commonStates.filter { !item.isIn($0) } : []

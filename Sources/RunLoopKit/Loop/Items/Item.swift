@@ -133,7 +133,10 @@ extension Loop {
         @inline(never)
         private func leaveAll() -> Bool {
             guard memberships.first != nil else { return false }
-            while let mode = memberships.last { leaveWhileLocked(mode) }
+            while memberships.first != nil {
+                // Without a retain: a loop keeps its modes while its lock is held.
+                Unmanaged.passUnretained(memberships.last!)._withUnsafeGuaranteedRef { leaveWhileLocked($0) }
+            }
             return true
         }
 
@@ -167,6 +170,7 @@ extension Loop {
 
         /// Records that the item joins `mode`. Returns false if it is invalid, already there, or in another loop.
         ///
+        @inline(__always)
         final func join(_ mode: ModeState) -> Bool {
             mode.assertLocked()
             itemLock.lock()
