@@ -44,6 +44,9 @@ public final class Loop: @unchecked Sendable {
     /// The thread that the loop belongs to.
     let owner: ThreadID
 
+    /// Whether that is the initial thread of `process`, and the loop is not one in virtual time.
+    let isOfInitialThread: Bool
+
     /// Whether the thread is one that Swift concurrency lends to tasks, which as a rule do not run its loop.
     let isOfTaskThread: Bool
     let isWatchedAsUnrun = Atomic<Bool>(false)
@@ -146,6 +149,7 @@ public final class Loop: @unchecked Sendable {
     ) {
         self.clock = clock
         self.owner = owner
+        isOfInitialThread = owner == .initial && !clock.isVirtual
         self.informsClockBetweenRuns = informsClockBetweenRuns
         self.isOfTaskThread = isOfTaskThread
         jobs = JobQueue(of: waker)
@@ -205,7 +209,7 @@ public final class Loop: @unchecked Sendable {
     public var isOnOwnThread: Bool { ThreadLoops.currentID == owner }
 
     /// Whether this is `Loop.main`. Does not make that loop.
-    var isMain: Bool { owner == .initial && !clock.isVirtual }
+    var isMain: Bool { isOfInitialThread && process.isCurrent }
 
     // MARK: Asking
 

@@ -46,10 +46,12 @@ extension Loop {
 
     /// Step 3.5 (see Pass.swift): whether to drain the queue now, before the loop considers sleeping. Not twice in a
     /// row: a job that posts another would keep everything else waiting.
-    func takeMainQueue(in run: Run) -> Bool {
-        guard let mainQueue = own.mainQueue, !run.hasJustDrainedMainQueue, servesMainQueue(in: run.mode) else {
-            return false
-        }
+    @inline(__always)
+    func takesMainQueue(in run: Run) -> Bool { !run.hasJustDrainedMainQueue && takeMainQueue(in: run.mode) }
+
+    @inline(never)
+    private func takeMainQueue(in mode: ModeState) -> Bool {
+        guard let mainQueue = own.mainQueue, servesMainQueue(in: mode) else { return false }
         return mainQueue.takeReadiness()
     }
 

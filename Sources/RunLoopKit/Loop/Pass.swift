@@ -32,7 +32,7 @@ extension Loop {
         performBlocks(of: run)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
         if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4
-        let ready = takeMainQueue(in: run) ? .mainQueue : wait(in: run, polls: hasHandledSource)  // 3.5
+        let ready = takesMainQueue(in: run) ? .mainQueue : wait(in: run, polls: hasHandledSource)  // 3.5
         run.phase = .hasWaited
         run.hasJustDrainedMainQueue = false
         switch ready {  // 3.9

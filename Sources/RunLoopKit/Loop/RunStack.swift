@@ -54,14 +54,14 @@ extension Loop {
         run.mode.keep(run)
     }
 
-    // Relaxed, both: `isRunning` decides which thread carries a message to a task, and publishes nothing. Both move
-    // references, which costs no retain.
+    // Relaxed, both: `isRunning` decides which thread carries a message to a task, and publishes nothing. Both exchange
+    // references, which takes no retain, and no release of what was nil.
 
     @inline(__always)
     private func push(_ run: inout Run?, in mode: ModeState) {
         innermostRun?.mode.isRunning.store(false, ordering: .relaxed)
         lock.lock()
-        run!.below = innermostRun.take()
+        swap(&run!.below, &innermostRun)
         swap(&innermostRun, &run)
         catchUp(mode)
         lock.unlock()
@@ -72,7 +72,7 @@ extension Loop {
     private func pop() -> Run {
         lock.lock()
         let run = innermostRun.take()!
-        innermostRun = run.below.take()
+        swap(&innermostRun, &run.below)
         lock.unlock()
         run.mode.isRunning.store(false, ordering: .relaxed)
         innermostRun?.mode.isRunning.store(true, ordering: .relaxed)

@@ -60,14 +60,21 @@ final class ThreadLoops {
 
     /// Makes `loop` the thread's current loop. Returns false if it is that already; otherwise `endRunning()` has to
     /// follow.
+    @inline(__always)
     func beginRunning(_ loop: Loop) -> Bool {
         if runningLoop === loop || runningLoop == nil && ownLoop === loop { return false }
-        outerLoops.append(runningLoop)
-        runningLoop = loop
+        replaceRunningLoop(by: loop)
         return true
     }
 
+    @inline(never)
+    private func replaceRunningLoop(by loop: Loop) {
+        outerLoops.append(runningLoop)
+        runningLoop = loop
+    }
+
     /// The same for the calling thread, whose state is not retained.
+    @inline(__always)
     static func beginRunning(_ loop: Loop) -> Bool {
         guard let known = state else { return current.beginRunning(loop) }
         return Unmanaged<ThreadLoops>.fromOpaque(known)._withUnsafeGuaranteedRef { $0.beginRunning(loop) }
