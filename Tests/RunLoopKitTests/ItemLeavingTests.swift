@@ -47,6 +47,61 @@ import Testing
         #expect(log.entries == ["released, modes: 1"])
     }
 
+    /// Of an item that leaves one loop, which ends, and joins another.
+    private final class SlowItem: Loop.Item, Source1, @unchecked Sendable {
+        let hasLeftFirst = Gate()
+        let leavesSecond = Gate()
+        let releases = Count()
+        private let isSlow = UnorderedFlag()
+
+        var watches: [Watch] { [] }
+        var isKnownToKernelAlone: Bool { false }
+        var readyTurn: UInt64? { 0 }
+        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? { nil }
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int { 0 }
+
+        func becomeSlow() { isSlow.set() }
+
+        override var canBeInManyLoops: Bool { false }
+        override func insert(into mode: ModeState) { mode.insert(self) }
+        override func remove(from mode: ModeState) { mode.remove(self) }
+
+        override func hasLeftWhileLocked(_ mode: ModeState) {
+            guard isSlow.isSet else { return }
+            leavesSecond.open()
+            // The other thread comes to wait for the lock of the item, which this one holds.
+            for _ in 0..<200 { yieldProcessor() }
+        }
+
+        override func loopHasEnded() {
+            hasLeftFirst.open()
+            leavesSecond.wait()
+        }
+
+        override func releaseHandlers() { releases.up() }
+    }
+
+    @Test("Handlers are released once when an end of a loop and an invalidation meet")
+    func releasedOnce() throws {
+        let thread = try LoopThread(name: "has the item then")
+        for _ in 0..<400 {
+            let item = SlowItem()
+            let ending = try System.startThread(stackSize: nil) {
+                let (loop, _) = Loop.inVirtualTime()
+                loop.add(item)
+                loop.end()
+            }
+            item.hasLeftFirst.wait()
+            #expect(thread.loop.add(item))
+            item.becomeSlow()
+            item.invalidate()
+            System.join(ending)
+            #expect(item.releases.value == 1)
+        }
+        thread.stop()
+        thread.join()
+    }
+
     @Test("Ready items that come to a mode that never runs, and leave it, take no room there")
     func readyItemsOfModeThatNeverRuns() {
         let (loop, _) = Loop.inVirtualTime()

@@ -108,4 +108,27 @@ import Testing
         thread.stop()
         thread.join()
     }
+
+    /// For ThreadSanitizer too.
+    @Test("A label changes while another thread invalidates the item in two modes")
+    func labelOfItemThatLeaves() throws {
+        let thread = try LoopThread(name: "has the items")
+        let items = (0..<5_000).map { Loop.Timer(after: .seconds(3_600), label: "item number \($0)") { _ in } }
+        let invalidated = UnorderedCounter()
+        let labelling = try System.startThread(stackSize: nil) {
+            while case let number = invalidated.value, number < items.count {
+                items[number].label = nil
+                items[number].label = "another label"
+            }
+        }
+        for item in items {
+            thread.loop.add(item, in: .common)
+            invalidated.up()
+            item.invalidate()
+        }
+        System.join(labelling)
+        #expect(items.allSatisfy { $0.currentModes.isEmpty })
+        thread.stop()
+        thread.join()
+    }
 }

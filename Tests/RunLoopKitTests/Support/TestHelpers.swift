@@ -34,6 +34,15 @@ final class UnorderedFlag: Sendable {
     var isSet: Bool { flag.load(ordering: .relaxed) }
 }
 
+/// A counter that orders nothing between threads, as `UnorderedFlag`.
+final class UnorderedCounter: Sendable {
+    private let count = Atomic<Int>(0)
+
+    func up() { count.add(1, ordering: .relaxed) }
+
+    var value: Int { count.load(ordering: .relaxed) }
+}
+
 /// An event that one thread waits for and another one triggers.
 final class Gate: Sendable {
     private let isOpen = Atomic<Bool>(false)

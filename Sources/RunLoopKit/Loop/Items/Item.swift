@@ -123,30 +123,30 @@ extension Loop {
             mode.waker.lock.lock()
             defer { mode.waker.lock.unlock() }
             // Without the item's lock: an invalid item joins no mode, and leaves these under the loop's lock only.
-            if memberships.only === mode { leaveWhileLocked(mode) } else if !leaveAll() { return false }
-            life.store(.released, ordering: .releasing)
-            return true
+            if memberships.only === mode { return leaveWhileLocked(mode) }
+            return memberships.first != nil && leaveAll()
         }
 
-        /// The last mode first: to remove the first of M modes takes time that grows with M. Returns false if the item
-        /// is in none.
+        /// The last mode first: to remove the first of M modes takes time that grows with M.
         @inline(never)
         private func leaveAll() -> Bool {
-            guard memberships.first != nil else { return false }
-            while memberships.first != nil {
-                // Without a retain: a loop keeps its modes while its lock is held.
-                Unmanaged.passUnretained(memberships.last!)._withUnsafeGuaranteedRef { leaveWhileLocked($0) }
-            }
+            // Without a retain: a loop keeps its modes while its lock is held.
+            while !Unmanaged.passUnretained(memberships.last!)._withUnsafeGuaranteedRef({ leaveWhileLocked($0) }) {}
             return true
         }
 
+        /// Takes the invalid item out of a mode. Returns whether it was the last one, and the item is released.
         @inline(__always)
-        private func leaveWhileLocked(_ mode: ModeState) {
+        private func leaveWhileLocked(_ mode: ModeState) -> Bool {
             mode.takeOut(self)
             itemLock.lock()
+            defer { itemLock.unlock() }
             hasLeftWhileLocked(mode)
             _ = memberships.leave(mode, isNotified: false, on: .ended)
-            itemLock.unlock()
+            guard memberships.first == nil else { return false }
+            // Before the lock is free: a thread that then finds the item in no mode would release it too.
+            life.store(.released, ordering: .releasing)
+            return true
         }
 
         /// All loops first: the item is in no mode when its cancel handlers are called.
