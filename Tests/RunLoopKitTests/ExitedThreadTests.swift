@@ -179,4 +179,35 @@ struct ExitedThreadTests {
         thread.stop(discardingPending: true)
         thread.join()
     }
+
+    // MARK: Hosted loops
+
+    @Test(
+        "A hosted loop ends when its thread exits inside a pass",
+        arguments: ["block", "timer", "timer of a nested run"])
+    func exitsInsideHostedPass(kind: String) throws {
+        let log = Log<String>()
+        let thread = try System.startThread(stackSize: nil) {
+            let loop = Loop.current
+            _ = try! loop.beginHosting()
+            let source = Loop.Source0(cancel: { loop, _ in
+                log.add(
+                    "cancelled, \(loop.currentMode == nil ? "no run" : "a run"), \(loop.stopFlag.load(ordering: .relaxed))"
+                )
+            }) {}
+            loop.add(source)
+            switch kind {
+            case "block": loop.perform { exitThread() }
+            case "timer": loop.add(Loop.Timer(after: .zero) { _ in exitThread() })
+            default:
+                loop.perform {
+                    Loop.current.add(Loop.Timer(after: .zero) { _ in exitThread() })
+                    Loop.current.run(for: .seconds(3_600))
+                }
+            }
+            while true { loop.hostedPass() }
+        }
+        System.join(thread)
+        #expect(log.entries == ["cancelled, no run, noRun"])
+    }
 }

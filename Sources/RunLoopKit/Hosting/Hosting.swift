@@ -265,6 +265,6 @@ final class Hosting: Host {
         loop.lock.withLock { loop.lastSleep = nil }
         loop.waker.setHosted(false)
         if case .virtual(let clock) = loop.clock { clock.awake(loop) }
-        loop.endRun()
+        loop.endRuns(through: run)
     }
 }

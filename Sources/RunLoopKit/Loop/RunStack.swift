@@ -54,6 +54,12 @@ extension Loop {
         run.mode.keep(run)
     }
 
+    /// Ends a run, after those above it, which a thread that exited inside them has left.
+    func endRuns(through run: Run) {
+        while innermostRun !== run { _ = pop() }
+        endRun()
+    }
+
     // Relaxed, both: `isRunning` decides which thread carries a message to a task, and publishes nothing. Both exchange
     // references, which takes no retain, and no release of what was nil.
 
