@@ -191,9 +191,8 @@ struct ExitedThreadTests {
             let loop = Loop.current
             _ = try! loop.beginHosting()
             let source = Loop.Source0(cancel: { loop, _ in
-                log.add(
-                    "cancelled, \(loop.currentMode == nil ? "no run" : "a run"), \(loop.stopFlag.load(ordering: .relaxed))"
-                )
+                let run = loop.currentMode == nil ? "no run" : "a run"
+                log.add("cancelled, \(run), \(loop.stopFlag.load(ordering: .relaxed))")
             }) {}
             loop.add(source)
             switch kind {

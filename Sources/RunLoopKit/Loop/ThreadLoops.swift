@@ -123,8 +123,8 @@ final class ThreadLoops {
 
     // MARK: The end of a thread
 
-    /// The calling thread's state, retained; nil if it has none yet. Kept twice: where it is read fast, and for the key,
-    /// whose destructor ends it with the thread.
+    /// The calling thread's state, retained; nil if it has none yet. Kept twice: where it is read fast, and for the
+    /// key, whose destructor ends it with the thread.
     private static var state: UnsafeMutableRawPointer? {
         get { System.threadState }
         set {
