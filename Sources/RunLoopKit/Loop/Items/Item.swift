@@ -44,7 +44,7 @@ extension Loop {
         // | invalid | it is in no mode, and was notified of leaving the last | released: its handlers are released |
         //
         // The large properties come first: those of a subclass fill the gap after the small ones. What few items have
-        // is in an object, `rare`.
+        // is in an object, `rareProperties`.
         @exclusivity(unchecked) private var memberships = Memberships()
 
         /// Where the item was made.
