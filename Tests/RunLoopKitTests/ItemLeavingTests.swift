@@ -118,7 +118,7 @@ import Testing
             port.invalidate()
         }
         let mode = loop.lock.withLock { loop.existingState(for: "never run")! }
-        #expect(mode.signals.items.count == 2 && mode.messages.items.count == 1)
+        #expect(mode.signals.room == 2 && mode.messages.room == 1)
         loop.end()
     }
 

@@ -363,12 +363,11 @@ extension Loop {
             // The senders whose messages move into the queue in its place.
             let admitted = senders.isEmpty ? [] : admitSenders()
             // While the port is listed, the sender that listed it has nudged the loop, or the loop its host.
-            let mustList = isReadyWhileLocked && !mode.messages.contains(itemAt: arrivalPlaces)
-            if mustList { mode.messages.insert(self, &arrivalPlaces) }
+            let isListedAnew = isReadyWhileLocked && mode.messages.insert(self, &arrivalPlaces)
             itemLock.unlock()
             for answer in admitted { answer.fulfil(.success(())) }
             // A run looks at arrivals before it sleeps. But the handler may run a host, which must be notified.
-            if mustList { mode.waker.nudge() }
+            if isListedAnew { mode.waker.nudge() }
             handler(message)
             return count
         }

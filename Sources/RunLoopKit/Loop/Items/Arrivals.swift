@@ -7,15 +7,17 @@ import Synchronization
 /// looks whether each is still ready. An item that becomes ready before that look is seen by it; one that does so after
 /// it was taken out is added again. An item that leaves the mode leaves the list.
 ///
-/// An item remembers its place, so that it is in the list once, and leaves it without a search.
+/// Nearly always there is one at a time, for which no array is needed: it is `first`. Any other remembers its place, so
+/// that it is in the list once, and leaves it without a search.
 final class Arrivals<Item: Loop.Item> {
     private let lock = Lock(.arrivals)
     // Exclusivity is unchecked: the lock guards them.
+    @exclusivity(unchecked) private var first: Item?
     /// In any order. Nil for an item that has left.
-    @exclusivity(unchecked) private(set) var items: [Item?] = []
-    /// Where items have left. Used again, or the list of a mode that never runs would grow for ever.
+    @exclusivity(unchecked) private var others: [Item?] = []
+    /// Where others have left. Used again, or the list of a mode that never runs would grow for ever.
     @exclusivity(unchecked) private var gaps: [Int] = []
-    /// Counts how often the list was emptied: places of an earlier round mean nothing. Changed by the loop's thread.
+    /// Counts how often `others` was emptied: places of an earlier round mean nothing.
     @exclusivity(unchecked) private var round: UInt64 = 1
 
     /// Whether the list has items. Written with the lock held. Relaxed: the wake-up of the loop, or the next pass,
@@ -24,32 +26,43 @@ final class Arrivals<Item: Loop.Item> {
 
     var isEmpty: Bool { !hasItems.load(ordering: .relaxed) }
 
-    /// Adds an item, unless it is here. The item's lock is held.
-    func insert(_ item: Item, _ places: inout ArrivalPlaces) {
+    /// The number of places, for tests.
+    var room: Int { lock.withLock { others.count + 1 } }
+
+    /// Adds an item. Returns false if it is here already. The item's lock is held.
+    @discardableResult
+    func insert(_ item: Item, _ places: inout ArrivalPlaces) -> Bool {
         item.itemLock.assertHeld()
         lock.lock()
         defer { lock.unlock() }
-        guard places[ObjectIdentifier(self)]?.round != round else { return }
-        let index = gaps.isEmpty ? items.count : gaps.removeLast()
-        places.set(.init(round: round, index: index), in: ObjectIdentifier(self))
-        if index == items.count { items.append(item) } else { items[index] = item }
+        guard first == nil, others.isEmpty else { return first !== item && insertOther(item, &places) }
+        first = item
         hasItems.store(true, ordering: .relaxed)
+        return true
     }
 
-    /// Whether the item with these places is here. Called by the loop's thread with the item's lock held: only that
-    /// thread empties the list, and the item does not leave it meanwhile.
-    @inline(__always)
-    func contains(itemAt places: borrowing ArrivalPlaces) -> Bool { places[ObjectIdentifier(self)]?.round == round }
+    /// The same for an item that is not the first.
+    @inline(never)
+    private func insertOther(_ item: Item, _ places: inout ArrivalPlaces) -> Bool {
+        guard places[ObjectIdentifier(self)]?.round != round else { return false }
+        let index = gaps.popLast() ?? others.count
+        places.set(.init(round: round, index: index), in: ObjectIdentifier(self))
+        if index == others.count { others.append(item) } else { others[index] = item }
+        return true
+    }
 
     /// Removes an item if it is here. The item's lock is held.
     func remove(_ item: Item, _ places: inout ArrivalPlaces) {
         item.itemLock.assertHeld()
-        guard let place = places.remove(ObjectIdentifier(self)) else { return }
+        let place = places.remove(ObjectIdentifier(self))
         // Released without the lock: the caller has a reference too.
         lock.withLock {
-            guard place.round == round else { return }
-            items[place.index] = nil
-            gaps.append(place.index)
+            if first === item {
+                first = nil
+            } else if let place, place.round == round {
+                others[place.index] = nil
+                gaps.append(place.index)
+            }
         }
     }
 
@@ -58,10 +71,9 @@ final class Arrivals<Item: Loop.Item> {
         guard !isEmpty else { return nil }
         lock.lock()
         defer { lock.unlock() }
-        guard items.count == 1, items[0] != nil else { return nil }
+        guard others.isEmpty else { return nil }
         hasItems.store(false, ordering: .relaxed)
-        round += 1
-        return items.removeLast()
+        return first.take()
     }
 
     /// Removes and returns all items.
@@ -71,18 +83,20 @@ final class Arrivals<Item: Loop.Item> {
             hasItems.store(false, ordering: .relaxed)
             round += 1
             gaps = []
-            return exchange(&items, with: [])
+            // At the front: in the order of their arrival, they need not be sorted.
+            if first != nil { others.insert(first.take(), at: 0) }
+            return exchange(&others, with: [])
         }
         return taken.compactMap { $0 }
     }
 
     /// Whether any item satisfies the condition, which takes no lock.
     func contains(where condition: (Item) -> Bool) -> Bool {
-        !isEmpty && lock.withLock { items.contains { $0.map(condition) ?? false } }
+        !isEmpty && lock.withLock { first.map(condition) ?? false || others.contains { $0.map(condition) ?? false } }
     }
 }
 
-/// An item's places in the `Arrivals` of its modes: nearly always one. Guarded by the item's lock.
+/// An item's places in the `Arrivals` of its modes, where others came before it. Guarded by the item's lock.
 struct ArrivalPlaces {
     struct Place {
         let round: UInt64
@@ -103,7 +117,7 @@ struct ArrivalPlaces {
     }
 
     mutating func remove(_ list: ObjectIdentifier) -> Place? {
-        guard self.list == list else { return others.removeValue(forKey: list) }
+        guard self.list == list else { return others.isEmpty ? nil : others.removeValue(forKey: list) }
         self.list = nil
         return place
     }
