@@ -108,13 +108,13 @@ extension Loop {
     /// number.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> ReadySource? {
         lock.assertHeld()
-        guard let member = mode.source1s.member(for: entry.token),
-            entry.turn == nil || entry.turn == member.readyTurn,
-            let events = member.source.workBehind(entry.events, isFresh: entry.isFresh)
+        guard let source = mode.source1s.source(for: entry.token),
+            entry.turn == nil || entry.turn == mode.source1s.turn(of: entry.token),
+            let events = source.workBehind(entry.events, isFresh: entry.isFresh)
         else {
             return nil
         }
-        return ReadySource(source: member.source, token: entry.token, events: events)
+        return ReadySource(source: source, token: entry.token, events: events)
     }
 
     // MARK: Asking the kernel

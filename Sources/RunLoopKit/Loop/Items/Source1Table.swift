@@ -11,7 +11,7 @@ struct Source1Table {
     }
 
     /// A source in the table.
-    struct Member {
+    private struct Member {
         let source: any Source1
         /// The sequence number of its insertion.
         let turn: UInt64
@@ -55,14 +55,19 @@ struct Source1Table {
     }
 
     /// The source that `token` was made for, if it is still in the table.
-    func source(for token: UInt64) -> (any Source1)? { member(for: token)?.source }
+    @inline(__always)
+    func source(for token: UInt64) -> (any Source1)? { index(of: token).flatMap { slots[$0].source } }
 
     /// The same, with the sequence number of its insertion.
+    private func member(for token: UInt64) -> Member? {
+        index(of: token).flatMap { index in slots[index].source.map { Member(source: $0, turn: slots[index].turn) } }
+    }
+
+    /// The slot that `token` was made for. It may be empty.
     @inline(__always)
-    func member(for token: UInt64) -> Member? {
+    private func index(of token: UInt64) -> Int? {
         let index = Int(token & 0xFFFF_FFFF)
-        guard index < slots.count, slots[index].generation == UInt32(token >> 32) else { return nil }
-        return slots[index].source.map { Member(source: $0, turn: slots[index].turn) }
+        return index < slots.count && slots[index].generation == UInt32(token >> 32) ? index : nil
     }
 
     /// - Parameter turn: The sequence number of its insertion.
