@@ -48,12 +48,10 @@ extension Loop {
     public func run(
         mode: Mode = .default, for duration: Duration, returnAfterSourceHandled: Bool = false
     ) -> RunResult {
-        run(mode, returnAfterSourceHandled) { loop in
-            let nanoseconds = duration.wholeNanoseconds
-            if nanoseconds <= 0 { return .onePass }
-            return nanoseconds > Int64.max / 2
-                ? .forever : .until(loop.clock.nanoseconds.addingSaturating(nanoseconds))
-        }
+        let nanoseconds = duration.wholeNanoseconds
+        if nanoseconds <= 0 { return run(mode, returnAfterSourceHandled, .limit(.onePass)) }
+        return run(
+            mode, returnAfterSourceHandled, nanoseconds > Int64.max / 2 ? .limit(.forever) : .duration(nanoseconds))
     }
 
     /// Runs the loop in a mode as ``Loop/run(mode:for:returnAfterSourceHandled:)`` does, until an absolute time on the
@@ -64,9 +62,8 @@ extension Loop {
         mode: Mode = .default, until time: Instant, returnAfterSourceHandled: Bool = false
     ) -> RunResult {
         let isPast = time.nanoseconds <= clock.nanoseconds
-        return run(mode, returnAfterSourceHandled) { _ in
-            isPast ? .onePass : time == .distantFuture ? .forever : .until(time.nanoseconds)
-        }
+        let limit: Run.Limit = isPast ? .onePass : time == .distantFuture ? .forever : .until(time.nanoseconds)
+        return run(mode, returnAfterSourceHandled, .limit(limit))
     }
 
     /// Makes the descriptors that a run in `mode` needs, so that the first run there cannot fail. Creates the mode.
@@ -94,41 +91,55 @@ extension Loop {
     /// Runs the loop until `isOver`, which is asked before each pass, returns true. Returns earlier for the reasons of
     /// any other run.
     func run(_ mode: Mode, unless isOver: () -> Bool) -> RunResult {
-        run(mode, false, until: { _ in .forever }, unless: isOver)
+        run(mode, false, .limit(.forever), unless: isOver)
+    }
+
+    /// How long a run may take, in its caller's words.
+    private enum RunTime {
+        case limit(Run.Limit)
+        /// In nanoseconds, from when the entry observers have been called.
+        case duration(Int64)
+
+        /// Called when they have been.
+        @inline(__always)
+        func limit(on clock: LoopTime) -> Run.Limit {
+            switch self {
+            case .limit(let limit): limit
+            case .duration(let nanoseconds): .until(clock.nanoseconds.addingSaturating(nanoseconds))
+            }
+        }
     }
 
     private func run(
-        _ mode: Mode, _ returnsAfterSourceHandled: Bool, until limit: (Loop) -> Run.Limit,
-        unless isOver: () -> Bool = { false }
+        _ mode: Mode, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
         lock.lock()
         // Apart, so that the default mode, which is constant, is not retained.
-        if mode.isDefault { return run(in: defaultState, returnsAfterSourceHandled, until: limit, unless: isOver) }
+        if mode.isDefault { return run(in: defaultState, returnsAfterSourceHandled, time, unless: isOver) }
         if let state = existingOtherState(for: mode) {
-            return run(in: state, returnsAfterSourceHandled, until: limit, unless: isOver)
+            return run(in: state, returnsAfterSourceHandled, time, unless: isOver)
         }
         lock.unlock()
-        reportEmptyRun(in: mode, limit(self))  // 0
+        reportEmptyRun(in: mode, time)  // 0
         return .finished
     }
 
     /// Called with the lock held, which it releases.
     @inline(__always)
     private func run(
-        in mode: ModeState, _ returnsAfterSourceHandled: Bool, until limit: (Loop) -> Run.Limit,
-        unless isOver: () -> Bool
+        in mode: ModeState, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool
     ) -> RunResult {
         let isWorthwhile = prepareToRun(in: mode)
         lock.unlock()
         guard isWorthwhile else {  // 0
-            reportEmptyRun(in: mode.mode, limit(self))
+            reportEmptyRun(in: mode.mode, time)
             return .finished
         }
         var isEndedByClosing = false
         let result = withRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled) { run -> RunResult in
             notify(.entry, in: mode)  // 1
-            run.limit = limit(self)
+            run.limit = time.limit(on: clock)
             var result: RunResult? = isStopped ? .stopped : nil  // 2
             while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
             notify(.exit, in: mode)  // 4
@@ -143,9 +154,9 @@ extension Loop {
     /// Reports a run in `common`, and one that was to wait and had nothing to wait for, unless something was in its
     /// mode before.
     @inline(never)
-    private func reportEmptyRun(in mode: Mode, _ limit: Run.Limit) {
+    private func reportEmptyRun(in mode: Mode, _ time: RunTime) {
         if mode.namesCommonModes { return Mistakes.shared.report(.runInCommonModes) }
-        if case .onePass = limit { return }
+        if case .limit(.onePass) = time { return }
         let others = lock.withLock { () -> [Mode]? in
             guard !hasEnded else { return nil }
             if let state = existingState(for: mode) {
