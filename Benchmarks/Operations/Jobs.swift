@@ -23,6 +23,18 @@ extension Operation {
                 loop.run(for: .anHour)
             }
         },
+        // A task on the loop calls an actor on the loop: one job there, and one back.
+        Operation("actor-calls") { loop in
+            loop.add(try Loop.PortSource { _ in })
+            let callee = Callee(loop)
+            return { count in
+                Task(executorPreference: loop.taskExecutor) {
+                    for _ in 0..<count { await callee.call() }
+                    loop.stop()
+                }
+                loop.run(for: .anHour)
+            }
+        },
         // A task on the loop iterates messages that wait.
         Operation("message-sequence") { loop in
             let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: loop)
@@ -57,4 +69,16 @@ extension Operation {
             }
         },
     ]
+}
+
+/// An actor on a loop.
+private actor Callee {
+    private let loop: Loop
+    private var calls = 0
+
+    init(_ loop: Loop) { self.loop = loop }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    func call() { calls += 1 }
 }

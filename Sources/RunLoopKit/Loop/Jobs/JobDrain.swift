@@ -5,15 +5,15 @@ extension Loop {
     /// Enqueues a job of an actor on this loop.
     func accept(_ job: UnownedJob) {
         // The loop need not outlive this call: the job may hold the last reference to the actor, and so to the loop,
-        // and may end before this thread has left the locks and the waker.
-        let kept = retained()
+        // and may end before this thread has left the queue's lock. So the queue is retained, and the loop only if it is
+        // needed after that: it has weak references, which make a retain and a release take 130 instructions more.
+        let kept = jobs.retained()
         defer { release(kept) }
-        switch jobs.add(job, for: nil) {
-        case .nothing: break
-        // A loop that is closing refuses it: the job waits for the end.
-        case .postADrain: postDrain()
-        case .callTheLastResort: LastResort.shared.serve(jobs, of: self)
-        }
+        let consequence = kept._withUnsafeGuaranteedRef { $0.add(job, for: nil) { retain() } }
+        guard consequence != .nothing else { return }
+        defer { release(.passUnretained(self)) }
+        // A loop that is closing refuses a drain: the job waits for the end.
+        if consequence == .postADrain { postDrain() } else { LastResort.shared.serve(jobs, of: self) }
     }
 
     @discardableResult
@@ -39,10 +39,20 @@ extension Loop {
         own.isInsideJob = true
         defer { own.isInsideJob = false }
         callerKnowsOfClosing = false
-        return jobs.run(upTo: limit, of: self) {
+        return jobs.take(upTo: limit) { job in
+            runJob(job)
             callerKnowsOfClosing = false  // The next job has not learned of the closing.
-            return discardsBlocks || isSpent(innermostRun)
+            return !discardsBlocks && !isSpent(innermostRun)
         }
+    }
+
+    @inline(__always)
+    func runJob(_ job: JobQueue.Job) {
+        guard isMonitored.load(ordering: .relaxed) else { return loopIsRunningAJob(job, of: self) }
+        let callout = Callout(.job, cause: job.number)
+        reportBeginning(of: callout)
+        loopIsRunningAJob(job, of: self)
+        reportEnd(of: callout)
     }
 
     /// Calls a handler that is isolated to an actor on this loop. No job begins meanwhile.
@@ -70,33 +80,29 @@ extension Loop {
         LastResort.shared.serve(jobs, of: isDeallocating ? nil : self)
     }
 
-    // Not inlined: the optimizer relies on callers of a method to keep `self` alive, which Swift's runtime does not.
+    // Not inlined, as `JobQueue.retained()`: the optimizer relies on callers of a method to keep `self` alive, which
+    // Swift's runtime does not.
     @inline(never)
-    private func retained() -> Unmanaged<Loop> { .passRetained(self) }
+    private func retain() { _ = Unmanaged.passRetained(self) }
 }
 
 extension JobQueue {
-    /// Runs jobs, and returns whether there may be more. Called on the thread that runs the loop's jobs.
-    ///
-    /// - Parameters:
-    ///   - loop: Nil if it was deallocated and left jobs of tasks only.
-    ///   - isOver: Evaluated after each job, so at least one runs.
-    func run(upTo limit: Int, of loop: Loop?, unless isOver: () -> Bool = { false }) -> Bool {
+    /// Takes jobs, and calls `body` with each, until that returns false. Returns whether there may be more. Called on
+    /// the thread that runs the loop's jobs.
+    @inline(__always)
+    func take(upTo limit: Int, _ body: (Job) -> Bool) -> Bool {
         for _ in 0..<limit {
             guard let job = take() else { return false }
-            if let loop, loop.isMonitored.load(ordering: .relaxed) {
-                let callout = Callout(.job, cause: job.number)
-                loop.reportBeginning(of: callout)
-                loopIsRunningAJob(job, of: loop)
-                loop.reportEnd(of: callout)
-            } else {
-                loopIsRunningAJob(job, of: loop)
-            }
-            if isOver() { break }
+            if !body(job) { break }
         }
         return true
     }
 }
 
+extension JobQueue {
+    @inline(never)
+    fileprivate func retained() -> Unmanaged<JobQueue> { .passRetained(self) }
+}
+
 @inline(never)
-private func release(_ loop: Unmanaged<Loop>) { loop.release() }
+private func release<Object>(_ object: Unmanaged<Object>) { object.release() }

@@ -46,7 +46,11 @@ final class JobQueue: @unchecked Sendable {
 
     // MARK: Adding and taking
 
-    func add(_ job: UnownedJob, for taskExecutor: LoopTaskExecutor?) -> Consequence {
+    /// - Parameter willHaveConsequence: Called if the caller has to do something, while no thread can take the job.
+    @inline(__always)
+    func add(
+        _ job: UnownedJob, for taskExecutor: LoopTaskExecutor?, _ willHaveConsequence: () -> Void = {}
+    ) -> Consequence {
         let level = JobQueue.level(of: job.priority)
         let number = Monitors.areAttached && !waker.monitors.isEmpty ? waker.turns.next() : 0
         // Before the job can run.
@@ -59,6 +63,7 @@ final class JobQueue: @unchecked Sendable {
         presentLevels |= 1 << level
         guard !isScheduled else { return .nothing }
         isScheduled = true
+        willHaveConsequence()
         return isOrphaned ? .callTheLastResort : .postADrain
     }
 

@@ -42,7 +42,10 @@ final class LastResort: @unchecked Sendable {
         let thread = ThreadLoops.current
         while let orphans = next() {
             thread.standsInFor = orphans.loop
-            let hasMore = orphans.jobs.run(upTo: Loop.jobsPerDrain, of: orphans.loop)
+            let hasMore = orphans.jobs.take(upTo: Loop.jobsPerDrain) { job in
+                if let loop = orphans.loop { loop.runJob(job) } else { loopIsRunningAJob(job, of: nil) }
+                return true
+            }
             thread.standsInFor = nil
             // After the others. A queue either waits here or is with one thread, so its jobs run one after the other.
             if hasMore { lock.withLock { waiting.append(orphans) } }

@@ -46,7 +46,7 @@ public final class LoopTaskExecutor: TaskExecutor {
         }
     }
 
-    // Not inlined: see Loop.retained().
+    // Not inlined: see JobQueue.retained().
     @inline(never)
     private func retained() -> Unmanaged<LoopTaskExecutor> { .passRetained(self) }
 }
