@@ -48,10 +48,11 @@ final class Subscription<Element: Sendable>: Sendable {
         guard !Task.isCancelled else { return leave() }
         while !buffer.isReady {
             Lock.assertNoneHeld()  // A handler may put the element in at once.
-            if let port {
-                if let message = port.takeFirstOrArm() { return message }
-            } else {
+            // Not bound to a variable: the port has weak references, and a retain of it would take 170 instructions.
+            if port == nil {
                 ask()
+            } else if let message = port!.takeFirstOrArm() {
+                return message
             }
             await buffer.wait()
         }

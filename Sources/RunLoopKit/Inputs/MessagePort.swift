@@ -201,13 +201,6 @@ extension Loop {
             return .waits(sender)
         }
 
-        /// Whether a loop's innermost run is in a mode of the port.
-        private var isServedWhileLocked: Bool {
-            // Relaxed: a run that begins or ends at the same moment may as well do so a moment later.
-            if let mode = onlyModeWhileLocked { return mode.isRunning.load(ordering: .relaxed) }
-            return modesWhileLocked.contains { $0.isRunning.load(ordering: .relaxed) }
-        }
-
         /// Removes and returns the first message for a task that is about to wait. If there is none, or no loop runs in
         /// a mode of the port, arms the port instead, which wakes the task for the next message or passes it to the
         /// handler.

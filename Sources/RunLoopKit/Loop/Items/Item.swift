@@ -325,6 +325,12 @@ extension Loop {
             return TurnCounter.next(in: memberships.modes.map { $0.edgeNote })
         }
 
+        /// Whether a loop's innermost run is in a mode of the item, for callers that hold the item's lock. Relaxed: a run
+        /// that begins or ends at the same moment may as well do so a moment later.
+        final var isServedWhileLocked: Bool {
+            memberships.contains { $0.isRunning.load(ordering: .relaxed) }
+        }
+
         // MARK: For the kinds of items to override
 
         /// Whether the item certainly is in one loop only, or in none. The item's lock is held.

@@ -65,6 +65,15 @@ struct Memberships {
     /// The modes that the item is in.
     var modes: ModeList { ModeList(first, second, more?.modes ?? []) }
 
+    /// Whether any of the modes satisfies the condition.
+    @inline(__always)
+    func contains(where condition: (ModeState) -> Bool) -> Bool {
+        // The first two without a retain, since this keeps them.
+        if first != nil, Unmanaged.passUnretained(first!)._withUnsafeGuaranteedRef(condition) { return true }
+        if second != nil, Unmanaged.passUnretained(second!)._withUnsafeGuaranteedRef(condition) { return true }
+        return second != nil && more?.modes.contains(where: condition) ?? false
+    }
+
     /// Whether the item is in no mode, and no notification is due or active.
     var areOver: Bool {
         guard first == nil, let more else { return first == nil }
