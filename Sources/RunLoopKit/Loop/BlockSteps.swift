@@ -51,11 +51,11 @@ extension Loop {
 
     @inline(never)
     private func stateForBlocks(in mode: Mode) -> ModeState {
-        existingStateForBlocks(in: mode) ?? (mode.namesCommonModes ? stateOfCommon() : state(for: mode))
+        mode.namesCommonModes ? stateOfCommon() : state(for: mode)
     }
 
     private func existingStateForBlocks(in mode: Mode) -> ModeState? {
-        existingState(for: mode) ?? (mode.namesCommonModes ? commonMembership : nil)
+        mode.namesCommonModes ? commonMembership : existingState(for: mode)
     }
 
     /// Removes a block from all queues that it is in; nil if it is in none.

@@ -155,8 +155,9 @@ public final class Loop: @unchecked Sendable {
         jobs = JobQueue(of: waker)
         self.threadName = threadName ?? (owner == .initial ? "main" : System.threadName)
         defaultState = ModeState(.default, isCommon: true, waker: waker, isVirtual: clock.isVirtual)
-        // Only the loop runs its blocks, so it is alive then.
-        jobs.drainBlock = { [unowned(unsafe) self] in drainJobs() }
+        // Only the loop runs its blocks, so it is alive then, without a retain.
+        let alive = Unmanaged.passUnretained(self)
+        jobs.drainBlock = { alive._withUnsafeGuaranteedRef { $0.drainJobs() } }
         defaultState.loop = self
         (modeStates, statesByMode) = ([defaultState], [.default: defaultState])
         LoopRegistry.shared.insert(self)
