@@ -150,9 +150,17 @@ extension Loop {
 
     @inline(never)
     func existingOtherState(for mode: Mode) -> ModeState? {
-        guard let state = statesByMode[mode] else { return nil }
+        guard let state = find(mode) else { return nil }
         catchUp(state)
         return state
+    }
+
+    /// Finds a mode other than the default one, which is the first. Loops have few modes as a rule: to compare the names
+    /// of some takes less than to hash one.
+    @inline(__always)
+    private func find(_ mode: Mode) -> ModeState? {
+        for index in 1..<min(modeStates.count, 4) where modeStates[index].mode == mode { return modeStates[index] }
+        return modeStates.count > 4 ? statesByMode[mode] : nil
     }
 
     /// The mode's state, made if it does not exist yet.
