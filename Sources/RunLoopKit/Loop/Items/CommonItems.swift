@@ -25,12 +25,8 @@ extension Loop {
         if item.isNotifiedOfModes {
             // It learns of all modes now.
             catchUpAll()
-        } else {
-            var run = innermostRun
-            while let mode = run?.mode {
-                catchUp(mode)
-                run = run?.below
-            }
+        } else if let innermostRun {
+            for run in innermostRun.stack { catchUp(run.mode) }
         }
         return (joined, true)
     }

@@ -192,8 +192,7 @@ extension Loop {
             itemLock.lock()
             defer { itemLock.unlock() }
             guard isValid, memberships.first == nil else { return false }
-            memberships.join(first, isNotified: false, makeRare())
-            memberships.join(second, isNotified: false, makeRare())
+            memberships.joinFirst(first, second)
             return true
         }
 
