@@ -40,7 +40,17 @@ final class Hosting: Host {
 
     /// Makes passes that do not wait: one, or as many as the budget allows and there is work for.
     func makePasses(of loop: Loop, until budgetEnd: Int64?) -> Loop.HostedResult {
-        let pass = beginPass(of: loop, budgetEnd: budgetEnd)
+        beginPass(of: loop, budgetEnd: budgetEnd)
+        // Without a retain: the stack keeps the run.
+        let result = Unmanaged.passUnretained(loop.innermostRun!)._withUnsafeGuaranteedRef {
+            makePasses($0, of: loop, until: budgetEnd)
+        }
+        return endIfRequested(loop) ? .stopped : result
+    }
+
+    /// Makes passes as one run, and ends it.
+    @inline(__always)
+    private func makePasses(_ pass: Run, of loop: Loop, until budgetEnd: Int64?) -> Loop.HostedResult {
         loop.waker.hostHasCome()
         endRest(of: loop)
         var result: Loop.HostedResult
@@ -59,9 +69,10 @@ final class Hosting: Host {
         case .stopped: inform(loop, ofMore: !isEndRequested || hasMore(for: pass, of: loop))
         }
         endPass(pass, of: loop)
-        return endIfRequested(loop) ? .stopped : result
+        return result
     }
 
+    @discardableResult
     private func beginPass(of loop: Loop, budgetEnd: Int64? = nil) -> Run {
         loop.beginRun(in: mode, isHosted: true, budgetEnd: budgetEnd)
         let pass = loop.innermostRun!

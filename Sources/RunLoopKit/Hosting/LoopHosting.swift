@@ -166,7 +166,10 @@ extension Loop {
     }
 
     private func makePasses(until budgetEnd: Int64?, in hosting: Hosting) -> HostedResult {
-        ThreadLoops.current.running(self) { hosting.makePasses(of: self, until: budgetEnd) }
+        let changesCurrentLoop = ThreadLoops.beginRunning(self)
+        let result = hosting.makePasses(of: self, until: budgetEnd)
+        if changesCurrentLoop { ThreadLoops.current.endRunning() }
+        return result
     }
 
     private func requireHosted(_ call: StaticString) -> Hosting {
