@@ -149,7 +149,7 @@ import Testing
     func tokenOfARemovedSource() throws {
         let pipe = Ends.pipe()
         let sources = try (0..<2).map { _ in try Source(pipe.reader) { _, _ in } }
-        var table = Source1Table()
+        let table = Source1Table()
         func insert(_ source: Source) -> UInt64? {
             table.insert(source, turn: 1)
             return table.token(of: source)

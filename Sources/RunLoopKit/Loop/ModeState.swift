@@ -29,7 +29,7 @@ final class ModeState {
     @exclusivity(unchecked) var commonItems = ItemTable<Loop.Item>()
 
     @exclusivity(unchecked) private(set) var source0s = ItemTable<Loop.Source0>()
-    @exclusivity(unchecked) private(set) var source1s = Source1Table()
+    let source1s = Source1Table()
     @exclusivity(unchecked) var timers = ModeTimers()
     @exclusivity(unchecked) private(set) var observers = ModeObservers()
 
@@ -288,7 +288,7 @@ final class ModeState {
         let items = self.items
         source0s = ItemTable()
         observers = ModeObservers()
-        source1s = Source1Table()
+        source1s.removeAll()
         timers.removeAll()
         hasTimers.store(false, ordering: .relaxed)
         observed.store(0, ordering: .relaxed)

@@ -358,6 +358,13 @@ extension Loop {
         /// The item leaves a mode. The loop's lock and the item's lock are held.
         func hasLeftWhileLocked(_ mode: ModeState) {}
 
+        /// The slot of a version-1 source in the first of the `Source1Table`s that it is in; -1 if it is in none, or does
+        /// not remember. Guarded by the lock of the loop, which must be the only one that may have the source.
+        var sourceSlot: Int {
+            get { -1 }
+            set {}
+        }
+
         /// Lists a message port that is ready as an arrival of a mode that it is in. Returns whether it did.
         @discardableResult
         func announceMessages(in mode: ModeState) -> Bool { false }

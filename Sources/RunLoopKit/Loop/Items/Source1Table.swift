@@ -2,7 +2,10 @@
 ///
 /// A token holds a slot's number and its generation. When a source leaves, the slot's generation changes, so a stale
 /// event refers to no source, even if the slot, the descriptor's number or the object's address has been reused.
-struct Source1Table {
+///
+/// Guarded by the lock of the loop that has the table, and therefore without checks of exclusivity. A class: a struct
+/// would be copied with its arrays before each call that asks a source, which took 100 instructions.
+final class Source1Table {
     private struct Slot {
         var generation: UInt32 = 0
         var source: (any Source1)?
@@ -21,17 +24,21 @@ struct Source1Table {
         var readyTurn: UInt64? { source.readyTurn.map { $0 == 0 ? 0 : max($0, turn) } }
     }
 
-    private var slots: [Slot] = []
-    private var free: [Int] = []
-    private var slotOfSource: [ObjectIdentifier: Int] = [:]
+    @exclusivity(unchecked) private var slots: [Slot] = []
+    @exclusivity(unchecked) private var free: [Int] = []
+
+    /// The slots of the sources that do not remember them: see `Loop.Item.sourceSlot`.
+    @exclusivity(unchecked) private var slotOfSource: [ObjectIdentifier: Int] = [:]
+
+    @exclusivity(unchecked) private var count = 0
 
     /// The number of sources that report signals.
-    private(set) var signalCount = 0
+    @exclusivity(unchecked) private(set) var signalCount = 0
 
     /// The number of sources of whose readiness the loop learns from the kernel alone.
-    private(set) var kernelCount = 0
+    @exclusivity(unchecked) private(set) var kernelCount = 0
 
-    var isEmpty: Bool { slotOfSource.isEmpty }
+    var isEmpty: Bool { count == 0 }
 
     var all: [(source: any Source1, token: UInt64)] {
         slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
@@ -47,7 +54,14 @@ struct Source1Table {
     func turn(of token: UInt64) -> UInt64? { member(for: token).map(\.readyTurn) ?? 0 }
 
     /// The token of a source in the table.
-    func token(of source: Loop.Item) -> UInt64? { slotOfSource[ObjectIdentifier(source)].map(token(of:)) }
+    func token(of source: Loop.Item) -> UInt64? { slot(of: source).map(token(of:)) }
+
+    private func slot(of source: Loop.Item) -> Int? {
+        let known = source.sourceSlot
+        // It may be one in another table.
+        if known >= 0, known < slots.count, slots[known].source === source { return known }
+        return slotOfSource.isEmpty ? nil : slotOfSource[ObjectIdentifier(source)]
+    }
 
     /// The sequence number of the insertion of a source that reports signals; nil for other tokens.
     func insertionTurn(ofSignal token: UInt64) -> UInt64? {
@@ -71,29 +85,46 @@ struct Source1Table {
     }
 
     /// - Parameter turn: The sequence number of its insertion.
-    mutating func insert(_ source: any Source1, turn: UInt64) {
+    func insert(_ source: any Source1, turn: UInt64) {
         let index = free.popLast() ?? slots.count
         if index == slots.count { slots.append(Slot()) }
         slots[index].source = source
         slots[index].turn = turn
         if source.reportsSignals { signalCount += 1 }
         if source.isKnownToKernelAlone { kernelCount += 1 }
-        slotOfSource[ObjectIdentifier(source)] = index
+        count += 1
+        let isInAnotherTable = source.sourceSlot >= 0
+        if !isInAnotherTable { source.sourceSlot = index }
+        if isInAnotherTable || source.sourceSlot < 0 { slotOfSource[ObjectIdentifier(source)] = index }
     }
 
     /// Changes the sequence number of a source's insertion.
-    mutating func setTurn(_ turn: UInt64, of item: Loop.Item) {
-        if let index = slotOfSource[ObjectIdentifier(item)] { slots[index].turn = turn }
+    func setTurn(_ turn: UInt64, of item: Loop.Item) {
+        if let index = slot(of: item) { slots[index].turn = turn }
     }
 
-    mutating func remove(_ source: any Source1) {
-        guard let index = slotOfSource.removeValue(forKey: ObjectIdentifier(source)) else { return }
+    func remove(_ source: any Source1) {
+        guard let index = slot(of: source) else { return }
+        forgetSlot(of: source)
+        count -= 1
         slots[index].source = nil
         if source.reportsSignals { signalCount -= 1 }
         if source.isKnownToKernelAlone { kernelCount -= 1 }
         // The last generation is never used: it would yield the loop's own tokens.
         slots[index].generation = (slots[index].generation + 1) % (.max - 1)
         free.append(index)
+    }
+
+    private func forgetSlot(of source: any Source1) {
+        if !slotOfSource.isEmpty, slotOfSource.removeValue(forKey: ObjectIdentifier(source)) != nil { return }
+        source.sourceSlot = -1
+    }
+
+    /// For a loop that ends.
+    func removeAll() {
+        for slot in slots { if let source = slot.source { forgetSlot(of: source) } }
+        (slots, free, slotOfSource) = ([], [], [:])
+        (count, signalCount, kernelCount) = (0, 0, 0)
     }
 
     private func token(of index: Int) -> UInt64 { UInt64(slots[index].generation) << 32 | UInt64(index) }

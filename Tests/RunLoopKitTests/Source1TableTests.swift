@@ -1,0 +1,55 @@
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+@Suite(.timeBound) struct Source1TableTests {
+    /// Message ports remember their slot in the first table that they join, the others none. Sources come to several
+    /// tables and leave them, in any order, and tables are emptied, as at the end of a loop.
+    @Test("The tables behave like dictionaries", arguments: 1...20 as ClosedRange<UInt64>)
+    func dictionaries(seed: UInt64) throws {
+        var random = SplitMix(seed)
+        let tables = (0..<3).map { _ in Source1Table() }
+        var models = tables.map { _ in [Int: UInt64]() }
+        let sources = try (0..<8).map { number -> any Source1 in
+            number % 2 == 0 ? Loop.MessagePort<Int> { _ in } : try Loop.PortSource { _ in }
+        }
+        // A token is never used again.
+        var tokens = tables.map { _ in Set<UInt64>() }
+        for step in 1...2_000 {
+            let (table, source) = (Int(random.next() % 3), Int(random.next() % 8))
+            let (turn, kind) = (UInt64(step), random.next() % 40)
+            var isRight = true
+            if kind == 0 {
+                tables[table].removeAll()
+                (models[table], tokens[table]) = ([:], [])
+            } else if models[table][source] == nil {
+                tables[table].insert(sources[source], turn: turn)
+                models[table][source] = turn
+                isRight = tables[table].token(of: sources[source]).map { tokens[table].insert($0).inserted } ?? false
+            } else if kind % 2 == 0 {
+                let token = tables[table].token(of: sources[source])!
+                tables[table].remove(sources[source])
+                models[table][source] = nil
+                isRight = tables[table].source(for: token) == nil && tables[table].turn(of: token) == 0
+            } else {
+                tables[table].setTurn(turn, of: sources[source])
+                models[table][source] = turn
+            }
+            // Recorded only on failure: an expectation costs much more than the step it checks.
+            if !isRight { Issue.record("table \(table), source \(source), step \(step)") }
+            for (table, model) in zip(tables, models) where !agree(table, model, sources) {
+                Issue.record("\(model) after step \(step)")
+            }
+        }
+    }
+
+    private func agree(_ table: Source1Table, _ model: [Int: UInt64], _ sources: [any Source1]) -> Bool {
+        guard table.isEmpty == model.isEmpty, table.all.count == model.count else { return false }
+        return sources.indices.allSatisfy { index in
+            let token = table.token(of: sources[index])
+            guard model[index] != nil, let token else { return token == nil && model[index] == nil }
+            return table.source(for: token) === sources[index]
+        }
+    }
+}
