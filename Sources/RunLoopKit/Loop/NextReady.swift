@@ -87,7 +87,9 @@ extension Loop {
         case ReadyList.wakeUp:
             return .wakeUp
         case ReadyList.timers:
-            return lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) } ? .timers : nil
+            // Timers that have just been found due are not asked again.
+            let areDue = entry.isFresh || lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) }
+            return areDue ? .timers : nil
         case ReadyList.mainQueue:
             return hasMainQueueEdge(in: mode, takes: takes) ? .mainQueue : nil
         default:

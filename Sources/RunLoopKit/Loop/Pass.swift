@@ -281,39 +281,36 @@ extension Loop {
 
     /// Fires every timer that is due now. Collects them first, and checks each again before calling its handler.
     private func fireTimers(of run: Run) {
-        var now = Int64.min
-        var due: [Timer] = []
-        let only = lock.withLock { () -> Timer? in
-            let times = times(for: run.mode)
-            // Nearly always there is only one. It needs no array, and no other read of the clock.
-            if run.mode.timers.others == nil, let timer = run.mode.timers.suspending.onlyDue(at: times.suspending) {
-                now = times.suspending
-                return timer
-            }
-            due = run.mode.timers.allDue(at: times)
-            return nil
+        lock.lock()
+        let times = times(for: run.mode)
+        // Nearly always there is only one. It needs no array, and no other read of the clock.
+        if run.mode.timers.others == nil, let only = run.mode.timers.suspending.onlyDue(at: times.suspending) {
+            return fireAndUnlock(only, at: times.suspending, in: run)
         }
-        if let only { return fire(only, at: now, in: run) }
+        let due = run.mode.timers.allDue(at: times)
+        lock.unlock()
         for timer in due {
-            fire(timer, at: clock.nanoseconds(timer.timeBase), in: run)
+            let now = clock.nanoseconds(timer.timeBase)
+            lock.lock()
+            fireAndUnlock(timer, at: now, in: run)
             if isSpent(run) { break }
         }
     }
 
-    /// Calls the handler of a timer that is due at `now`.
-    private func fire(_ timer: Timer, at now: Int64, in run: Run) {
-        let firing = lock.withLock { () -> Timer.Firing? in
-            let firing = timer.beginFiring(on: self, in: run.mode, at: now)
-            if firing != nil { run.firing = timer }
-            return firing
-        }
-        guard let firing else { return }
+    /// Calls the handler of a timer if it is due at `now`. Called with the lock held, which it releases.
+    @inline(__always)
+    private func fireAndUnlock(_ timer: Timer, at now: Int64, in run: Run) {
+        guard let firing = timer.beginFiring(on: self, in: run.mode, at: now) else { return lock.unlock() }
+        run.firing = timer
+        lock.unlock()
         own.host?.mayHaveMore(in: self)
         let now = firing.isEarly ? spinUntilDue(firing) : now
         callOut(Callout(.timer, timer, lateness: now - firing.scheduledTime.nanoseconds)) {
             loopIsCallingOutToATimer(firing)
         }
-        lock.withLock { run.firing = nil }
+        lock.lock()
+        run.firing = nil
+        lock.unlock()
         timer.endFiring(firing, on: self)
     }
 }
