@@ -7,8 +7,11 @@ typealias BurstAction<Input> = @Sendable (_ earlier: [Input]?, _ last: Input) ->
 
 /// All inputs, combined from the first to the last; the last one without a way to combine them.
 func merged<Input>(_ earlier: [Input]?, _ last: Input, _ combine: ((Input, Input) -> Input)?) -> Input {
-    guard let combine, let earlier, let first = earlier.first else { return last }
-    return combine(earlier.dropFirst().reduce(first, combine), last)
+    guard let combine, let earlier, !earlier.isEmpty else { return last }
+    // Not `earlier.first`: to look up the metadata of the optional type takes 217 instructions.
+    var merged = earlier[0]
+    for index in 1..<earlier.count { merged = combine(merged, earlier[index]) }
+    return combine(merged, last)
 }
 
 /// All inputs, in the order of the calls.
