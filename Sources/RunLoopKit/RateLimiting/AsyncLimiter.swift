@@ -155,10 +155,9 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// action deliver them, as in <doc:ThrottleOrDebounce#Asynchronous-actions>. An answer that no task waits for is
     /// dropped, errors included.
     public func call(_ input: Input) -> Answer {
-        let call = AsyncCall<Input, Output>(input)
-        let answer = Answer(outcome: call.outcome)
-        limiter(call)
-        return answer
+        let outcome = AsyncOutcome<Output>()
+        limiter(AsyncCall<Input, Output>(input, outcome))
+        return Answer(outcome: outcome)
     }
 
     /// Calls the limiter without waiting; an error of the action is lost.

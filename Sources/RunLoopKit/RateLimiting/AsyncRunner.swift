@@ -68,7 +68,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             case .skipWhileRunning: replaced = calls
             case .queueLatest:
                 // A call that the running action waits for cannot wait for that action's end.
-                closingRings = calls.flatMap { $0.outcome.depend(on: previous.run) }
+                closingRings = calls.flatMap { $0.depend(on: previous.run) }
                 replaced = exchange(&queued, with: calls)
             case .cancelPrevious:
                 begun = begin(calls)
@@ -77,7 +77,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             }
         }
         // Answered before the task is cancelled: otherwise some would get the cancellation's error.
-        for call in replaced { call.outcome.answer(.success(nil)) }
+        for call in replaced { call.answerNil() }
         for waiter in closingRings { waiter.answer(.success(nil)) }
         cancelled?.cancel()
         if let begun { launch(begun) }
@@ -101,7 +101,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private func begin(_ calls: [Call]) -> Running {
         let begun = Running(calls, action!)
         // The new action does not wait for any other yet: so this closes no ring.
-        for call in calls { _ = call.outcome.depend(on: begun.run) }
+        for call in calls { _ = call.depend(on: begun.run) }
         running = begun
         return begun
     }
@@ -120,7 +120,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             }
             // Before the answers, since an answered task may call the limiter at once.
             run.end()
-            for call in calls { call.outcome.answer(result) }
+            for call in calls { call.answer(result) }
             self.hasEnded(run)
         }
         // The task may have ended before this.
