@@ -5,8 +5,8 @@ import RunLoopKit
 /// Performs one operation many times, for `scripts/instruction-counts`, which counts the instructions.
 ///
 /// `InstructionCounts` lists the operations, one a line: its name, and how many times it is performed while it is
-/// counted. `InstructionCounts NAME` performs one, on the main loop. Some are performed on the loop of another thread as
-/// well: it has no main queue to look at in every pass.
+/// counted. `InstructionCounts NAME` performs one, on the main loop. Some are performed on the loop of another thread
+/// as well: it has no main queue to look at in every pass.
 @main
 enum InstructionCounts {
     /// A constant cost is the same among few items and among many.

@@ -155,8 +155,8 @@ extension Loop {
         return state
     }
 
-    /// Finds a mode other than the default one, which is the first. Loops have few modes as a rule: to compare the names
-    /// of some takes less than to hash one.
+    /// Finds a mode other than the default one, which is the first. Loops have few modes as a rule: to compare the
+    /// names of some takes less than to hash one.
     @inline(__always)
     private func find(_ mode: Mode) -> ModeState? {
         for index in 1..<min(modeStates.count, 4) where modeStates[index].mode == mode { return modeStates[index] }

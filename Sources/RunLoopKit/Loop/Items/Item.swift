@@ -324,8 +324,8 @@ extension Loop {
             return TurnCounter.next(in: memberships.modes.map { $0.edgeNote })
         }
 
-        /// Whether a loop's innermost run is in a mode of the item, for callers that hold the item's lock. Relaxed: a run
-        /// that begins or ends at the same moment may as well do so a moment later.
+        /// Whether a loop's innermost run is in a mode of the item, for callers that hold the item's lock. Relaxed: a
+        /// run that begins or ends at the same moment may as well do so a moment later.
         final var isServedWhileLocked: Bool {
             memberships.contains { $0.isRunning.load(ordering: .relaxed) }
         }
@@ -358,8 +358,8 @@ extension Loop {
         /// The item leaves a mode. The loop's lock and the item's lock are held.
         func hasLeftWhileLocked(_ mode: ModeState) {}
 
-        /// The slot of a version-1 source in the first of the `Source1Table`s that it is in; -1 if it is in none, or does
-        /// not remember. Guarded by the lock of the loop, which must be the only one that may have the source.
+        /// The slot of a version-1 source in the first of the `Source1Table`s that it is in; -1 if it is in none, or
+        /// does not remember. Guarded by the lock of the loop, which must be the only one that may have the source.
         var sourceSlot: Int {
             get { -1 }
             set {}

@@ -5,8 +5,8 @@ extension Loop {
     /// Enqueues a job of an actor on this loop.
     func accept(_ job: UnownedJob) {
         // The loop need not outlive this call: the job may hold the last reference to the actor, and so to the loop,
-        // and may end before this thread has left the queue's lock. So the queue is retained, and the loop only if it is
-        // needed after that: it has weak references, which make a retain and a release take 130 instructions more.
+        // and may end before this thread has left the queue's lock. So the queue is retained, and the loop only if it
+        // is needed after that: it has weak references, which make a retain and a release take 130 instructions more.
         let kept = jobs.retained()
         defer { release(kept) }
         let consequence = kept._withUnsafeGuaranteedRef { $0.add(job, for: nil) { retain() } }
