@@ -193,7 +193,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
             let (earlier, last) = contents.inputs.take(at: slot)
             forget(slot)
             lock.unlock()
-            withExtendedLifetime(earlier) { withExtendedLifetime(last) {} }
+            releaseInputs(earlier, last)
         } else {
             forget(slot)
             lock.unlock()

@@ -124,13 +124,8 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
         guard isPending else { return lock.unlock() }
         let (earlier, last) = inputs.take()
         lock.unlock()
-        Self.release(earlier, last)
+        releaseInputs(earlier, last)
     }
-
-    /// Releases inputs, without the lock. Not by `withExtendedLifetime`, which looks up both types, for 435
-    /// instructions.
-    @inline(never)
-    private static func release(_ earlier: consuming [Input]?, _ last: consuming Input) {}
 
     var isPending: Bool { lock.withLock { burst.isPending } }
 
