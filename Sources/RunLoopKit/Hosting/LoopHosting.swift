@@ -168,7 +168,7 @@ extension Loop {
     private func makePasses(until budgetEnd: Int64?, in hosting: Hosting) -> HostedResult {
         let changesCurrentLoop = ThreadLoops.beginRunning(self)
         let result = hosting.makePasses(of: self, until: budgetEnd)
-        if changesCurrentLoop { ThreadLoops.current.endRunning() }
+        if changesCurrentLoop { ThreadLoops.endRunning() }
         return result
     }
 

@@ -18,7 +18,7 @@ extension Loop {
         // Without a retain: the stack keeps the run.
         let result = Unmanaged.passUnretained(innermostRun!)._withUnsafeGuaranteedRef(body)
         endRun()
-        if changesCurrentLoop { ThreadLoops.current.endRunning() }
+        if changesCurrentLoop { ThreadLoops.endRunning() }
         own.host?.runHasEnded(in: self)
         return result
     }

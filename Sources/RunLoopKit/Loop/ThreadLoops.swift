@@ -73,14 +73,19 @@ final class ThreadLoops {
         runningLoop = loop
     }
 
-    /// The same for the calling thread, whose state is not retained.
+    func endRunning() { runningLoop = outerLoops.removeLast() }
+
+    // The same for the calling thread, whose state is not retained.
+
     @inline(__always)
     static func beginRunning(_ loop: Loop) -> Bool {
         guard let known = state else { return current.beginRunning(loop) }
         return Unmanaged<ThreadLoops>.fromOpaque(known)._withUnsafeGuaranteedRef { $0.beginRunning(loop) }
     }
 
-    func endRunning() { runningLoop = outerLoops.removeLast() }
+    /// Does nothing if the thread has ended: `current` is another object each time then, so nothing was begun.
+    @inline(never)
+    static func endRunning() { if state != nil { current.endRunning() } }
 
     /// The thread's own loop, whichever loop runs now. Made on first use.
     var loopOfItsOwn: Loop {
