@@ -159,8 +159,9 @@ extension Loop {
     /// names of some takes less than to hash one.
     @inline(__always)
     private func find(_ mode: Mode) -> ModeState? {
-        for index in 1..<min(modeStates.count, 4) where modeStates[index].mode == mode { return modeStates[index] }
-        return modeStates.count > 4 ? statesByMode[mode] : nil
+        let compared = min(modeStates.count, 4)
+        for index in 1..<compared where modeStates[index].mode == mode { return modeStates[index] }
+        return compared < modeStates.count ? statesByMode[mode] : nil
     }
 
     /// The mode's state, made if it does not exist yet.

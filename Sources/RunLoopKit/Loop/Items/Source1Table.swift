@@ -50,7 +50,7 @@ final class Source1Table {
         all.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
-    /// As `Entry.readyTurn`; 0 also if the source has left.
+    /// As `Member.readyTurn`; 0 also if the source has left.
     func turn(of token: UInt64) -> UInt64? { member(for: token).map(\.readyTurn) ?? 0 }
 
     /// The token of a source in the table.
