@@ -10,8 +10,15 @@ extension Loop {
 
     /// Whether a run in this mode has anything to wait for: an item that is not an observer, a block, or the main
     /// queue, which may get a job at any time.
+    @inline(__always)
     func hasAnythingToWaitFor(in mode: ModeState) -> Bool {
         lock.assertHeld()
-        return !mode.isEmpty || hasBlock(for: mode) || servesMainQueue(in: mode)
+        // Nearly every mode that runs has sources.
+        return mode.hasSources.load(ordering: .relaxed) || hasOtherThingToWaitFor(in: mode)
+    }
+
+    @inline(never)
+    private func hasOtherThingToWaitFor(in mode: ModeState) -> Bool {
+        hasBlock(for: mode) || !mode.isEmpty || servesMainQueue(in: mode)
     }
 }

@@ -106,7 +106,7 @@ final class ModeState {
     /// Whether no item in the mode keeps a run going. Observers do not. A run looks for blocks itself.
     var isEmpty: Bool {
         assertLocked()
-        return source0s.isEmpty && source1s.isEmpty && timers.areIdle
+        return !hasSources.load(ordering: .relaxed) && timers.areIdle
     }
 
     // MARK: The epoll set
