@@ -174,25 +174,20 @@ extension Loop {
         if queuedBlocks.load(ordering: .relaxed) > 1, takeBatch(of: &step, for: run) {
             lock.unlock()
             while let block = takeBlock(ofBatchOf: run) { perform(block) }
-            lock.lock()
         } else {
-            while performNextBlock(of: &step, in: run.mode) {
-                let isSpent = isSpent(run)
-                lock.lock()
-                if isSpent || step.isOver { break }
-            }
+            while performNextBlock(of: &step, in: run.mode), !step.isOver, !isSpent(run) { lock.lock() }
         }
         end(step)
-        lock.unlock()
         own.host?.blockStepHasEnded(in: self)
     }
 
-    /// Runs the next block of a step, and releases what it captured. Called with the lock held. If there is a block,
-    /// releases the lock first, and returns true.
+    /// Runs the next block of a step, and releases what it captured. Returns false if there is none. Called with the
+    /// lock held, which it releases.
     @inline(__always)
     private func performNextBlock(of step: inout BlockStep, in mode: ModeState) -> Bool {
-        guard let block = takeBlock(of: &step, in: mode) else { return false }
+        let next = takeBlock(of: &step, in: mode)
         lock.unlock()
+        guard let block = next else { return false }
         perform(block)
         return true
     }
