@@ -175,7 +175,7 @@ extension Loop {
                 wakeTask()
                 return .accepted
             }
-            guard becomesReady, let mode = onlyModeWhileLocked else {
+            guard becomesReady, isInOneModeWhileLocked else {
                 let modes = becomesReady ? becomeReady() : ModeList()
                 itemLock.unlock()
                 for mode in modes { mode.waker.nudge() }
@@ -183,10 +183,20 @@ extension Loop {
             }
             // Nearly always: without a list of modes.
             takeTurn()
-            mode.list(self, &arrivalPlaces)
-            itemLock.unlock()
-            mode.nudge()
+            let mustNudge = withFirstModeWhileLocked { mode in
+                mode.list(self, &arrivalPlaces)
+                return !mode.nudgeIfAwake()
+            }
+            if mustNudge { nudgeAfterUnlocking() } else { itemLock.unlock() }
             return .accepted
+        }
+
+        /// Without the item's lock: a thread that wakes on the same processor takes it at once.
+        @inline(never)
+        private func nudgeAfterUnlocking() {
+            let mode = firstModeWhileLocked
+            itemLock.unlock()
+            mode?.nudge()
         }
 
         /// Reports that the port was full, once.

@@ -191,6 +191,23 @@ final class ModeState {
     @inline(never)
     func wake() { waker.wake() }
 
+    /// Wakes the loop if it does not sleep, which makes no system call and wakes no thread. A caller that holds a lock
+    /// which that thread would take does the rest without it. Returns false, and does nothing, if the loop may sleep.
+    @inline(__always)
+    func wakeIfAwake() -> Bool {
+        guard !waker.mayBeAsleep else { return false }
+        wake()
+        return true
+    }
+
+    /// As `wakeIfAwake()`, for a nudge.
+    @inline(__always)
+    func nudgeIfAwake() -> Bool {
+        guard !waker.mayBeAsleep else { return false }
+        nudge()
+        return true
+    }
+
     /// Makes a sleeping loop look again.
     @inline(never)
     func nudge() { waker.nudge() }

@@ -308,8 +308,18 @@ extension Loop {
         /// As `currentModes`, for callers that hold the item's lock.
         final var modesWhileLocked: ModeList { memberships.modes }
 
-        /// The mode that the item is in, if it is in one only, for callers that hold the item's lock.
-        final var onlyModeWhileLocked: ModeState? { memberships.only }
+        /// Whether the item is in one mode only, for callers that hold the item's lock.
+        @inline(__always)
+        final var isInOneModeWhileLocked: Bool { memberships.isOne }
+
+        /// Calls `body` with `firstModeWhileLocked`, for callers that hold the item's lock. Without a retain: the
+        /// membership keeps the mode alive.
+        ///
+        /// - Precondition: The item is in a mode.
+        @inline(__always)
+        final func withFirstModeWhileLocked<Result>(_ body: (ModeState) -> Result) -> Result {
+            Unmanaged.passUnretained(memberships.first!)._withUnsafeGuaranteedRef(body)
+        }
 
         /// The mode that the item has been in for the longest time, for callers that hold the item's lock.
         final var firstModeWhileLocked: ModeState? { memberships.first }

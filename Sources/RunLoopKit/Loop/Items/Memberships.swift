@@ -57,6 +57,7 @@ struct Memberships {
     /// The mode that the item is in, if it is in one only.
     var only: ModeState? { second == nil ? first : nil }
 
+    var isOne: Bool { first != nil && second == nil }
     var areMany: Bool { second != nil }
 
     /// The mode that the item joined last.

@@ -72,12 +72,21 @@ extension Loop {
         public func signal(wake: Bool = true) {
             itemLock.lock()
             guard isValid else { return itemLock.unlock() }
-            guard let mode = onlyModeWhileLocked else { return signalModes(wake) }
-            noteSignal(wake, mode.nextTurn())
-            mode.list(self, &arrivalPlaces)
-            // Without the item's lock: a thread that wakes on the same processor takes it at once.
+            guard isInOneModeWhileLocked else { return signalModes(wake) }
+            let mustWake = withFirstModeWhileLocked { mode in
+                noteSignal(wake, mode.nextTurn())
+                mode.list(self, &arrivalPlaces)
+                return wake && !mode.wakeIfAwake()
+            }
+            if mustWake { wakeAfterUnlocking() } else { itemLock.unlock() }
+        }
+
+        /// Without the item's lock: a thread that wakes on the same processor takes it at once.
+        @inline(never)
+        private func wakeAfterUnlocking() {
+            let mode = firstModeWhileLocked
             itemLock.unlock()
-            if wake { mode.wake() }
+            mode?.wake()
         }
 
         /// The rest of `signal(wake:)` for a source that is not in one mode only. Unlocks the item.
