@@ -268,8 +268,9 @@ private struct WakeModel: Hashable {
     @Test("The wake-up of a stop is not lost")
     func wakeUpOfAStop() throws {
         let (loop, _) = Loop.inVirtualTime()
-        loop.beginRun(in: loop.lock.withLock { loop.state(for: .default) })
-        defer { loop.endRun() }
+        loop.lock.lock()
+        let entered = loop.enterRun(in: loop.defaultState)
+        defer { loop.leaveRun(entered) }
         let run = try #require(loop.innermostRun)
         loop.wakeUp()
         loop.forgetWakeUps(for: run)

@@ -27,7 +27,7 @@ final class Hosting: Host {
     /// Begins hosting. The caller then calls the entry observers.
     init(_ loop: Loop, in mode: ModeState) {
         self.mode = mode
-        loop.beginRun(in: mode, isHosted: true)
+        loop.beginHostedRun(in: mode)
         run = loop.innermostRun!
         run.phase = .hasWaited
         run.hasJustDrainedMainQueue = false
@@ -74,7 +74,7 @@ final class Hosting: Host {
 
     @discardableResult
     private func beginPass(of loop: Loop, budgetEnd: Int64? = nil) -> Run {
-        loop.beginRun(in: mode, isHosted: true, budgetEnd: budgetEnd)
+        loop.beginHostedRun(in: mode, budgetEnd: budgetEnd)
         let pass = loop.innermostRun!
         pass.hasJustDrainedMainQueue = run.hasJustDrainedMainQueue
         return pass

@@ -123,7 +123,10 @@ extension Loop {
     /// loop is closed.
     func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first(where: hasBlock) }) {
-            withRun(in: state) { performBlocks(of: $0) }
+            lock.lock()
+            let entered = enterRun(in: state)
+            performBlocks(of: innermostRun!)
+            leaveRun(entered)
         }
         runAcceptedJobs()
     }

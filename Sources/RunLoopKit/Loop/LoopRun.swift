@@ -48,8 +48,8 @@ extension Loop {
     public func run(
         mode: Mode = .default, for duration: Duration, returnAfterSourceHandled: Bool = false
     ) -> RunResult {
+        if duration.attoseconds <= 0 { return run(mode, returnAfterSourceHandled, .limit(.onePass)) }
         let nanoseconds = duration.wholeNanoseconds
-        if nanoseconds <= 0 { return run(mode, returnAfterSourceHandled, .limit(.onePass)) }
         return run(
             mode, returnAfterSourceHandled, nanoseconds > Int64.max / 2 ? .limit(.forever) : .duration(nanoseconds))
     }
@@ -130,25 +130,34 @@ extension Loop {
     private func run(
         in mode: ModeState, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool
     ) -> RunResult {
-        let isWorthwhile = prepareToRun(in: mode)
-        lock.unlock()
-        guard isWorthwhile else {  // 0
+        guard prepareToRun(in: mode) else {  // 0
+            lock.unlock()
             reportEmptyRun(in: mode.mode, time)
             return .finished
         }
-        var isEndedByClosing = false
-        let result = withRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled) { run -> RunResult in
-            notify(.entry, in: mode)  // 1
-            run.limit = time.limit(on: clock)
-            var result: RunResult? = isStopped ? .stopped : nil  // 2
-            while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
-            notify(.exit, in: mode)  // 4
-            isEndedByClosing = self.isEndedByClosing
-            return result!
+        let entered = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
+        // Without a retain: the stack keeps the run.
+        let (result, isEndedByClosing) = Unmanaged.passUnretained(innermostRun!)._withUnsafeGuaranteedRef {
+            makePasses(of: $0, time, unless: isOver)
         }
+        leaveRun(entered)
         // The caller of a run that returns for another reason has not learned of the closing.
         if result == .stopped, isEndedByClosing { callerKnowsOfClosing = true }
         return result
+    }
+
+    /// Steps 1 to 4.
+    @inline(__always)
+    private func makePasses(
+        of run: Run, _ time: RunTime, unless isOver: () -> Bool
+    ) -> (result: RunResult, isEndedByClosing: Bool) {
+        let mode = run.mode
+        notify(.entry, in: mode)  // 1
+        run.limit = time.limit(on: clock)
+        var result: RunResult? = isStopped ? .stopped : nil  // 2
+        while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
+        notify(.exit, in: mode)  // 4
+        return (result!, isEndedByClosing)
     }
 
     /// Reports a run in `common`, and one that was to wait and had nothing to wait for, unless something was in its

@@ -6,30 +6,53 @@ extension Loop {
     /// Whether `stop()` was called for the innermost run.
     enum StopFlag: UInt8, AtomicRepresentable { case noRun, running, stopped }
 
-    /// Begins a run of the loop on the calling thread, its own, calls `body` with it, and ends it. It may be nested in
-    /// others.
+    /// Begins a run of the loop on the calling thread, its own. It may be nested in others; `leaveRun(_:)` ends it.
+    /// Called with the lock held, which it releases.
+    ///
+    /// Two functions, and not one with a closure: that would not be inlined, which took 75 instructions.
     @inline(__always)
-    func withRun<Result>(
-        in mode: ModeState, returnsAfterSourceHandled: Bool = false, _ body: (Run) -> Result
-    ) -> Result {
-        own.host?.runWillBegin(in: self)
-        let changesCurrentLoop = ThreadLoops.beginRunning(self)
-        beginRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
-        // Without a retain: the stack keeps the run.
-        let result = Unmanaged.passUnretained(innermostRun!)._withUnsafeGuaranteedRef(body)
+    func enterRun(in mode: ModeState, returnsAfterSourceHandled: Bool = false) -> EnteredRun {
+        if own.host != nil { informHostOfBeginning() }
+        beginRunAndUnlock(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
+        return EnteredRun(changesCurrentLoop: ThreadLoops.beginRunning(self))
+    }
+
+    @inline(__always)
+    func leaveRun(_ run: EnteredRun) {
         endRun()
-        if changesCurrentLoop { ThreadLoops.endRunning() }
+        if run.changesCurrentLoop { ThreadLoops.endRunning() }
         own.host?.runHasEnded(in: self)
-        return result
+    }
+
+    /// What `leaveRun(_:)` has to know.
+    struct EnteredRun {
+        /// Whether the thread's current loop was another one.
+        fileprivate let changesCurrentLoop: Bool
+    }
+
+    /// Called with the lock held, as it is again afterwards.
+    @inline(never)
+    private func informHostOfBeginning() {
+        lock.unlock()
+        own.host?.runWillBegin(in: self)
+        lock.lock()
+    }
+
+    /// Begins the run that hosting is, or a pass that a host makes.
+    func beginHostedRun(in mode: ModeState, budgetEnd: Int64? = nil) {
+        lock.lock()
+        beginRunAndUnlock(in: mode, isHosted: true, budgetEnd: budgetEnd)
     }
 
     /// Pushes a run on the stack. Each run has its own stop flag, except the passes that a host makes within its
-    /// hosting: these share one, so that a stop between two passes reaches the host.
-    func beginRun(
+    /// hosting: these share one, so that a stop between two passes reaches the host. Called with the lock held, which
+    /// it releases.
+    @inline(__always)
+    func beginRunAndUnlock(
         in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil
     ) {
+        lock.assertHeld()
         let isOutermost = innermostRun == nil
-        if isOutermost { informClockOfBeginning() }
         let sharesStopFlag = isHosted && innermostRun?.isHosted ?? false
         let ignoresWakeUps = innermostRun?.phase ?? .hasWaited == .hasWaited
         var run = mode.endedRun.take()
@@ -40,6 +63,8 @@ extension Loop {
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
         push(&run, in: mode)
+        lock.unlock()
+        if isOutermost { informClockOfBeginning() }
         if ignoresWakeUps { forgetWakeUps(for: nil) }
         if isOutermost { own.forgetListedWakeUps() }
     }
@@ -66,11 +91,9 @@ extension Loop {
     @inline(__always)
     private func push(_ run: inout Run?, in mode: ModeState) {
         innermostRun?.mode.isRunning.store(false, ordering: .relaxed)
-        lock.lock()
         swap(&run!.below, &innermostRun)
         swap(&innermostRun, &run)
         catchUp(mode)
-        lock.unlock()
         mode.isRunning.store(true, ordering: .relaxed)
     }
 
