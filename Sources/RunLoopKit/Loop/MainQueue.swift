@@ -47,7 +47,9 @@ extension Loop {
     /// Step 3.5 (see Pass.swift): whether to drain the queue now, before the loop considers sleeping. Not twice in a
     /// row: a job that posts another would keep everything else waiting.
     @inline(__always)
-    func takesMainQueue(in run: Run) -> Bool { !run.hasJustDrainedMainQueue && takeMainQueue(in: run.mode) }
+    func takesMainQueue(in run: Run) -> Bool {
+        !run.hasJustDrainedMainQueue && own.mainQueue != nil && takeMainQueue(in: run.mode)
+    }
 
     @inline(never)
     private func takeMainQueue(in mode: ModeState) -> Bool {
