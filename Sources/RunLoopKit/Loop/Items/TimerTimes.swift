@@ -23,7 +23,7 @@ extension Loop.Timer {
             if rare?.requestTime != nil { changeRare { $0.requestTime = nil } }
             switch newValue {
             case .delay(let delay): (time, turn) = (delay, 0)
-            case .at(let instant): (time, turn) = (instant, nextTurnWhileLocked())
+            case .at(let instant): setTime(instant)
             case .asked(let instant):
                 changeRare { $0.requestTime = LoopTime.monotonic.nanoseconds(timeBase) }
                 (time, turn) = (instant, TurnCounter.nextOutside())
@@ -31,14 +31,18 @@ extension Loop.Timer {
         }
     }
 
+    /// Fixes the time of a timer that was not asked for one.
+    @inline(__always)
+    private func setTime(_ instant: Int64) { (time, turn) = (instant, nextTurnWhileLocked()) }
+
     var toleranceNanoseconds: Int64 {
         get { rare?.tolerance ?? 0 }
         set { if newValue != toleranceNanoseconds { changeRare { $0.tolerance = newValue } } }
     }
 
     static func allowed(_ tolerance: Duration, period: Int64, repeats: Bool) -> Int64 {
-        let wanted = max(0, tolerance.wholeNanoseconds)
-        return repeats ? min(wanted, period / 2) : wanted
+        guard tolerance.attoseconds > 0 else { return 0 }
+        return repeats ? min(tolerance.wholeNanoseconds, period / 2) : tolerance.wholeNanoseconds
     }
 
     /// Grid instants skipped since the last call.
@@ -63,7 +67,7 @@ extension Loop.Timer {
     func settleTime(on clock: LoopTime) {
         switch fireTime {
         case .delay(let delay):
-            fireTime = .at(clock.nanoseconds(timeBase).addingSaturating(delay))
+            setTime(clock.nanoseconds(timeBase).addingSaturating(delay))
         case .asked(let time):
             // A time in the past keeps the turn of its request.
             let request = turn
@@ -132,6 +136,7 @@ extension Loop.Timer {
 // MARK: The heaps
 
 extension Loop.Timer: HeapMember {
+    @inline(__always)
     var heapTimes: HeapTimes {
         let deadline = deadline
         let latest = deadline >= TimerHeap.stopped ? deadline : deadline.addingSaturating(toleranceNanoseconds)
@@ -170,6 +175,7 @@ extension Loop.Timer: HeapMember {
     }
 
     /// The heap that contains the timer in a mode that it is in. The lock of the mode's loop is held.
+    @inline(__always)
     func heap(in mode: ModeState) -> ModeTimers.Heap {
         switch timeBase {
         case .suspending: isKeptPrecise && !mode.isVirtual ? .precise : .suspending
