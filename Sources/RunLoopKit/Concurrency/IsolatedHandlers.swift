@@ -157,7 +157,7 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
     private let handler: @Sendable (isolated A, Input) -> Void
 
     /// Set once, before the item is shared.
-    weak var item: Loop.Item? { didSet { item?.isForActor = true } }
+    weak var item: Loop.Item? { didSet { item?.isolation = .actor } }
 
     init(_ actor: A, _ handler: @escaping @Sendable (isolated A, Input) -> Void) {
         self.actor = actor

@@ -35,7 +35,7 @@ extension Loop.Timer {
         self.init(
             after: delay, repeating: interval, tolerance: tolerance, timeBase: timeBase, label: label, file: file,
             line: line, handler: unsafeBitCast(handler, to: (@Sendable (Firing) -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 
     /// Makes a timer for ``Loop/main`` that fires `delay` after it is added to the loop, and again whenever it is
@@ -50,7 +50,7 @@ extension Loop.Timer {
         self.init(
             restartableAfter: delay, tolerance: tolerance, timeBase: timeBase, label: label, file: file, line: line,
             handler: unsafeBitCast(handler, to: (@Sendable (Firing) -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 
     /// Makes a timer for ``Loop/main`` that fires at `time`, and then every `interval`, with a handler of the main
@@ -63,7 +63,7 @@ extension Loop.Timer {
         self.init(
             at: time, repeating: interval, tolerance: tolerance, timeBase: timeBase, label: label, file: file,
             line: line, handler: unsafeBitCast(handler, to: (@Sendable (Firing) -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 
     /// Makes a timer for ``Loop/main`` that fires every `interval`, with a handler of the main actor. See
@@ -97,7 +97,7 @@ extension Loop.Source0 {
         self.init(
             order: order, label: label, file: file, line: line,
             perform: unsafeBitCast(perform, to: (@Sendable () -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 }
 
@@ -118,7 +118,7 @@ extension Loop.PortSource {
     ) throws(LoopError) {
         try self.init(
             label: label, file: file, line: line, handler: unsafeBitCast(handler, to: (@Sendable (Int) -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 }
 
@@ -143,7 +143,7 @@ extension Loop.Observer {
         self.init(
             activities, repeats: repeats, order: order, label: label, file: file, line: line,
             handler: unsafeBitCast(handler, to: (@Sendable (Loop.Observer, Loop.Activity) -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 }
 

@@ -24,7 +24,7 @@ extension Loop.FileDescriptorSource {
         try self.init(
             descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot, label: label, file: file,
             line: line, handler: unsafeBitCast(handler, to: Handler.self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 
     /// Makes a source for ``Loop/main`` that owns its descriptor, with a handler of the main actor. See
@@ -39,7 +39,7 @@ extension Loop.FileDescriptorSource {
         try self.init(
             owning: descriptor, interest: interest, trigger: trigger, isOneShot: isOneShot, label: label, file: file,
             line: line, handler: unsafeBitCast(handler, to: Handler.self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 }
 
@@ -62,7 +62,7 @@ extension Loop.MessagePort {
         self.init(
             capacity: capacity, isOneShot: isOneShot, label: label, file: file, line: line,
             handler: unsafeBitCast(handler, to: (@Sendable (Message) -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 }
 
@@ -88,7 +88,7 @@ extension Loop.SignalSource {
         try self.init(
             signal, checkingThreads: checkingThreads, label: label, file: file, line: line,
             handler: unsafeBitCast(handler, to: (@Sendable (Loop.SignalSource, [Arrival]) -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 }
 
@@ -113,6 +113,6 @@ extension Loop.ProcessSource {
         try self.init(
             process, reaping: reaping, label: label, file: file, line: line,
             handler: unsafeBitCast(handler, to: (@Sendable (Loop.ProcessSource, Exit) -> Void).self))
-        isForMainActor = true
+        isolation = .mainActor
     }
 }

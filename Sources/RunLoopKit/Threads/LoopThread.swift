@@ -100,7 +100,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Whether nothing remains that an item could serve. A port waits for senders, which learn of the end. An actor on
     /// the loop holds this object: it has been deallocated.
     private func isLeft(_ item: Loop.Item) -> Bool {
-        if item.isForActor { return false }
+        if item.isolation == .actor { return false }
         if let timer = item as? Loop.Timer { return !timer.isOfLimiter }
         return item is Loop.FileDescriptorSource || item is Loop.SignalSource || item is Loop.ProcessSource
     }

@@ -22,7 +22,7 @@ extension Loop {
     }
 
     private func reasonForRefusing(_ item: Item) -> Mistake.Refusal {
-        if item.isForMainActor, !isMain { return .itemIsForMainActor }
+        if item.isolation == .mainActor, !isMain { return .itemIsForMainActor }
         return isClosing ? .loopHasEnded : item.isValid ? .itemIsInAnotherLoop : .itemIsInvalid
     }
 
@@ -30,7 +30,7 @@ extension Loop {
     @discardableResult
     @inline(__always)
     func insert(_ item: Item, in mode: Mode) -> Bool {
-        guard isOfThisProcess, !item.isForMainActor || isMain else { return false }
+        guard isOfThisProcess, item.isolation != .mainActor || isMain else { return false }
         let isIn = mode.namesCommonModes ? insertIntoCommon(item) : insert(item, into: mode)
         if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }
         return isIn

@@ -59,16 +59,26 @@ extension Loop {
         /// Written with the item's lock held.
         private let life = Atomic<Life>(.valid)
 
-        /// Whether a handler belongs to the main actor, so that no loop but `Loop.main` may have the item. Set only
-        /// while the item is made.
-        @exclusivity(unchecked) final var isForMainActor = false
+        /// What the handlers are isolated to.
+        enum Isolation: UInt8 {
+            case nothing
+            /// An actor on the loop, which holds the loop's thread and is not retained by the item.
+            case actor
+            /// The main actor: no loop but `Loop.main` may have the item.
+            case mainActor
+        }
 
-        /// Whether a handler is isolated to an actor on the loop, which holds the loop's thread and is not retained by
-        /// the item. Set only while the item is made.
-        @exclusivity(unchecked) final var isForActor = false
+        /// Set only while the item is made.
+        @exclusivity(unchecked) final var isolation = Isolation.nothing
 
-        init(_ place: Place = .unknown, _ label: String? = nil, _ rare: Rare? = nil) {
+        /// Whether `didJoin` and `didLeave` are called.
+        final let isNotifiedOfModes: Bool
+
+        init(
+            _ place: Place = .unknown, _ label: String? = nil, _ rare: Rare? = nil, isNotifiedOfModes: Bool = false
+        ) {
             self.place = place
+            self.isNotifiedOfModes = isNotifiedOfModes
             memberships.rare = rare
             if let label { changeRareProperties { $0.label = label } }
         }
@@ -348,9 +358,6 @@ extension Loop {
 
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.
         var canBeInManyLoops: Bool { true }
-
-        /// Whether `didJoin` and `didLeave` are called. Constant.
-        var isNotifiedOfModes: Bool { false }
 
         /// What diagnostics call items of this kind.
         var kind: String { "item" }

@@ -17,10 +17,6 @@ extension Loop {
         /// Sources of lower order are performed earlier in a pass; those of equal order in the order of their signals.
         public let order: Int
 
-        /// Most sources have neither a schedule nor a cancel handler: to notify them of nothing would take a third of
-        /// what it takes to add and invalidate one.
-        private let hasModeHandlers: Bool
-
         // Nil once the source is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var performHandler: (@Sendable () -> Void)?
         @exclusivity(unchecked) private var scheduleHandler: (@Sendable (Loop, Mode) -> Void)?
@@ -53,11 +49,12 @@ extension Loop {
             perform: @escaping @Sendable () -> Void
         ) {
             self.order = order
-            hasModeHandlers = schedule != nil || cancel != nil
             self.performHandler = perform
             self.scheduleHandler = schedule
             self.cancelHandler = cancel
-            super.init(Place(file, line), label)
+            // Most sources have neither handler: to notify them of nothing would take a third of what it takes to add
+            // and invalidate one.
+            super.init(Place(file, line), label, isNotifiedOfModes: schedule != nil || cancel != nil)
         }
 
         /// Whether the source has been signalled and not yet performed.
@@ -155,7 +152,6 @@ extension Loop {
             isSignalled ? .ready("order \(order), signalled") : .waits("order \(order), not signalled")
         }
 
-        override var isNotifiedOfModes: Bool { hasModeHandlers }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasLeftWhileLocked(_ mode: ModeState) { mode.signals.remove(self, &arrivalPlaces) }
