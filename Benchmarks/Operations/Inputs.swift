@@ -70,6 +70,31 @@ extension Operation {
                 }
             }
         },
+        // As a server that has each connection's handler ask for the next report.
+        Operation("pipe-rearm-and-run") { loop in
+            let pipe = try BytePipe()
+            let source = try Loop.FileDescriptorSource(pipe.output, isOneShot: true) { source, _ in
+                pipe.receive()
+                source.rearm()
+            }
+            loop.add(source)
+            return { count in
+                for _ in 0..<count {
+                    pipe.send()
+                    loop.run(for: .zero)
+                }
+            }
+        },
+        Operation("pipe-add-invalidate") { loop in
+            let pipe = try BytePipe()
+            return { count in
+                for _ in 0..<count {
+                    let source = try! Loop.FileDescriptorSource(pipe.output) { _, _ in }
+                    loop.add(source)
+                    source.invalidate()
+                }
+            }
+        },
     ]
 }
 

@@ -85,6 +85,9 @@ extension Loop {
         /// descriptor is not closed during one.
         @exclusivity(unchecked) private var activeCalls = 0
 
+        /// See `sourceSlot`. Guarded by the lock of the loop.
+        @exclusivity(unchecked) private var slot = -1
+
         // MARK: Making one
 
         /// Makes a source for a descriptor that the caller owns, and closes after it has invalidated the source.
@@ -261,6 +264,13 @@ extension Loop {
         }
 
         override var canBeInManyLoops: Bool { false }
+
+        /// Remembered: a source that is armed again and again needs it each time.
+        override var sourceSlot: Int {
+            get { slot }
+            set { slot = newValue }
+        }
+
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func releaseHandlers() {

@@ -47,8 +47,9 @@ extension Source1 {
     ///   system call comes first; the other one follows if that was wrong.
     func watchesChanged(areWatched: Bool = false) {
         Lock.assertNoneHeld()
+        // Without the loop, which is a weak reference: a mode whose loop has ended watches nothing.
         for mode in currentModes {
-            mode.loop?.lock.withLock { mode.watchesChanged(of: self, areWatched: areWatched) }
+            mode.waker.lock.withLock { mode.watchesChanged(of: self, areWatched: areWatched) }
         }
     }
 }
