@@ -345,6 +345,26 @@ import Testing
         #expect(clock.now == seconds(2))
     }
 
+    /// A thread that sees that a loop runs may advance the clock, and relies on the loop to serve its deadlines.
+    @Test("A run that another thread sees is counted by its clock")
+    func visibleRunsAreCounted() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        loop.add(try Loop.PortSource { _ in })
+        let (uncounted, isWatching, isOver) = (Count(), Count(), UnorderedFlag())
+        let watcher = try System.startThread(stackSize: nil) {
+            isWatching.up()
+            while !isOver.isSet {
+                let isCounted = loop.lock.withLock { loop.innermostRun == nil || clock.countsRun(on: loop.owner) }
+                if !isCounted { uncounted.up() }
+            }
+        }
+        spin(until: isWatching.value == 1)
+        for _ in 0..<20_000 { loop.run(for: .zero) }
+        isOver.set()
+        System.join(watcher)
+        #expect(uncounted.value == 0)
+    }
+
     @Test("The end of a run lets the time jump for loops that sleep")
     func endOfARun() throws {
         let clock = VirtualClock()

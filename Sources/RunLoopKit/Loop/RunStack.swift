@@ -9,7 +9,8 @@ extension Loop {
     /// Begins a run of the loop on the calling thread, its own. It may be nested in others; `leaveRun(_:)` ends it.
     /// Called with the lock held, which it releases.
     ///
-    /// Two functions, and not one with a closure: that would not be inlined, which took 75 instructions.
+    /// Two functions, and not one with a closure for what lies between: the closure would not be inlined, which took 75
+    /// instructions.
     @inline(__always)
     func enterRun(in mode: ModeState, returnsAfterSourceHandled: Bool = false) -> EnteredRun {
         if own.host != nil { informHostOfBeginning() }
@@ -62,9 +63,10 @@ extension Loop {
             outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
+        // Before another thread sees the run: a virtual clock that did not count it would pass its deadlines by.
+        if isOutermost { informClockOfBeginning() }
         push(&run, in: mode)
         lock.unlock()
-        if isOutermost { informClockOfBeginning() }
         if ignoresWakeUps { forgetWakeUps(for: nil) }
         if isOutermost { own.forgetListedWakeUps() }
     }

@@ -244,6 +244,9 @@ public final class VirtualClock: @unchecked Sendable {
         }
     }
 
+    /// Whether the clock counts a run or a hosting on the thread, for tests.
+    func countsRun(on thread: ThreadID) -> Bool { lock.withLock { runs.contains(thread) } }
+
     /// Records that `loop` is about to sleep until `deadline`. Returns false if the time has reached it: then the loop
     /// must not sleep.
     ///
