@@ -8,7 +8,7 @@ struct BlockStep {
     fileprivate(set) var last: UInt64
     /// The number of the last block that was posted before the step.
     let end: UInt64
-    /// `Loop.hiddenBlocks` outside the step.
+    /// `OwnThreadState.hiddenBlocks` outside the step.
     fileprivate let outer: UInt64
 
     /// Whether no block is left that the step may run.
@@ -91,10 +91,10 @@ extension Loop {
         return taken.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// Whether a block waits that may run in this mode.
+    /// Whether a block waits that may run in this mode. Asked by the loop's thread.
     func hasBlock(for mode: ModeState) -> Bool {
         lock.assertHeld()
-        let hidden = hiddenBlocks.load(ordering: .relaxed)
+        let hidden = own.hiddenBlocks
         return mode.blocks.hasBlock(after: hidden)
             || mode.isCommon && (commonMembership?.blocks.hasBlock(after: hidden) ?? false)
     }
@@ -102,8 +102,8 @@ extension Loop {
     /// Begins a block step. Called by the loop's thread; `end(_:)` follows.
     func beginBlockStep() -> BlockStep {
         lock.assertHeld()
-        let hidden = hiddenBlocks.load(ordering: .relaxed)
-        hiddenBlocks.store(lastBlock, ordering: .relaxed)
+        let hidden = own.hiddenBlocks
+        own.hiddenBlocks = lastBlock
         return BlockStep(last: hidden, end: lastBlock, outer: hidden)
     }
 
@@ -181,12 +181,8 @@ extension Loop {
         return common.blocks.firstNumber(after: number) < mode.blocks.firstNumber(after: number)
     }
 
-    /// Ends a block step. Called by the loop's thread, without the lock: a second pair of lock and unlock for each step
-    /// would take 25 instructions.
-    func end(_ step: BlockStep) {
-        assertOnOwnThread()
-        hiddenBlocks.store(step.outer, ordering: .relaxed)
-    }
+    /// Ends a block step. Called without the lock.
+    func end(_ step: BlockStep) { own.hiddenBlocks = step.outer }
 
     private func countBlocks(_ change: Int) {
         queuedBlocks.store(queuedBlocks.load(ordering: .relaxed) + change, ordering: .relaxed)

@@ -90,10 +90,6 @@ public final class Loop: @unchecked Sendable {
     /// The number of blocks in the batches of the active runs, for diagnostics. Written by the loop's thread. Relaxed.
     let takenBlocks = Atomic<Int>(0)
 
-    /// The number of the last block that an active block step may run: see `BlockStep`. Written by the loop's thread.
-    /// Relaxed: another thread, which asks whether a block waits, may as well have asked a moment later.
-    let hiddenBlocks = Atomic<UInt64>(0)
-
     // MARK: Guarded by the lock
 
     // Exclusivity is unchecked, as in `ModeState`: debug builds check that the lock is held, and it is not recursive,

@@ -31,6 +31,9 @@ final class OwnThreadState {
         modesWithWakeUp.removeAll(keepingCapacity: true)
     }
 
+    /// The number of the last block that an active block step may run: see `BlockStep`.
+    @exclusivity(unchecked) var hiddenBlocks: UInt64 = 0
+
     /// Whether the kernel has been asked since a handler last returned.
     @exclusivity(unchecked) var hasAskedLast = false
 
