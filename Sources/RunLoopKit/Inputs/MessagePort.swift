@@ -191,7 +191,8 @@ extension Loop {
             return .accepted
         }
 
-        /// Without the item's lock: a thread that wakes on the same processor takes it at once.
+        /// Nudges a loop that may sleep. Called with the item's lock held, which it releases first: a thread that wakes
+        /// on the same processor takes it at once.
         @inline(never)
         private func nudgeAfterUnlocking() {
             let mode = firstModeWhileLocked

@@ -191,8 +191,10 @@ final class ModeState {
     @inline(never)
     func wake() { waker.wake() }
 
-    /// Wakes the loop if it does not sleep, which makes no system call and wakes no thread. A caller that holds a lock
-    /// which that thread would take does the rest without it. Returns false, and does nothing, if the loop may sleep.
+    /// Wakes the loop if it is awake. Returns false, and does nothing, if it may sleep: a caller that holds an item's
+    /// lock wakes it without that lock then, since the thread of the loop would run into it at once.
+    ///
+    /// The loop may go to sleep at this moment, and is then woken with the lock held. That is as right, but slower.
     @inline(__always)
     func wakeIfAwake() -> Bool {
         guard !waker.mayBeAsleep else { return false }

@@ -127,7 +127,8 @@ final class Waker: @unchecked Sendable {
         return found & Waker.mayBeAsleep != 0 && found & Waker.notes == 0
     }
 
-    /// Whether the loop sleeps, or its host may. Relaxed: see `Loop.sleep`.
+    /// Whether the loop sleeps, or its host may. Relaxed: for `Loop.sleep` the loop's lock orders it; a sender that
+    /// asks without it (`ModeState.wakeIfAwake`) takes it as a hint.
     var mayBeAsleep: Bool { word.load(ordering: .relaxed) & Waker.mayBeAsleep != 0 }
 
     // MARK: On the loop's thread

@@ -78,7 +78,8 @@ extension Loop {
             if mustWake { wakeAfterUnlocking() } else { itemLock.unlock() }
         }
 
-        /// Without the item's lock: a thread that wakes on the same processor takes it at once.
+        /// Wakes a loop that may sleep. Called with the item's lock held, which it releases first: a thread that wakes
+        /// on the same processor takes it at once.
         @inline(never)
         private func wakeAfterUnlocking() {
             let mode = firstModeWhileLocked
