@@ -34,6 +34,35 @@ import Testing
         #expect(log.entries == ["inner: b", "default: c"])
     }
 
+    /// The two threads are not ordered by anything but the library's locks: for ThreadSanitizer.
+    @Test("A source is armed while it moves from loop to loop")
+    func armedWhileItMoves() throws {
+        let loops = (0..<2).map { _ in Loop.inVirtualTime().0 }
+        for loop in loops { try loop.prepare(.default) }
+        let pipe = Ends.pipe()
+        let log = Log<String?>()
+        let source = try Source(pipe.reader, isOneShot: true) { _, _ in log.add(pipe.take()) }
+        let (hasBegun, isOver) = (Gate(), UnorderedFlag())
+        let arming = try System.startThread(stackSize: nil) {
+            hasBegun.open()
+            repeat {
+                source.disarm()
+                source.rearm()
+            } while !isOver.isSet
+        }
+        hasBegun.wait()
+        for round in 0..<500 {
+            loops[round % 2].add(source)
+            loops[round % 2].remove(source)
+        }
+        isOver.set()
+        System.join(arming)
+        loops[0].add(source)
+        pipe.send("a")
+        loops[0].run(for: .zero)
+        #expect(log.entries == ["a"])
+    }
+
     /// Each mode has an epoll set of its own, and each has to apply a change.
     @Test("A change takes effect in every mode that has run")
     func changeInEveryMode() throws {

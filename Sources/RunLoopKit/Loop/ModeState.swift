@@ -276,7 +276,10 @@ final class ModeState {
         source1s.setTurn(turn, of: item)
     }
 
-    /// - Parameter areWatched: As in `Source1.watchesChanged(areWatched:)`.
+    /// - Parameters:
+    ///   - source: One that is in the mode, as the caller makes sure with the lock held.
+    ///   - areWatched: As in `Source1.watchesChanged(areWatched:)`.
+    @inline(__always)
     func watchesChanged(of source: any Source1, areWatched: Bool) {
         assertLocked()
         guard isOpen, let token = source1s.token(of: source) else { return }

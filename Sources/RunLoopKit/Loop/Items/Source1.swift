@@ -49,7 +49,10 @@ extension Source1 {
         Lock.assertNoneHeld()
         // Without the loop, which is a weak reference: a mode whose loop has ended watches nothing.
         for mode in currentModes {
-            mode.waker.lock.withLock { mode.watchesChanged(of: self, areWatched: areWatched) }
+            mode.waker.lock.withLock {
+                // A source that has moved to another loop meanwhile has a slot that this lock does not guard.
+                if isIn(mode) { mode.watchesChanged(of: self, areWatched: areWatched) }
+            }
         }
     }
 }
