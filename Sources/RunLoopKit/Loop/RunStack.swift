@@ -18,6 +18,7 @@ extension Loop {
         return EnteredRun(changesCurrentLoop: ThreadLoops.beginRunning(self))
     }
 
+    /// Ends the run that `enterRun` has begun. Called without the lock.
     @inline(__always)
     func leaveRun(_ run: EnteredRun) {
         endRun()
@@ -49,7 +50,7 @@ extension Loop {
     /// hosting: these share one, so that a stop between two passes reaches the host. Called with the lock held, which
     /// it releases.
     @inline(__always)
-    func beginRunAndUnlock(
+    private func beginRunAndUnlock(
         in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil
     ) {
         lock.assertHeld()

@@ -31,7 +31,7 @@ extension Loop.Timer {
         }
     }
 
-    /// Fixes the time of a timer that was not asked for one.
+    /// As `fireTime = .at(instant)`, for a timer without a request time. Takes a new turn.
     @inline(__always)
     private func setTime(_ instant: Int64) { (time, turn) = (instant, nextTurnWhileLocked()) }
 
