@@ -32,6 +32,7 @@ struct RandomProgram: ScriptedProgram, CustomStringConvertible {
 
     static let modes = ["default", "a", "b"]
     let flavour: Flavour
+    let prefersCommon: Bool
     var items: [Item] = []
     var scripts: [[Step]] = []
 

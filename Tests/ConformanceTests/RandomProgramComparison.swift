@@ -3,8 +3,10 @@ import Foundation
 import RunLoopKit
 
 extension RandomProgram {
-    func trace(_ make: @escaping @Sendable () -> any Subject) -> [String] {
-        let scenario = Scenario("", { RandomProgramPlayer(self, $0).play() })
+    func trace(
+        asking questions: RandomProgramPlayer.Questions = .few, _ make: @escaping @Sendable () -> any Subject
+    ) -> [String] {
+        let scenario = Scenario("", { RandomProgramPlayer(self, $0, asking: questions).play() })
         return RandomProgram.inOneOrder(Stage.trace(of: scenario, moment: 0, on: make))
     }
 
@@ -33,13 +35,20 @@ extension RandomProgram {
     /// Twice, because CFRunLoop plays in real time.
     var differs: Bool { kit != cf && kit != cf }
 
-    var comparison: String {
-        let (kit, cf) = (kit, cf)
-        let same = zip(kit, cf).prefix { $0 == $1 }.count
+    var comparison: String { RandomProgram.comparison("kit", kit, "cf", cf) }
+
+    /// Whether the callouts of RunLoopKit depend on what is asked between them.
+    var dependsOnQuestions: Bool { silent != curious }
+    private var silent: [String] { trace(asking: .none) { KitSubject() } }
+    private var curious: [String] { trace(asking: .all) { KitSubject() } }
+    var comparisonOfQuestions: String { RandomProgram.comparison("silent", silent, "curious", curious) }
+
+    private static func comparison(_ first: String, _ one: [String], _ second: String, _ other: [String]) -> String {
+        let same = zip(one, other).prefix { $0 == $1 }.count
         return """
-            both: \(kit.prefix(same).suffix(30))
-            kit: \(kit.dropFirst(same).prefix(12))
-            cf: \(cf.dropFirst(same).prefix(12))
+            both: \(one.prefix(same).suffix(30))
+            \(first): \(one.dropFirst(same).prefix(12))
+            \(second): \(other.dropFirst(same).prefix(12))
             """
     }
 }

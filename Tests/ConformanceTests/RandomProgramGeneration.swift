@@ -4,8 +4,10 @@ import TestSupport
 extension RandomProgram {
     private enum Context { case main, source0, port, observer, afterWaiting, timer, block }
 
-    init(seed: UInt64, _ flavour: Flavour) {
+    /// - Parameter prefersCommon: Whether all modes are common ones, and most items are added to `common`.
+    init(seed: UInt64, _ flavour: Flavour, prefersCommon: Bool = false) {
         self.flavour = flavour
+        self.prefersCommon = prefersCommon
         var random = SplitMix(seed &* 0x9E37_79B9 &+ UInt64(flavour.rawValue.count))
         let sources = random.below(3) + (flavour == .stops ? 1 : 0)
         for _ in 0..<sources {
@@ -39,7 +41,7 @@ extension RandomProgram {
                 }
             for _ in 0..<random.below(4) { items[index].scripts.append(makeScript(context, 3, &random)) }
         }
-        var main: [Step] = []
+        var main: [Step] = prefersCommon ? [.addCommonMode("a"), .addCommonMode("b")] : []
         for index in items.indices where random.below(6) > 0 { main.append(.add(index, mode(&random, common: true))) }
         for _ in 0..<(3 + random.below(8)) {
             if let step = makeStep(.main, 3, &random) { main.append(step) }
@@ -51,7 +53,7 @@ extension RandomProgram {
     }
 
     private func mode(_ random: inout SplitMix, common: Bool) -> String {
-        let choice = random.below(common ? 6 : 5)
+        let choice = common && prefersCommon && random.once(in: 2) ? 5 : random.below(common ? 6 : 5)
         return choice < 3 ? "default" : choice == 3 ? "a" : choice == 4 ? "b" : "common"
     }
 

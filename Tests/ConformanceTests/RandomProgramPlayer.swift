@@ -2,8 +2,18 @@ import ConformanceSupport
 
 /// Plays a program on a stage.
 final class RandomProgramPlayer {
+    /// The questions that a player asks of the loop, beside those of the program.
+    enum Questions {
+        /// Those that keep the documented differences from CFRunLoop out.
+        case few
+        case none
+        /// All that there are, before each step.
+        case all
+    }
+
     let program: RandomProgram
     let stage: Stage
+    let questions: Questions
     var items: [any Item] = []
     var calls: [Int]
     var guards: [any Item] = []
@@ -18,9 +28,10 @@ final class RandomProgramPlayer {
     var budget = 150
     var depth = 0
 
-    init(_ program: RandomProgram, _ stage: Stage) {
+    init(_ program: RandomProgram, _ stage: Stage, asking questions: Questions = .few) {
         self.program = program
         self.stage = stage
+        self.questions = questions
         calls = program.items.map { _ in 0 }
     }
 
@@ -58,7 +69,7 @@ final class RandomProgramPlayer {
             return stage.source0("\(index)", order: order, logsModes: logsModes, then: then)
         case .port:
             return stage.port("\(index)") { [unowned self] in
-                if modes(of: index).count > 1 { servedElsewhere.insert(index) }
+                if questions == .few, modes(of: index).count > 1 { servedElsewhere.insert(index) }
                 then()
             }
         case .timer(let due, let repeats):
@@ -77,7 +88,20 @@ final class RandomProgramPlayer {
         for step in program.scripts[script] {
             budget -= 1
             if budget < 0 { return }
+            if questions == .all { askEverything() }
             play(step)
+        }
+    }
+
+    private func askEverything() {
+        let loop = stage.loop!
+        for mode in RandomProgram.modes + ["common"] {
+            for item in items { _ = loop.contains(item, mode) }
+            _ = loop.secondsToNextTimer(in: mode)
+        }
+        _ = (loop.modes, loop.currentMode, loop.isWaiting, "\(loop)")
+        for (item, plan) in zip(items, program.items) {
+            if case .timer = plan.kind { _ = item.secondsToFire }
         }
     }
 
@@ -139,6 +163,7 @@ final class RandomProgramPlayer {
     /// Whether a send would show `DifferencesTests.servedPortQueuesAnew`: the port was served before, and queues with
     /// others in several modes.
     private func queuesAnew(_ port: Int) -> Bool {
+        guard questions == .few else { return false }
         let isElsewhere = modes(of: port).count > 1 || servedElsewhere.contains(port)
         return calls[port] > 0 && !pending.subtracting([port]).isEmpty && isElsewhere
     }
@@ -146,7 +171,8 @@ final class RandomProgramPlayer {
     /// Whether a new time would show `DifferencesTests.timerRetimedForAnotherMode`: the timer's own callout gives it,
     /// and the timer is also in another mode. For the same reason a timer joins no mode after that.
     private func isFiringForOtherModes(_ timer: Int) -> Bool {
-        firing.contains { $0.item == timer && modes(of: timer).contains { [mode = $0.mode] in $0 != mode } }
+        questions == .few
+            && firing.contains { $0.item == timer && modes(of: timer).contains { [mode = $0.mode] in $0 != mode } }
     }
 
     private func modes(of item: Int) -> [String] {

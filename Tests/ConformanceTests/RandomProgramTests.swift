@@ -9,15 +9,28 @@ import Testing
 @Suite(.timeBound) struct RandomProgramTests {
     @Test("A random program leaves the same trace on RunLoopKit and on CFRunLoop", arguments: Flavour.allCases)
     func sameTraceAsCFRunLoop(_ flavour: Flavour) {
+        search(150, flavour, for: \.differs, showing: \.comparison)
+    }
+
+    /// What is in which mode, when a timer fires, a description: whoever asks changes no callout.
+    @Test("A random program leaves the same trace whatever is asked between its steps", arguments: Flavour.allCases)
+    func sameTraceWhateverIsAsked(_ flavour: Flavour) {
+        search(1500, flavour, prefersCommon: true, for: \.dependsOnQuestions, showing: \.comparisonOfQuestions)
+    }
+
+    private func search(
+        _ count: UInt64, _ flavour: Flavour, prefersCommon: Bool = false, for fails: (RandomProgram) -> Bool,
+        showing story: (RandomProgram) -> String
+    ) {
         let environment = ProcessInfo.processInfo.environment
-        let count = environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? 150
+        let count = environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? count
         let first = environment["RANDOM_SEED"].flatMap { UInt64($0) } ?? 1
         var failures = 0
         for seed in first..<(first + count) {
-            let program = RandomProgram(seed: seed, flavour)
-            guard program.differs else { continue }
-            let small = program.shrunk(while: \.differs)
-            Issue.record("\(flavour), seed \(seed)\n\(small)\n\(small.comparison)")
+            let program = RandomProgram(seed: seed, flavour, prefersCommon: prefersCommon)
+            guard fails(program) else { continue }
+            let small = program.shrunk(while: fails)
+            Issue.record("\(flavour), seed \(seed)\n\(small)\n\(story(small))")
             failures += 1
             if failures == (environment["RANDOM_FAILURES"].flatMap { Int($0) } ?? 1) { return }
         }

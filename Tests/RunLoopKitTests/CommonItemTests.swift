@@ -102,6 +102,34 @@ import Testing
         #expect(log.entries == ["message", "common", "named"])
     }
 
+    /// As in CFRunLoop: the timer is in another mode of the loop.
+    @Test("A due timer that leaves the default mode fires if it is in another", arguments: [false, true])
+    func dueTimerLeavesByName(isAskedFor: Bool) {
+        let loop = loop(withCommon: Self.late)
+        defer { loop.end() }
+        let log = Log<Int>()
+        let second = Loop.Timer(after: .zero) { _ in log.add(2) }
+        loop.add(Loop.Timer(after: .zero) { _ in loop.remove(second, in: .default) })
+        loop.add(second, in: .common)
+        if isAskedFor { #expect(loop.contains(second, in: Self.late)) }
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [2])
+    }
+
+    @Test("A source that is signalled wakes its loop once, however late its modes catch up")
+    func lateJoiningWakesNoLoop() {
+        let loop = loop(withCommon: Self.late)
+        defer { loop.end() }
+        let source = Loop.Source0 {}
+        loop.add(source, in: .common)
+        source.signal()
+        loop.waker.endWait()
+        #expect(loop.contains(source, in: Self.late))
+        #expect(!loop.waker.hasNote)
+        loop.add(source, in: "further")
+        #expect(loop.waker.hasNote, "a mode that it joins by name has not been woken for it")
+    }
+
     @Test("A source that was signalled before its mode catches up is performed there")
     func signals() {
         let loop = loop(withCommon: Self.late)

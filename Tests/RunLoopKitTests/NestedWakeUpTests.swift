@@ -34,6 +34,25 @@ import Testing
         #expect(served.entries == [seconds(0)], "and not when something else wakes the loop")
     }
 
+    /// Between the wait of a nested run and its next pass wake-ups mean nothing to it, and a third run takes them.
+    @Test("A wake-up that a third run takes as it begins reaches the outermost run")
+    func thirdRunBegins() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let served = Log<Loop.Instant>()
+        loop.perform { loop.run(mode: "inner", for: .seconds(1)) }
+        let observer = Loop.Observer(.afterWaiting, repeats: false) { _, _ in
+            loop.perform { served.add(clock.now) }
+            loop.run(mode: "innermost", for: .zero)
+        }
+        loop.add(observer, in: "inner")
+        loop.add(Loop.Timer(after: .milliseconds(500)) { _ in }, in: "inner")
+        loop.add(Loop.Timer(after: .seconds(3600)) { _ in }, in: "innermost")
+        loop.add(Loop.Timer(after: .seconds(3600)) { _ in })
+        #expect(loop.run(mode: .default, for: .seconds(7200)) == .finished)
+        #expect(
+            served.entries == [Loop.Instant(nanoseconds: 500_000_000)], "and not when something else wakes the loop")
+    }
+
     /// A pass that handled a source polls, and the next pass looks for all work anyway.
     @Test("A wake-up that a nested run took concerns no later pass")
     func wakeUpOfEarlierPass() {

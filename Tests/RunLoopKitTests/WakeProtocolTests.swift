@@ -8,14 +8,17 @@ import Testing
 ///
 /// Each side is a little program of atomic steps. A sender that *wakes* publishes what the loop reads when it begins a
 /// pass; one that *nudges*, what it reads before it sleeps and after it has slept. The explorer takes every path
-/// through them, searches for a state in which the loop sleeps for ever although work waits, and counts needless
-/// writes.
+/// through them, and counts needless writes. It searches for a state in which the loop sleeps for ever although the
+/// work of a sender that has returned waits, whatever the other sender does or does not do.
 private struct WakeModel: Hashable {
     struct Word: Hashable {
         enum State: Hashable { case awake, asleep, hosted }
         var state: State
         var isNotified = false
         var isNudged = false
+        var isWritten = false
+        var isClosed = false
+        var writers = 0
 
         var hasNote: Bool { isNotified || isNudged }
     }
@@ -23,180 +26,266 @@ private struct WakeModel: Hashable {
     /// Mistakes in the protocol, which the explorer must find.
     enum Mistake: CaseIterable {
         case none, noteBeforePublishing, sleepWithoutLooking, forgetAfterLooking, writeOnlyIfAwake
+        /// A sender that finds a note relies on its sender's write.
+        case reliesOnOthers
+        case addsWrittenBeforeTheWrite, addsWrittenToALaterSleep
+        case closesUnderAWriter, lastWriterDoesNotClose
 
         /// Found only with a sender that nudges.
         case sleepWithMessages
+
+        /// Whether a loop that does not end cannot make it.
+        var concernsTheEnd: Bool { self == .closesUnderAWriter || self == .lastWriterDoesNotClose }
     }
 
     enum Sender: Hashable, CaseIterable { case wakes, nudges }
+
+    /// What a sender does next.
+    enum Step: Hashable { case publish, note, beginWriting, write, endWriting, done }
 
     /// Who sleeps: the loop, or its host, which says so or does not.
     enum Sleeper: CaseIterable { case loop, host, hostThatSaysSo }
 
     private let sleeper: Sleeper
-    /// The value of the word while the loop runs: *awake*, or *hosted*.
-    let whileRunning: Word
+    private let mistake: Mistake
+    /// The state of the word while the loop runs: *awake*, or *hosted*.
+    let whileRunning: Word.State
     let kinds: [Sender]
     var word: Word
-    var posted = 0
-    var sent = 0
+    /// The work of each sender that the loop has not taken.
+    var work = [false, false]
     var edges = 0
     var writes = 0
     /// Whether the host has slept since the loop last asked the kernel.
     private var mayHaveSlept = true
     var loopStep = LoopStep.forget
-    var senderSteps = [0, 0]
-    var found: [Word]
+    var steps = [Step.publish, .publish]
+    /// Whether the sleep that each sender has found is going on.
+    var isSameSleep = [false, false]
+    var isOpen = true
+    /// A write to a closed eventfd, or a second closing.
+    var isBroken = false
 
-    enum LoopStep: Hashable { case forget, lookAtPosts, lookAtMessages, beginWait, wait, endWait, takeMessages }
+    enum LoopStep: Hashable { case forget, lookAtPosts, lookAtMessages, beginWait, wait, endWait, takeMessages, ended }
 
-    static let isDone = 3
-
-    init(_ kinds: [Sender], _ sleeper: Sleeper) {
+    init(_ kinds: [Sender], _ sleeper: Sleeper, _ mistake: Mistake) {
         self.sleeper = sleeper
-        whileRunning = Word(state: sleeper == .host ? .hosted : .awake)
-        word = whileRunning
+        self.mistake = mistake
         self.kinds = kinds
-        found = [word, word]
+        whileRunning = sleeper == .host ? .hosted : .awake
+        word = Word(state: whileRunning)
     }
 
-    /// The states that follow when sender `index` takes a step.
-    func sender(_ index: Int, _ mistake: Mistake) -> WakeModel? {
+    private func has(_ kind: Sender) -> Bool { work.indices.contains { work[$0] && kinds[$0] == kind } }
+    private var hasMessages: Bool { has(.nudges) }
+
+    private mutating func take(_ kind: Sender) {
+        for index in work.indices where kinds[index] == kind { work[index] = false }
+    }
+
+    /// The state that follows when sender `index` takes a step.
+    func sender(_ index: Int) -> WakeModel? {
         var next = self
-        let steps: [Int] = mistake == .noteBeforePublishing ? [1, 0, 2] : [0, 1, 2]
-        guard senderSteps[index] < WakeModel.isDone else { return nil }
-        switch (steps[senderSteps[index]], kinds[index]) {
-        case (0, .wakes): next.posted += 1
-        case (0, .nudges): next.sent += 1
-        case (1, let kind):
-            next.found[index] = word
-            if kind == .wakes { next.word.isNotified = true } else { next.word.isNudged = true }
-        default:
-            let isAwake = found[index].state == .awake
-            if !found[index].hasNote, mistake == .writeOnlyIfAwake ? isAwake : !isAwake {
-                next.edges += 1
-                next.writes += 1
+        switch steps[index] {
+        case .publish where mistake == .noteBeforePublishing: next.leaveNote(index)
+        case .publish:
+            next.work[index] = true
+            next.steps[index] = .note
+        case .note where mistake == .noteBeforePublishing:
+            next.work[index] = true
+            next.steps[index] = isSameSleep[index] ? .beginWriting : .done
+        case .note: next.leaveNote(index)
+        case .beginWriting:
+            guard isSameSleep[index], !word.isWritten else {
+                next.steps[index] = .done
+                break
             }
+            next.word.writers += 1
+            if mistake == .addsWrittenBeforeTheWrite { next.word.isWritten = true }
+            next.steps[index] = .write
+        case .write:
+            next.isBroken = !isOpen
+            next.edges += 1
+            next.writes += 1
+            next.steps[index] = .endWriting
+        case .endWriting:
+            next.word.writers -= 1
+            if isSameSleep[index] || mistake == .addsWrittenToALaterSleep { next.word.isWritten = true }
+            if mistake != .lastWriterDoesNotClose { next.closeIfUnused() }
+            next.steps[index] = .done
+        case .done: return nil
         }
-        next.senderSteps[index] += 1
+        return next
+    }
+
+    private mutating func leaveNote(_ index: Int) {
+        let isAwake = word.state == .awake
+        let mayWrite = mistake == .writeOnlyIfAwake ? isAwake : !isAwake
+        let writes = mayWrite && !word.isWritten && !(mistake == .reliesOnOthers && word.hasNote)
+        isSameSleep[index] = writes
+        if kinds[index] == .wakes { word.isNotified = true } else { word.isNudged = true }
+        // With this mistake the work comes next.
+        steps[index] = mistake == .noteBeforePublishing ? .note : writes ? .beginWriting : .done
+    }
+
+    /// The loop changes the state, and takes the notes that are not kept.
+    private mutating func change(to state: Word.State, keepsNotes: Bool = false) {
+        word.state = state
+        word.isWritten = false
+        if !keepsNotes { (word.isNotified, word.isNudged) = (false, false) }
+        isSameSleep = [false, false]
+    }
+
+    private mutating func closeIfUnused() {
+        guard word.isClosed, word.writers == 0 || mistake == .closesUnderAWriter else { return }
+        isBroken = isBroken || !isOpen
+        isOpen = false
+    }
+
+    private var isRunning: Bool { word.state == whileRunning && !word.hasNote }
+
+    /// The states that follow when the loop ends, after any pass.
+    var loopEnds: WakeModel? {
+        guard loopStep == .forget else { return nil }
+        var next = self
+        next.change(to: .awake)
+        next.word.isClosed = true
+        next.loopStep = .ended
+        next.closeIfUnused()
         return next
     }
 
     /// The states that may follow when the loop takes a step; none if it is asleep and no sender has written.
-    func loop(_ mistake: Mistake) -> [WakeModel] {
+    func loop() -> [WakeModel] {
         switch sleeper {
-        case .loop: [runningLoop(mistake)].compactMap { $0 }
-        case .host: [hostedLoop(mistake)].compactMap { $0 }
-        case .hostThatSaysSo: loopOfHostThatSaysSo(mistake)
+        case .loop: [runningLoop()].compactMap { $0 }
+        case .host: [hostedLoop()].compactMap { $0 }
+        case .hostThatSaysSo: loopOfHostThatSaysSo()
         }
     }
 
-    private func runningLoop(_ mistake: Mistake) -> WakeModel? {
+    private func runningLoop() -> WakeModel? {
         var next = self
         switch loopStep {
-        case .forget, .lookAtPosts: next.beginPass(mistake)
+        case .forget, .lookAtPosts: next.beginPass()
         case .lookAtMessages:
-            next.loopStep = sent > 0 && mistake != .sleepWithMessages ? .endWait : .beginWait
+            next.loopStep = hasMessages && mistake != .sleepWithMessages ? .endWait : .beginWait
         case .beginWait:
-            let mayWait = word == whileRunning || mistake == .sleepWithoutLooking
-            if mayWait { next.word.state = .asleep }
+            let mayWait = isRunning || mistake == .sleepWithoutLooking
+            if mayWait { next.change(to: .asleep, keepsNotes: true) }
             next.loopStep = mayWait ? .wait : .endWait
         case .wait:
             guard edges > 0 else { return nil }
             next.edges = 0
             next.loopStep = .endWait
         case .endWait:
-            next.word = whileRunning
+            next.change(to: whileRunning)
             next.loopStep = .takeMessages
         case .takeMessages:
-            next.sent = 0
+            next.take(.nudges)
             next.loopStep = .forget
+        case .ended: return nil
         }
         return next
     }
 
-    private mutating func beginPass(_ mistake: Mistake) {
+    private mutating func beginPass() {
         let isFirst = loopStep == .forget
-        if isFirst != (mistake == .forgetAfterLooking) { word = whileRunning } else { posted = 0 }
+        if isFirst != (mistake == .forgetAfterLooking) { change(to: whileRunning) } else { take(.wakes) }
         loopStep = isFirst ? .lookAtPosts : .lookAtMessages
     }
 
     /// The same for a hosted loop whose host marks it asleep and awake. The host may wake for what is its own, and then
     /// goes to sleep again without a pass.
-    private func loopOfHostThatSaysSo(_ mistake: Mistake) -> [WakeModel] {
+    private func loopOfHostThatSaysSo() -> [WakeModel] {
         var next = self
         switch loopStep {
-        case .forget, .lookAtPosts: next.beginPass(mistake)
+        case .forget, .lookAtPosts: next.beginPass()
         case .lookAtMessages:  // Asks the kernel only after a sleep.
             if mayHaveSlept { next.edges = 0 }
             next.mayHaveSlept = false
             next.loopStep = .endWait
         case .endWait:
             next.loopStep = word.isNotified && mistake != .sleepWithoutLooking ? .forget : .takeMessages
-            next.word = whileRunning
+            next.change(to: whileRunning)
         case .takeMessages:
-            next.loopStep = sent > 0 && mistake != .sleepWithMessages ? .forget : .beginWait
-            if mistake != .sleepWithMessages { next.sent = 0 }
+            next.loopStep = hasMessages && mistake != .sleepWithMessages ? .forget : .beginWait
+            if mistake != .sleepWithMessages { next.take(.nudges) }
         case .beginWait:
-            let mayWait = word == whileRunning || mistake == .sleepWithoutLooking
-            if mayWait { next.word.state = .asleep }
+            let mayWait = isRunning || mistake == .sleepWithoutLooking
+            if mayWait { next.change(to: .asleep, keepsNotes: true) }
             next.mayHaveSlept = mayHaveSlept || mayWait
             next.loopStep = mayWait ? .wait : .forget
         case .wait:
-            next.word.state = .awake
+            next.change(to: .awake, keepsNotes: true)
             var wakesForItself = next
             wakesForItself.loopStep = .beginWait
             guard edges > 0 else { return [wakesForItself] }
             next.loopStep = .forget
             return [next, wakesForItself]
+        case .ended: return []
         }
         return [next]
     }
 
     /// The same for a hosted loop, which never publishes that it sleeps: its host waits.
-    private func hostedLoop(_ mistake: Mistake) -> WakeModel? {
+    private func hostedLoop() -> WakeModel? {
         var next = self
         switch loopStep {
-        case .forget, .lookAtPosts: next.beginPass(mistake)
+        case .forget, .lookAtPosts: next.beginPass()
         case .lookAtMessages, .beginWait:  // The last fetch takes all edges.
             next.edges = 0
             next.loopStep = .endWait
         case .endWait:  // Another pass if there was a wake-up.
             next.loopStep = word.isNotified && mistake != .sleepWithoutLooking ? .forget : .takeMessages
-            next.word = whileRunning
+            next.change(to: whileRunning)
         case .takeMessages:  // Another pass if there are any.
-            next.loopStep = sent > 0 && mistake != .sleepWithMessages ? .forget : .wait
-            if mistake != .sleepWithMessages { next.sent = 0 }
+            next.loopStep = hasMessages && mistake != .sleepWithMessages ? .forget : .wait
+            if mistake != .sleepWithMessages { next.take(.nudges) }
         case .wait:
             guard edges > 0 else { return nil }
             next.loopStep = .forget
+        case .ended: return nil
         }
         return next
     }
 
+    /// Whether the loop sleeps although the work of a sender that has returned waits: for ever, if the other one does
+    /// nothing more.
     var isStuck: Bool {
-        loopStep == .wait && edges == 0 && posted + sent > 0 && senderSteps == [WakeModel.isDone, WakeModel.isDone]
+        loopStep == .wait && edges == 0 && work.indices.contains { work[$0] && steps[$0] == .done }
     }
+
+    /// Whether everything has ended and the eventfd is still open.
+    var isLeaked: Bool { loopStep == .ended && isOpen && steps == [.done, .done] }
 }
 
 @Suite(.timeBound) struct WakeProtocolTests {
     private static let senders: [[WakeModel.Sender]] = [[.wakes, .wakes], [.wakes, .nudges], [.nudges, .nudges]]
 
-    /// Visits every reachable state; returns the number of states, whether any loses work, and the most writes in any.
-    private func explore(
-        _ mistake: WakeModel.Mistake, _ senders: [WakeModel.Sender], _ sleeper: WakeModel.Sleeper
-    ) -> (states: Int, losesWork: Bool, mostWrites: Int) {
-        var seen: Set<WakeModel> = []
-        var open = [WakeModel(senders, sleeper)]
+    private struct Result {
+        var states = 0
         var losesWork = false
+        var isBroken = false
         var mostWrites = 0
+    }
+
+    /// Visits every reachable state.
+    private func explore(
+        _ mistake: WakeModel.Mistake, _ senders: [WakeModel.Sender], _ sleeper: WakeModel.Sleeper, ends: Bool = false
+    ) -> Result {
+        var seen: Set<WakeModel> = []
+        var open = [WakeModel(senders, sleeper, mistake)]
+        var result = Result()
         while let state = open.popLast() {
             guard seen.insert(state).inserted else { continue }
-            losesWork = losesWork || state.isStuck
-            mostWrites = max(mostWrites, state.writes)
-            open += [state.sender(0, mistake), state.sender(1, mistake)].compactMap { $0 } + state.loop(mistake)
+            result.losesWork = result.losesWork || state.isStuck
+            result.isBroken = result.isBroken || state.isBroken || state.isLeaked
+            result.mostWrites = max(result.mostWrites, state.writes)
+            open += [state.sender(0), state.sender(1), ends ? state.loopEnds : nil].compactMap { $0 } + state.loop()
         }
-        return (seen.count, losesWork, mostWrites)
+        result.states = seen.count
+        return result
     }
 
     @Test("No interleaving loses a wake-up or a nudge", arguments: senders, WakeModel.Sleeper.allCases)
@@ -207,12 +296,21 @@ private struct WakeModel: Hashable {
         #expect(result.mostWrites <= 2)
     }
 
+    @Test("The eventfd is closed once, after the last write", arguments: senders, WakeModel.Sleeper.allCases)
+    private func everyEnd(_ senders: [WakeModel.Sender], _ sleeper: WakeModel.Sleeper) {
+        #expect(!explore(.none, senders, sleeper, ends: true).isBroken)
+    }
+
     @Test(
         "The explorer finds mistakes", arguments: WakeModel.Mistake.allCases.filter { $0 != .none },
         WakeModel.Sleeper.allCases)
     private func explorerFindsMistakes(_ mistake: WakeModel.Mistake, _ sleeper: WakeModel.Sleeper) {
         let senders = WakeProtocolTests.senders.filter { mistake != .sleepWithMessages || $0.contains(.nudges) }
-        #expect(senders.contains { explore(mistake, $0, sleeper).losesWork })
+        #expect(
+            senders.contains {
+                let result = explore(mistake, $0, sleeper, ends: mistake.concernsTheEnd)
+                return mistake.concernsTheEnd ? result.isBroken : result.losesWork
+            })
     }
 
     @Test("A sender writes only when the loop sleeps")
@@ -233,8 +331,8 @@ private struct WakeModel: Hashable {
         #expect(waker.endWait())
 
         waker.wake()
-        #expect(waker.forget())
-        #expect(!waker.forget())
+        #expect(waker.endWait())
+        #expect(!waker.endWait())
         #expect(waker.beginWait())
         #expect(!waker.endWait())
     }
@@ -259,8 +357,6 @@ private struct WakeModel: Hashable {
         #expect(!waker.isAsleep)
         #expect(waker.writes.load(ordering: .relaxed) == 1 && System.isReadable(waker.descriptor))
         #expect(waker.endWait())
-        // It would wait for ever for a write that it expects of a sender.
-        waker.close()
     }
 
     /// A stop that comes after a pass has checked for one, and before the next begins: its wake-up would be forgotten
@@ -273,36 +369,68 @@ private struct WakeModel: Hashable {
         defer { loop.leaveRun(entered) }
         let run = try #require(loop.innermostRun)
         loop.wakeUp()
-        loop.forgetWakeUps(for: run)
+        loop.waker.endWait()
         #expect(loop.waker.beginWait(), "an ordinary wake-up is forgotten")
         #expect(!loop.waker.endWait())
 
         loop.stop()
-        loop.forgetWakeUps(for: run)
+        loop.waker.endWait()
         #expect(loop.mustLookAgain(insteadOfSleepIn: run), "a stop keeps the loop from sleeping")
     }
 
-    /// The sender has published its note and has not reached its write.
-    @Test("Closing waits for a sender that is about to write", arguments: [false, true])
-    func closingWaits(isHosted: Bool) throws {
+    /// The scheduler has stopped a sender between its note and its write.
+    @Test("A sender that does not come to its write keeps no other from waking the loop", arguments: [false, true])
+    func starvedSender(isHosted: Bool) throws {
         let waker = Waker()
         try waker.open()
         waker.setHosted(isHosted)
         #expect(isHosted || waker.beginWait())
+        let found = waker.leave(Waker.notified)
+        #expect(!System.isReadable(waker.descriptor))
         waker.wake()
-        #expect(System.drain(eventFD: waker.descriptor) == 1)
-        waker.setHosted(false)
-        let (closes, hasWritten) = (Gate(), Gate())
-        let descriptor = waker.descriptor
-        let sender = try System.startThread(stackSize: nil) {
-            closes.wait()
-            hasWritten.open()
-            System.signal(eventFD: descriptor)
+        #expect(System.isReadable(waker.descriptor))
+        // The write of this sleep has been made.
+        waker.wake()
+        waker.nudge()
+        #expect(waker.writes.load(ordering: .relaxed) == 1)
+        // The starved sender finds that out, in this sleep and in a later one.
+        waker.endSleep(found, Waker.notified)
+        #expect(waker.endWait())
+        #expect(isHosted || waker.beginWait())
+        waker.endSleep(found, Waker.notified)
+        #expect(waker.writes.load(ordering: .relaxed) == 1)
+        waker.wake()
+        #expect(waker.writes.load(ordering: .relaxed) == 2, "it has not written for the sleep that goes on")
+    }
+
+    @Test("A caller waits for no sender that is stopped between its note and its write")
+    func callBesideStarvedSender() throws {
+        let thread = try LoopThread()
+        while true {
+            spin(until: thread.loop.waker.isAsleep)
+            let found = thread.loop.waker.leave(Waker.notified)
+            // The loop may have been woken by something else meanwhile.
+            if found & 3 == 1 { break }
         }
-        closes.open()
+        try thread.performAndWait {}
+    }
+
+    /// The sender has counted itself, and has not come to its write.
+    @Test("Closing waits for no sender that is about to write, and the last of them closes")
+    func closingBesideWriters() throws {
+        let waker = Waker()
+        try waker.open()
+        let descriptor = waker.descriptor
+        #expect(waker.beginWait())
+        let sleeps = (0..<2).map { _ in Waker.sleep(of: waker.leave(Waker.notified)) }
+        #expect(sleeps.allSatisfy { waker.beginWriting(for: $0) })
         waker.close()
-        #expect(hasWritten.isOpenNow)
-        System.join(sender)
+        #expect(waker.descriptor == descriptor)
+        System.signal(eventFD: descriptor)
+        waker.endWriting(for: sleeps[0])
+        #expect(waker.descriptor == descriptor)
+        waker.endWriting(for: sleeps[1])
+        #expect(waker.descriptor == -1)
     }
 
     @Test("A nudge is no wake-up")

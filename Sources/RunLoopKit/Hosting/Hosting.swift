@@ -29,7 +29,7 @@ final class Hosting: Host {
         self.mode = mode
         loop.beginHostedRun(in: mode)
         run = loop.innermostRun!
-        run.phase = .hasWaited
+        run.ignoresWakeUps = true
         run.hasJustDrainedMainQueue = false
         loop.waker.setHosted(true)
         // The host is to make a first pass.

@@ -240,7 +240,7 @@ final class ModeState {
         source0s.insert(source)
         noteSources()
         // It may have been signalled before it was added.
-        if source.announceSignal(in: self) { waker.wake() }
+        source.announceSignal(in: self)
     }
 
     func remove(_ source: Loop.Source0) {

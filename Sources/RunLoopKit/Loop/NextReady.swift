@@ -29,10 +29,7 @@ extension Loop {
         defer { waiting.store(false, ordering: .relaxed) }
         if let ready = takeReady(in: mode) {
             // A wake-up queues behind leftovers.
-            if waker.endWait() {
-                run.hasConsumedWakeUp = true
-                if case .wakeUp = ready {} else { own.listWakeUp(in: mode) }
-            }
+            if waker.endWait() { if case .wakeUp = ready {} else { own.listWakeUp(in: mode) } }
             return ready
         }
         while true {
@@ -165,7 +162,6 @@ extension Loop {
             count = poll(in: mode)
         }
         let wasNotified = waker.endWait()
-        if wasNotified { run.hasConsumedWakeUp = true }
         own.hasAskedLast = true
         let hasSlept = deadline != nil
         if hasSlept, isMonitored.load(ordering: .relaxed) {

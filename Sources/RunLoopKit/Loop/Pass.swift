@@ -28,12 +28,12 @@ extension Loop {
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)
         }
-        run.phase = .hasLooked
+        run.seenWakeUps = waker.takenWakeUps
         performBlocks(of: run)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
         if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4
         let ready = takesMainQueue(in: run) ? .mainQueue : wait(in: run, polls: hasHandledSource)  // 3.5
-        run.phase = .hasWaited
+        run.ignoresWakeUps = true
         run.hasJustDrainedMainQueue = false
         switch ready {  // 3.9
         case .nothing, .wakeUp: break
@@ -49,14 +49,12 @@ extension Loop {
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
     }
 
-    /// Begins to count wake-ups. Those since the last wait are forgotten, and none is missed, since the pass looks for
-    /// all work.
+    /// Wake-ups that arrived since the last wait end no later wait, since the pass looks for all work.
     @inline(__always)
     private func beginPass(of run: Run) {
         Tally.count(tally.passes)
-        if run.phase == .hasWaited { forgetWakeUps(for: run) }
-        run.phase = .beforeLooking
-        run.hasMissedWakeUp = false
+        if run.ignoresWakeUps { waker.endWait() }
+        run.ignoresWakeUps = false
     }
 
     /// Steps 3.6 to 3.8.
@@ -67,7 +65,7 @@ extension Loop {
         let ready = nextReady(in: run, polls: polls || mustLookAgain(insteadOfSleepIn: run))  // 3.7
         // Timers that are due and not served yet are: `fire` does this when one is not due any more.
         if !(polls && ready.isTimers) { own.host?.mayHaveMore(in: self) }
-        run.phase = .hasWaited
+        run.ignoresWakeUps = true
         guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let source) = ready else {  // 3.8
             return ready
         }

@@ -16,16 +16,6 @@ final class Run {
         case forever
     }
 
-    /// What a wake-up means to the run.
-    enum Phase {
-        /// Until step 3.2 (see Pass.swift): the pass will find work that arrives now. A wake-up still ends its wait.
-        case beforeLooking
-        /// From step 3.2 until the wait has ended: only a wake-up lets the run see work that arrives now.
-        case hasLooked
-        /// After the wait: the next pass looks for all work, so wake-ups are ignored until it begins.
-        case hasWaited
-    }
-
     let mode: ModeState
 
     // MARK: Constant during a run
@@ -53,13 +43,13 @@ final class Run {
     /// Set after the entry observers have been called: a duration counts from then.
     @exclusivity(unchecked) var limit = Limit.onePass
 
-    @exclusivity(unchecked) var phase = Phase.beforeLooking
+    /// Whether wake-ups mean nothing to the run: from the end of its wait until its next pass begins, which looks for all
+    /// work.
+    @exclusivity(unchecked) var ignoresWakeUps = false
 
-    /// Whether this run, or a run above it, has consumed a wake-up. The run below may have needed it.
-    @exclusivity(unchecked) var hasConsumedWakeUp = false
-
-    /// Whether a run above has consumed a wake-up that this run may have needed.
-    @exclusivity(unchecked) var hasMissedWakeUp = false
+    /// `Waker.takenWakeUps` when the run last looked for work. A run above it may have taken later ones that this run
+    /// needs.
+    @exclusivity(unchecked) var seenWakeUps: UInt64 = 0
 
     /// Whether the handler that the run is calling has learned that the loop is closing.
     @exclusivity(unchecked) var handlerKnowsOfClosing = false
@@ -86,18 +76,9 @@ final class Run {
         self.outlivesClosing = outlivesClosing
         self.stopFlagBelow = stopFlagBelow
         limit = .onePass
-        phase = .beforeLooking
-        hasConsumedWakeUp = false
-        hasMissedWakeUp = false
+        ignoresWakeUps = false
         handlerKnowsOfClosing = false
         hasJustDrainedMainQueue = true
-    }
-
-    /// Called when a run above this one has ended.
-    func mayHaveMissedWakeUp(of above: Run) {
-        guard above.hasConsumedWakeUp else { return }
-        hasConsumedWakeUp = true
-        if phase == .hasLooked { hasMissedWakeUp = true }
     }
 
     /// The run and those below it, innermost first.

@@ -56,7 +56,7 @@ extension Loop {
         lock.assertHeld()
         let isOutermost = innermostRun == nil
         let sharesStopFlag = isHosted && innermostRun?.isHosted ?? false
-        let ignoresWakeUps = innermostRun?.phase ?? .hasWaited == .hasWaited
+        let ignoresWakeUps = innermostRun?.ignoresWakeUps ?? true
         var run = mode.endedRun.take()
         if run == nil { run = Run(in: mode) }
         run!.begin(
@@ -68,17 +68,17 @@ extension Loop {
         if isOutermost { informClockOfBeginning() }
         push(&run, in: mode)
         lock.unlock()
-        if ignoresWakeUps { forgetWakeUps(for: nil) }
+        if ignoresWakeUps { waker.endWait() }
         if isOutermost { own.forgetListedWakeUps() }
     }
 
-    /// Pops the innermost run off the stack. The run below may have missed a wake-up that the ended run has consumed.
+    /// Pops the innermost run off the stack.
     func endRun() {
         let run = pop()
         assert(run.firing == nil, "RunLoopKit: a run ended inside a timer's handler.")
-        if run.phase == .hasWaited, innermostRun?.phase ?? .hasWaited != .hasWaited { forgetWakeUps(for: run) }
+        if run.ignoresWakeUps, !(innermostRun?.ignoresWakeUps ?? true) { waker.endWait() }
         restoreStopFlag(after: run)
-        if innermostRun == nil { informClockOfEnd() } else { innermostRun!.mayHaveMissedWakeUp(of: run) }
+        if innermostRun == nil { informClockOfEnd() }
         run.mode.keep(run)
     }
 
@@ -111,12 +111,14 @@ extension Loop {
         return run
     }
 
-    /// Whether the run must not sleep now: it was stopped, or runs above it have consumed the wake-up for work that it
-    /// has not seen. The pass then polls, as if a wake-up had ended its wait.
+    /// Whether the run must not sleep now: it was stopped, or runs above it have taken the wake-up for work that it has
+    /// not seen. The pass then polls, as if a wake-up had ended its wait.
     ///
     /// The run does not wake itself: such a wake-up would queue behind what is ready, and use up a later pass.
     @inline(__always)
-    func mustLookAgain(insteadOfSleepIn run: Run) -> Bool { isStopped || run.hasMissedWakeUp && hasMissedWork(of: run) }
+    func mustLookAgain(insteadOfSleepIn run: Run) -> Bool {
+        isStopped || run.seenWakeUps != waker.takenWakeUps && hasMissedWork(of: run)
+    }
 
     @inline(never)
     private func hasMissedWork(of run: Run) -> Bool { lock.withLock { hasPostedWork(for: run.mode) } }
@@ -128,12 +130,6 @@ extension Loop {
         if run.isHosted, flag == .running { return }
         // Release: pairs with the acquiring load in `isStopped`. The run below sees what the stopping thread did.
         stopFlag.store(flag, ordering: .releasing)
-    }
-
-    /// Forgets wake-ups that arrived while the loop ignored them. `mustLookAgain(insteadOfSleepIn:)` makes up for
-    /// those of a stop.
-    func forgetWakeUps(for run: Run?) {
-        if waker.forget() { run?.hasConsumedWakeUp = true }
     }
 
     // MARK: Stopping

@@ -8,35 +8,48 @@ import Synchronization
 ///
 /// | thread | what it does |
 /// |---|---|
-/// | a sender | publishes its work, adds its note, and writes the eventfd if it finds *asleep* and no note |
+/// | a sender | publishes its work and adds its note; if it finds *asleep* without *written*, it writes |
+/// | a sender that writes | adds 1 to the writers, writes the eventfd, subtracts 1 and adds *written*, if the sleep is the same |
 /// | the loop, going to sleep | changes *awake* to *asleep*; if it finds a note instead, it only polls |
-/// | the loop, awake again | swaps in *awake*, and learns whether a sender notified it |
-/// | the loop, beginning a pass after a wait | swaps in *awake* and ignores notes, since it looks at all work next |
+/// | the loop, awake again | changes the state to *awake*, takes the notes, and learns whether a sender notified it |
+/// | the loop, beginning a pass after a wait | does the same and ignores the notes, since it looks at all work next |
 ///
-/// A hosted loop has *hosted* where others have *awake*: a foreign loop may sleep on its epoll set at any time, also
+/// A hosted loop has *hosted* where others have *awake*: a foreign loop may sleep on its epoll set at any time, even
 /// while one of its own handlers runs. To senders *hosted* is the same as *asleep*. A host that says when it sleeps
 /// does what a loop does: it changes *awake* to *asleep*, and back when it is awake again, and keeps the notes.
 ///
-/// No wake-up is lost. All four are read-modify-writes of one word, so they have one order. A sender's note before the
-/// loop's change to *asleep* makes that change fail. A note after it finds *asleep*, so this sender writes, unless
-/// another sender found it first and writes. A note before the beginning of a pass *releases* what the sender published
-/// to the loop's *acquiring* swap there, so this pass sees the work.
+/// No wake-up is lost. All these are read-modify-writes of one word, so they have one order. A sender's note before the
+/// loop's change to *asleep* makes that change fail. A note after it finds *asleep*, and then this sender writes, or
+/// another one has written. A note before the beginning of a pass *releases* what the sender published to the loop's
+/// *acquiring* change there, so this pass sees the work.
 ///
-/// No write is needless: a sender does not write if the loop is awake, or has a note already.
+/// No sender waits for another one. A sender that the scheduler stops between its note and its write has not added
+/// *written*, so each later sender writes as well: the loop wakes at the first write. Each change that the loop makes
+/// gives the sleep another number, so a sender that is late adds *written* to no later sleep.
 ///
-/// The eventfd is watched edge-triggered and never read, so its count is the number of writes. From it `close()` knows
-/// that no sender is still about to write to a descriptor that it closes.
+/// A sender does not write if the loop is awake, or a write for this sleep has been made.
+///
+/// The eventfd is watched edge-triggered and never read. Who closes it: the loop, unless senders are about to write;
+/// then the last of them.
 final class Waker: @unchecked Sendable {
-    private static let awake: UInt8 = 0
-    private static let asleep: UInt8 = 1
-    private static let hosted: UInt8 = 2
-    private static let notified: UInt8 = 4
-    private static let nudged: UInt8 = 8
+    // The word, from its lowest bit: the state, the notes, *written*, *closed*, the number of writers, and the number
+    // of the sleep.
+    private static let awake: UInt64 = 0
+    private static let asleep: UInt64 = 1
+    private static let hosted: UInt64 = 2
+    static let notified: UInt64 = 4
+    static let nudged: UInt64 = 8
+    private static let written: UInt64 = 16
+    private static let closed: UInt64 = 32
+    private static let oneWriter: UInt64 = 1 << 8
+    private static let oneSleep: UInt64 = 1 << 28
 
     private static let mayBeAsleep = asleep | hosted
     private static let notes = notified | nudged
+    private static let writers = oneSleep - oneWriter
+    static func sleep(of word: UInt64) -> UInt64 { word / oneSleep }
 
-    private let word = Atomic<UInt8>(Waker.awake)
+    private let word = Atomic<UInt64>(Waker.awake)
 
     /// -1 until the loop first runs: before that it is never asleep, so no sender writes.
     private let eventFD = Atomic<Descriptor>(-1)
@@ -52,15 +65,15 @@ final class Waker: @unchecked Sendable {
     /// The monitors of the loop, which sees here that it is woken.
     let monitors = Monitors()
 
-    /// Writes that senders have made, or are about to make. Changed only by the loop's thread, when it finds a note in
-    /// a word that said that it might be asleep.
-    private var owedWrites: UInt64 = 0
-
     /// What the word says while the loop does not sleep: *awake* or *hosted*. Changed only by the loop's thread.
     private var whileRunning = Waker.awake
 
     /// Whether the word held a wake-up when the host began a pass. Accessed only by the loop's thread.
     private var hasKeptWakeUp = false
+
+    /// The wake-ups that the loop's thread has taken. A run that is about to sleep compares it with what it was when
+    /// the run last looked for work. Accessed only by the loop's thread.
+    private(set) var takenWakeUps: UInt64 = 0
 
     /// Makes the eventfd, once. Called by the loop's thread with the loop's lock held.
     func open() throws(LoopError) {
@@ -92,7 +105,7 @@ final class Waker: @unchecked Sendable {
     /// How often senders have written to the eventfd.
     let writes = Atomic<Int>(0)
 
-    // MARK: From any thread, also from a signal handler
+    // MARK: From any thread, even in a signal handler
 
     /// The sequence number of an event of the loop.
     func nextTurn() -> UInt64 { turns.next() }
@@ -104,21 +117,57 @@ final class Waker: @unchecked Sendable {
     func nudge() { add(Waker.nudged) }
 
     @inline(__always)
-    private func add(_ note: UInt8) {
-        // Release: the loop sees what the caller published. Acquire: see `descriptor`.
-        let found = word.bitwiseOr(note, ordering: .acquiringAndReleasing).oldValue
-        if found & Waker.mayBeAsleep != 0 { addToSleeper(note, found) }
+    private func add(_ note: UInt64) {
+        let found = leave(note)
+        if found & Waker.mayBeAsleep != 0 { endSleep(found, note) }
     }
 
+    /// Adds a note. Returns the word before that. `endSleep` follows if it may be asleep.
+    @inline(__always)
+    func leave(_ note: UInt64) -> UInt64 {
+        // Release: the loop sees what the caller published. Acquire: see `descriptor`.
+        word.bitwiseOr(note, ordering: .acquiringAndReleasing).oldValue
+    }
+
+    /// Ends a sleep by a write, unless it is over, or a write has been made.
+    ///
     /// - Parameter found: The word before the note was added.
     @inline(never)
-    private func addToSleeper(_ note: UInt8, _ found: UInt8) {
+    func endSleep(_ found: UInt64, _ note: UInt64) {
         if note == Waker.notified, found & Waker.notified == 0 { turn.store(nextTurn(), ordering: .relaxed) }
-        guard found & Waker.notes == 0 else { return }
-        guard process.isCurrent else { return }
+        let sleep = Waker.sleep(of: found)
+        guard found & Waker.written == 0, process.isCurrent, beginWriting(for: sleep) else { return }
         writes.add(1, ordering: .relaxed)
-        if note == Waker.notified, !monitors.isEmpty { monitors.report { $0.wasWoken() } }
+        if note == Waker.notified, found & Waker.notes == 0, !monitors.isEmpty { monitors.report { $0.wasWoken() } }
         System.signal(eventFD: descriptor)
+        endWriting(for: sleep)
+    }
+
+    /// Counts the caller among the writers, for whom the eventfd stays open. Returns false if the sleep is over, or a
+    /// write for it has been made.
+    func beginWriting(for sleep: UInt64) -> Bool {
+        var found = word.load(ordering: .relaxed)
+        while Waker.sleep(of: found) == sleep, found & Waker.written == 0 {
+            // Relaxed: the note has acquired what `open()` did, and the word has one order, with `close()` in it.
+            let change = word.weakCompareExchange(
+                expected: found, desired: found + Waker.oneWriter, ordering: .relaxed)
+            if change.exchanged { return true }
+            found = change.original
+        }
+        return false
+    }
+
+    func endWriting(for sleep: UInt64) {
+        var found = word.load(ordering: .relaxed)
+        while true {
+            let isSameSleep = Waker.sleep(of: found) == sleep
+            let new = (found - Waker.oneWriter) | (isSameSleep ? Waker.written : 0)
+            // Release: the write comes before the last writer closes the eventfd. Acquire: for that writer.
+            let change = word.weakCompareExchange(
+                expected: found, desired: new, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed)
+            if change.exchanged { return closeIfUnused(new) }
+            found = change.original
+        }
     }
 
     /// Whether the loop sleeps and has no note. Acquire: the caller sees what the loop did before it went to sleep.
@@ -142,13 +191,10 @@ final class Waker: @unchecked Sendable {
     /// looks again.
     func hostHasCome() { hasKeptWakeUp = endWait() }
 
-    /// Forgets notes, since the caller begins a pass and looks at all work. Returns whether there was a wake-up.
-    func forget() -> Bool { endWait() }
-
     /// Begins or ends being hosted. Forgets notes, since the caller looks at all work.
     func setHosted(_ isHosted: Bool) {
         whileRunning = isHosted ? Waker.hosted : Waker.awake
-        _ = endWait()
+        endWait()
     }
 
     /// Makes the word say *awake* while the host runs: from now on the host says when it sleeps, by `beginWait()`.
@@ -158,62 +204,84 @@ final class Waker: @unchecked Sendable {
     }
 
     /// Marks the host awake, and keeps the notes: they keep it from sleeping until it makes a pass.
-    ///
-    /// Relaxed: the pass, which acquires what the senders of the notes released, comes later.
-    func endHostSleep() {
-        guard mayBeAsleep else { return }
-        let found = word.bitwiseAnd(Waker.notes, ordering: .relaxed).oldValue
-        if found & Waker.notes != 0 { owedWrites += 1 }
-    }
+    func endHostSleep() { if mayBeAsleep { change(to: Waker.awake, keeping: Waker.notes) } }
 
     /// Marks the loop asleep. Returns false, and marks nothing, if the loop has a note.
     ///
     /// Release: see `descriptor` and `isAsleep`. Acquire on failure is not needed: the loop's next look at its work
-    /// comes after another acquiring swap.
+    /// comes after another acquiring change.
     func beginWait() -> Bool {
         guard !hasKeptWakeUp else { return false }
         turn.store(0, ordering: .relaxed)
-        return word.compareExchange(
-            expected: whileRunning, desired: Waker.asleep, successOrdering: .acquiringAndReleasing,
-            failureOrdering: .relaxed
-        ).exchanged
+        var found = word.load(ordering: .relaxed)
+        while isRunning(found) {
+            let change = word.weakCompareExchange(
+                expected: found, desired: next(found, Waker.asleep), successOrdering: .acquiringAndReleasing,
+                failureOrdering: .relaxed)
+            if change.exchanged { return true }
+            found = change.original
+        }
+        return false
     }
 
     /// Marks the loop awake. Returns whether it was notified. Acquire: the caller sees the sender's work.
     ///
-    /// A word without notes is not swapped, which saves a locked instruction in most passes: a note that a sender adds
-    /// after the load stays, as one added after a swap would.
+    /// A word without notes is not changed, which saves a locked instruction in most passes: a note that a sender adds
+    /// after the load stays, as one added after a change would.
     @inline(__always)
+    @discardableResult
     func endWait() -> Bool {
-        if word.load(ordering: .acquiring) == whileRunning, !hasKeptWakeUp { return false }
+        if isRunning(word.load(ordering: .acquiring)), !hasKeptWakeUp { return false }
         return takeNotes()
     }
 
     @inline(never)
     private func takeNotes() -> Bool {
-        let found = word.exchange(whileRunning, ordering: .acquiring)
-        // Of all senders that left a note, the first one writes.
-        if found & Waker.mayBeAsleep != 0, found & Waker.notes != 0 { owedWrites += 1 }
+        let wasNotified = change(to: whileRunning) & Waker.notified != 0
+        if wasNotified { takenWakeUps += 1 }
         defer { hasKeptWakeUp = false }
-        return hasKeptWakeUp || found & Waker.notified != 0
+        return hasKeptWakeUp || wasNotified
     }
 
-    /// Closes the eventfd once every sender that found the loop asleep has written. The loop never sleeps again, so no
+    /// Whether a word is that of a loop that does not sleep and has no notes.
+    @inline(__always)
+    private func isRunning(_ word: UInt64) -> Bool { word & (Waker.mayBeAsleep | Waker.notes) == whileRunning }
+
+    /// Changes the state, and takes the notes that are not kept. Returns the word before that. Acquire: see `endWait()`.
+    @discardableResult
+    private func change(to state: UInt64, keeping kept: UInt64 = 0) -> UInt64 {
+        var found = word.load(ordering: .relaxed)
+        while true {
+            let change = word.weakCompareExchange(
+                expected: found, desired: next(found, state | found & kept), successOrdering: .acquiring,
+                failureOrdering: .relaxed)
+            if change.exchanged { return found }
+            found = change.original
+        }
+    }
+
+    /// The word with another state, another number of the sleep, and the writers that it has.
+    @inline(__always)
+    private func next(_ word: UInt64, _ state: UInt64) -> UInt64 {
+        (word & ~(Waker.mayBeAsleep | Waker.notes | Waker.written) | state) &+ Waker.oneSleep
+    }
+
+    // MARK: The end
+
+    /// Closes the eventfd; if senders are about to write, the last of them does. The loop never sleeps again, so no
     /// other sender writes.
     func close() {
-        let descriptor = descriptor
         guard descriptor >= 0 else { return }
-        // A thread that ended inside a wait has not counted its note.
-        _ = endWait()
-        // A forked child has no senders, and the writes are the parent's.
-        var seen = process.isCurrent ? 0 : owedWrites
-        while seen < owedWrites {
-            seen += System.drain(eventFD: descriptor)
-            // A sender sits between its note and its write for a few instructions, unless it was preempted there.
-            if seen < owedWrites { System.yieldThread() }
-        }
-        eventFD.store(-1, ordering: .relaxed)
-        System.close(descriptor)
+        change(to: Waker.awake | Waker.closed)
+        // A forked child has no senders, and the writers that it counts are its parent's.
+        closeIfUnused(process.isCurrent ? word.load(ordering: .relaxed) : Waker.closed)
+    }
+
+    private func closeIfUnused(_ word: UInt64) {
+        guard word & Waker.closed != 0, word & Waker.writers == 0 else { return }
+        // An exchange: the loop and the last sender may both come here.
+        let descriptor = eventFD.exchange(-1, ordering: .relaxed)
+        if descriptor >= 0 { System.close(descriptor) }
     }
 
     deinit { close() }

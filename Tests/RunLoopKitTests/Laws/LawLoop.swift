@@ -37,6 +37,12 @@ final class LawLoop: @unchecked Sendable {
             mode: Loop.Mode(mode), for: duration, returnAfterSourceHandled: returnAfterSourceHandled)
     }
 
+    /// Whether a block waits that a run in this mode may run. All blocks of programs wake their loop.
+    func hasBlock(for mode: Loop.Mode) -> Bool {
+        guard let loop else { return false }
+        return loop.lock.withLock { loop.existingState(for: mode).map(loop.hasBlock) ?? false }
+    }
+
     /// Makes all current runs end.
     func endRuns() { passesLeft = 0 }
 

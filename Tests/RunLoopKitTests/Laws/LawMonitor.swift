@@ -1,18 +1,28 @@
 @testable import RunLoopKit
 
-/// The law of what monitors learn: each callout that a loop reports is one call of a handler. All loops of a program
-/// are on one thread, and have one monitor.
+/// The laws of what monitors learn. All loops of a program are on one thread, and have one monitor.
+///
+/// Each callout that a loop reports is one call of a handler. No loop goes to sleep while a block that has woken it
+/// waits for the mode of the run, whichever run has taken the wake-up.
 final class LawMonitor: LoopMonitor, @unchecked Sendable {
     /// The numbers of handlers that were called in the callouts in progress, innermost last.
     private var calls: [Int] = []
+    private let hasBlock: (Loop.Mode) -> Bool
     private let report: (String) -> Void
 
-    init(report: @escaping (String) -> Void) { self.report = report }
+    /// - Parameter hasBlock: Whether a block waits for a mode of the loop of the innermost run.
+    init(hasBlock: @escaping (Loop.Mode) -> Bool, report: @escaping (String) -> Void) {
+        (self.hasBlock, self.report) = (hasBlock, report)
+    }
 
     /// A handler of the program has been called.
     func handlerBegins() { if !calls.isEmpty { calls[calls.count - 1] += 1 } }
 
     func willCallOut(_ callout: Callout) { calls.append(0) }
+
+    func willWait(until deadline: Int64, in mode: Loop.Mode) {
+        if hasBlock(mode) { report("a run in \(mode) goes to sleep, and a block waits for it") }
+    }
 
     func didCallOut(_ callout: Callout) {
         guard let count = calls.popLast() else { return report("the end of a callout that has not begun") }

@@ -38,7 +38,9 @@ final class LawPlayer: @unchecked Sendable {
     var blocks: [LawBlock] = []
     var endHandlers: [LawBlock] = []
     private var signals = 0
-    private lazy var monitor = LawMonitor { [unowned self] in expect(false, $0) }
+    private lazy var monitor = LawMonitor(
+        hasBlock: { [unowned self] in innermost?.hasBlock(for: $0) ?? false },
+        report: { [unowned self] in expect(false, $0) })
 
     /// Messages that exist, queued or not.
     var messagesAlive = 0

@@ -52,6 +52,7 @@ extension Loop {
     @inline(__always)
     private func insert(_ item: Item, unlockingAfter state: ModeState) -> Bool {
         let hasJoined = join(item, state)
+        if hasJoined { wakeIfReady(item) }
         let isIn = hasJoined || item.isIn(state)
         lock.unlock()
         if hasJoined, item.isNotifiedOfModes { item.notifyJoined(state, of: self) }
@@ -72,10 +73,13 @@ extension Loop {
     /// `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
     public func remove(_ item: Item, in mode: Mode = .default) {
         let left = lock.withLock { () -> [ModeState] in
+            let isInCommon = commonMembership.map { item.isIn($0) } ?? false
+            // It may be in another common mode yet: what it leaves must not be all that it has joined.
+            if isInCommon { catchUpAll() }
             guard mode.namesCommonModes else {
                 return takeOutWhileLocked(item, from: existingState(for: mode).map { [$0] } ?? [])
             }
-            guard let commonMembership, item.isIn(commonMembership) else { return [] }
+            guard isInCommon else { return [] }
             return takeOutWhileLocked(item, from: item.currentModes.filter { $0 === commonMembership || $0.isCommon })
         }
         for mode in left { item.notifyLeft(mode, of: self) }
@@ -102,7 +106,9 @@ extension Loop {
             guard let commonItems = commonMembership?.commonItems, !commonItems.isEmpty else { return nil }
             let state = existing ?? makeState(for: mode)
             state.commonTurn = lastCommonTurn
-            return (state, commonItems.all.filter { join($0, state) })
+            let joined = commonItems.all.filter { join($0, state) }
+            for item in joined { wakeIfReady(item) }
+            return (state, joined)
         }
         guard let (state, items) = joined else { return }
         for item in items { item.notifyJoined(state, of: self) }
@@ -125,6 +131,10 @@ extension Loop {
         item.insert(into: state, of: self)
         return true
     }
+
+    /// Wakes the loop for an item that was ready before it joined. Called after it has joined all of its modes.
+    @inline(__always)
+    func wakeIfReady(_ item: Item) { if item.wakesAsItJoins { waker.wake() } }
 
     /// The last mode first: to remove the first of M modes takes time that grows with M.
     private func takeOutWhileLocked(_ item: Item, from modes: some BidirectionalCollection<ModeState>) -> [ModeState] {

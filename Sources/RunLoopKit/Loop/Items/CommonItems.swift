@@ -1,8 +1,9 @@
 // How items that were added to `common` join the common modes.
 //
 // An item joins at once the modes that a pass may serve before anything looks them up: the default mode, and those of
-// active runs. Every other common mode catches up when it is next looked up by its name, or listed with all modes. So
-// an item costs nothing for modes that are merely there, and what looks at a mode finds the items in it, in order.
+// active runs. Every other common mode catches up when it is next looked up by its name or listed with all modes, or
+// when an item of `common` is removed from a mode. So an item costs nothing for modes that are merely there, and what
+// looks at a mode finds the items in it, in order. When a mode catches up shows nowhere: it wakes no loop.
 
 extension Loop {
     /// Adds an item to `common`. Returns the modes whose joining it is to be notified of, and whether it is in `common`
@@ -28,13 +29,16 @@ extension Loop {
         } else if let innermostRun {
             for run in innermostRun.stack { catchUp(run.mode) }
         }
+        wakeIfReady(item)
         return (joined, true)
     }
 
     /// Adds an item that is in `common` to the common modes that it has left by name. Returns these.
     private func rejoin(_ item: Item) -> [ModeState] {
         catchUpAll()
-        return commonStates.filter { join(item, $0) }
+        let joined = commonStates.filter { join(item, $0) }
+        if !joined.isEmpty { wakeIfReady(item) }
+        return joined
     }
 
     /// The common modes, in the order in which they became common.

@@ -365,6 +365,9 @@ extension Loop {
         /// Whether the handler is to be called. Called without any lock.
         var status: ItemStatus { .waits("") }
 
+        /// Whether the item is ready, and wakes a loop that it joins. The loop's lock is held.
+        var wakesAsItJoins: Bool { false }
+
         /// Inserts the item into a mode that it has joined. The loop's lock is held. An item overrides one of these.
         func insert(into mode: ModeState, of loop: Loop) { insert(into: mode) }
         func insert(into mode: ModeState) {}

@@ -117,15 +117,13 @@ extension Loop {
         /// The sequence number of the pending signal, or 0.
         var pendingSignal: UInt64 { signalTime.load(ordering: .relaxed) }
 
-        /// Lists the source in a mode that it is in, if it is signalled. Returns whether the signal wakes loops.
-        @discardableResult
-        func announceSignal(in mode: ModeState) -> Bool {
+        /// Lists the source in a mode that it is in, if it is signalled.
+        func announceSignal(in mode: ModeState) {
             itemLock.withLock {
-                guard isSignalled, isInWhileLocked(mode) else { return false }
+                guard isSignalled, isInWhileLocked(mode) else { return }
                 // It may be of another loop.
                 mode.waker.turns.raise(to: pendingSignal)
                 mode.signals.insert(self, &arrivalPlaces)
-                return wakes
             }
         }
 
@@ -152,6 +150,8 @@ extension Loop {
         override var status: ItemStatus {
             isSignalled ? .ready("order \(order), signalled") : .waits("order \(order), not signalled")
         }
+
+        override var wakesAsItJoins: Bool { itemLock.withLock { isSignalled && wakes } }
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
