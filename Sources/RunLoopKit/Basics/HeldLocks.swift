@@ -6,11 +6,14 @@
     enum HeldLocks {
         /// Records that the thread is about to take a lock; traps if that violates the lock order.
         static func insert(_ rank: Lock.Rank) {
-            guard let highest = ranks.last, highest >= rank else { return System.heldLockRanks.pointee |= bit(rank) }
+            guard let highest = ranks.last, highest >= rank else { return insertInAnyOrder(rank) }
             fatalError(
                 "RunLoopKit: a thread that holds a lock of rank '\(highest)' took one of rank '\(rank)'. See Lock.Rank "
                     + "for the lock order.")
         }
+
+        /// The same for a lock that was free: the thread did not wait for it.
+        static func insertInAnyOrder(_ rank: Lock.Rank) { System.heldLockRanks.pointee |= bit(rank) }
 
         static func remove(_ rank: Lock.Rank) { System.heldLockRanks.pointee &= ~bit(rank) }
 

@@ -49,11 +49,10 @@ struct Lock: ~Copyable {
         #if DEBUG
             assertHeld()
             holder.store(0, ordering: .relaxed)
-        #endif
-        give()
-        #if DEBUG
             HeldLocks.remove(rank)
         #endif
+        // The next holder may release the object that has the lock.
+        give()
     }
 
     @inline(__always)
@@ -83,15 +82,37 @@ struct Lock: ~Copyable {
 }
 
 extension Lock {
-    /// Calls `body` with the lock held; nil, at once, if another thread holds it.
-    borrowing func withLockIfFree<Result>(_ body: () -> Result) -> Result? {
-        guard take() else { return nil }
+    /// Takes the lock; returns false, at once, if a thread holds it. A thread that does not wait may take locks in any
+    /// order.
+    @inline(__always)
+    borrowing func lockIfFree() -> Bool {
+        guard take() else { return false }
         #if DEBUG
-            HeldLocks.insert(rank)
+            HeldLocks.insertInAnyOrder(rank)
             holder.store(HeldLocks.thread, ordering: .relaxed)
         #endif
+        return true
+    }
+
+    /// Calls `body` with the lock held; nil if other threads hold it until a time on the monotonic clock.
+    borrowing func withLock<Result>(until deadline: Int64, _ body: () -> Result) -> Result? {
+        if !lockIfFree() {
+            guard waitAndTake(until: deadline) else { return nil }
+            #if DEBUG
+                HeldLocks.insertInAnyOrder(rank)
+                holder.store(HeldLocks.thread, ordering: .relaxed)
+            #endif
+        }
         defer { unlock() }
         return body()
+    }
+
+    /// As `waitAndTake()`. A thread that gives up leaves the 2, which costs a needless wake-up.
+    private borrowing func waitAndTake(until deadline: Int64) -> Bool {
+        while word.exchange(2, ordering: .acquiring) != 0 {
+            guard System.wait(at: word, while: 2, until: deadline) else { return false }
+        }
+        return true
     }
 }
 

@@ -1,54 +1,76 @@
 import Synchronization
 
-/// A list that any number of threads read without a lock, also in a Unix signal handler.
+/// A list that any number of threads read without a lock, even in a Unix signal handler.
 ///
 /// | thread | what it does |
 /// |---|---|
-/// | one that reads | adds 1 to `readers`, reads `elements`, uses them, subtracts 1 |
-/// | one that changes the list | swaps in new elements, waits until `readers` is 0, releases the old elements |
+/// | one that reads | joins `readers`, reads `elements`, uses them, leaves `readers` |
+/// | one that changes it | swaps in new elements, retires the old ones; if there are no readers, releases those retired |
 ///
-/// All four accesses are sequentially consistent: a reading thread whose addition the second thread does not see comes
-/// after that thread's read in their one order, and so after the swap, and reads the new elements. So no elements are
-/// released while a thread uses them, and no thread uses an element after the change that removes it has returned.
+/// All these accesses are sequentially consistent: a reading thread that the second thread does not see comes after
+/// that thread's look in their one order, and so after the swap, and reads the new elements. So no thread uses elements
+/// that are released, and no thread waits for another one. What a reader has kept from being released is released by
+/// the next change, or with the list.
 struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
-    private final class Elements: Sendable {
+    private final class Elements: @unchecked Sendable {
         let array: [Element]
+        /// What was retired before. Guarded as `retired`.
+        @exclusivity(unchecked) var retiredBefore: Elements?
+
         init(_ array: [Element]) { self.array = array }
     }
 
     /// Retained; nil if the list is empty.
     private let elements = Atomic<UnsafeRawPointer?>(nil)
-    private let readers = Atomic<Int>(0)
 
-    /// In a forked child, threads that read at the fork do not exist, and are not waited for.
-    private let process = ProcessMark.current
+    /// Retained. Changed only by threads that change the list. Relaxed: their lock orders it.
+    private let retired = Atomic<UnsafeRawPointer?>(nil)
 
-    deinit { elements.load(ordering: .relaxed).map { Unmanaged<Elements>.fromOpaque($0).release() } }
+    let readers = Readers()
+
+    deinit {
+        releaseRetired()
+        if let last = SharedList.elements(at: elements.load(ordering: .relaxed)) { last.release() }
+    }
 
     var isEmpty: Bool { elements.load(ordering: .relaxed) == nil }
 
     /// Calls `body` with the elements. It does not change a list.
     @inline(__always)
     func read(_ body: ([Element]) -> Void) {
-        readers.add(1, ordering: .sequentiallyConsistent)
-        defer { readers.subtract(1, ordering: .sequentiallyConsistent) }
-        guard let pointer = elements.load(ordering: .sequentiallyConsistent) else { return body([]) }
-        // Without a retain: a thread that changes the list waits for this one.
-        Unmanaged<Elements>.fromOpaque(pointer)._withUnsafeGuaranteedRef { body($0.array) }
+        readers.enter()
+        defer { readers.leave() }
+        guard let elements = SharedList.elements(at: elements.load(ordering: .sequentiallyConsistent)) else {
+            return body([])
+        }
+        // Without a retain: the elements are not released while there are readers.
+        elements._withUnsafeGuaranteedRef { body($0.array) }
     }
 
-    /// Changes the list. Two calls never overlap: the caller holds a lock.
+    /// Changes the list. Threads that read it at this moment may use the old elements for a while. Two calls never
+    /// overlap: the caller holds a lock.
     func change(_ body: (inout [Element]) -> Void) {
-        let old = elements.load(ordering: .relaxed)
-        var array = old.map { SharedList.array(at: $0) } ?? []
+        let old = SharedList.elements(at: elements.load(ordering: .relaxed))
+        var array = old?._withUnsafeGuaranteedRef { $0.array } ?? []
         body(&array)
         let new = array.isEmpty ? nil : UnsafeRawPointer(Unmanaged.passRetained(Elements(array)).toOpaque())
         elements.store(new, ordering: .sequentiallyConsistent)
-        while readers.load(ordering: .sequentiallyConsistent) != 0, process.isCurrent { System.yieldThread() }
-        if let old { Unmanaged<Elements>.fromOpaque(old).release() }
+        if let old { retire(old) }
+        if readers.areNone { releaseRetired() }
     }
 
-    private static func array(at pointer: UnsafeRawPointer) -> [Element] {
-        Unmanaged<Elements>.fromOpaque(pointer).takeUnretainedValue().array
+    private func retire(_ old: Unmanaged<Elements>) {
+        let before = retired.exchange(UnsafeRawPointer(old.toOpaque()), ordering: .relaxed)
+        old._withUnsafeGuaranteedRef { $0.retiredBefore = SharedList.elements(at: before)?.takeRetainedValue() }
+    }
+
+    private func releaseRetired() {
+        var next = SharedList.elements(at: retired.exchange(nil, ordering: .relaxed))?.takeRetainedValue()
+        // One after the other: a long chain that is released at once would fill the stack.
+        while let elements = next { next = elements.retiredBefore.take() }
+    }
+
+    private static func elements(at pointer: UnsafeRawPointer?) -> Unmanaged<Elements>? {
+        pointer.map { Unmanaged<Elements>.fromOpaque($0) }
     }
 }

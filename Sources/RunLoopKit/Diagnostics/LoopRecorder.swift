@@ -14,11 +14,11 @@ import Synchronization
 /// | the loop's, at an event | step 0: keeps the stall that ends with it, and its mark, in `ended` |
 /// | | step 1: stores *never* in `since` |
 /// | | step 2: adds 1 to `mark` |
-/// | | step 3: waits until `readers` is 0 |
+/// | | step 3: waits until there are no `readers` |
 /// | | step 4: changes `levels` |
 /// | | step 5: stores the time in `since`, if a handler runs |
 /// | the watcher, to look | reads `mark`, `since`, and `mark` again, which must be the same |
-/// | the watcher, to read `levels` | adds 1 to `readers`; reads them if `mark` is still what it was; subtracts 1 |
+/// | the watcher, to read `levels` | joins `readers`; reads them if `mark` is still what it was; leaves `readers` |
 ///
 /// *No false alarm.* A watcher that reads a `mark` reads the *never* stored before it (release, acquire), or a later
 /// value of `since`. If that is the time of a later event, `mark` has changed by the second read. A handler that seems
@@ -74,7 +74,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
 
     private let mark = Atomic<UInt64>(0)
     private let since = Atomic<Int64>(LoopRecorder.never)
-    private let readers = Atomic<Int>(0)
+    private let readers = Readers()
 
     /// The kernel's number of the loop's thread; 0 before the first event. Relaxed: `since` publishes it.
     private let thread = Atomic<Int32>(0)
@@ -158,7 +158,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         since.store(LoopRecorder.never, ordering: .relaxed)
         mark.store(mark.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
         // Also acquires: the watcher has read before the change.
-        while readers.load(ordering: .sequentiallyConsistent) > 0 { System.yieldThread() }
+        readers.waitUntilNone()
         body(&levels)
         let phase = levels[levels.count - 1].phase
         // Release: a thread that reads the new phase reads the new times afterwards.
@@ -197,8 +197,8 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
 
     /// Calls `body` if the handler with this mark still runs. The handler cannot return meanwhile, so be quick.
     func whileInHandler<Result>(_ number: UInt64, _ body: ([Level], _ thread: Int32) -> Result) -> Result? {
-        readers.add(1, ordering: .sequentiallyConsistent)
-        defer { readers.subtract(1, ordering: .sequentiallyConsistent) }
+        readers.enter()
+        defer { readers.leave() }
         guard mark.load(ordering: .sequentiallyConsistent) == number else { return nil }
         return body(levels, thread.load(ordering: .relaxed))
     }

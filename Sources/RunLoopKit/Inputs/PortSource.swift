@@ -28,7 +28,7 @@ extension Loop {
         private let turn = Atomic<UInt64>(TurnCounter.beforeAll)
 
         /// Of each mode that the port is in: a send takes no lock. Changed with the item's lock held.
-        private let notes = SharedList<EdgeNote>()
+        let notes = SharedList<EdgeNote>()
 
         /// Makes a port.
         ///
@@ -60,12 +60,10 @@ extension Loop {
             // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
             // an edge, and a write would be needless.
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
-            // Until this returns the port joins no mode: one that it joins later finds the eventfd written.
-            notes.read { notes in
-                if !notes.isEmpty { takeTurn(in: notes) }
-                eventFD.signal()
-                for note in notes { note.set() }
-            }
+            notes.read { notes in if !notes.isEmpty { takeTurn(in: notes) } }
+            eventFD.signal()
+            // A mode that the port joins later finds the eventfd written.
+            notes.read { notes in for note in notes { note.set() } }
         }
 
         private func takeTurn(in notes: [EdgeNote]) {

@@ -12,9 +12,6 @@ extension System {
         guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "pthread_atfork", code: code))") }
     }
 
-    /// Yields the processor.
-    static func yieldThread() { sched_yield() }
-
     /// Starts a thread that runs `body`, to be joined or detached. `stackSize` is in bytes; nil means the system's
     /// default.
     static func startThread(stackSize: Int?, _ body: @escaping @Sendable () -> Void) throws(LoopError) -> CThread {

@@ -17,10 +17,8 @@ extension Loop: CustomStringConvertible {
 
     /// The same, without waiting for long for a thread that holds the loop's lock and does not continue.
     var descriptionWithPatience: String {
-        for _ in 0..<1_000 {
-            if let contents = lock.withLockIfFree({ Contents(of: self) }) { return page(of: contents) }
-            System.yieldThread()
-        }
+        let deadline = LoopTime.monotonic.nanoseconds.addingSaturating(20_000_000)
+        if let contents = lock.withLock(until: deadline, { Contents(of: self) }) { return page(of: contents) }
         return "Loop of \"\(threadName)\": \(isWaiting ? "waiting" : "not waiting"); a thread holds its lock, and does "
             + "not continue"
     }

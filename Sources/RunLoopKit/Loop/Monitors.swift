@@ -2,7 +2,8 @@ import Synchronization
 
 /// What a diagnostic learns of a loop. One object for each loop that it watches.
 ///
-/// No callback calls code of the user's, or attaches or detaches monitors: a thread that does waits for all callbacks.
+/// No callback calls code of the user's, or attaches or detaches monitors: a thread that detaches one waits for all
+/// callbacks.
 protocol LoopMonitor: AnyObject, Sendable {
     // On the loop's thread:
 
@@ -164,10 +165,12 @@ final class Monitors: Sendable {
 
     /// Detaches a monitor. It is not called any more after this returns.
     func detach(_ monitor: any LoopMonitor, _ isObserved: borrowing Atomic<Bool>) {
-        change(isObserved) { $0.removeAll { $0 === monitor } }
+        change(isObserved, { $0.removeAll { $0 === monitor } }, then: { list.readers.waitUntilNone() })
     }
 
-    private func change(_ isObserved: borrowing Atomic<Bool>, _ body: (inout [any LoopMonitor]) -> Void) {
+    private func change(
+        _ isObserved: borrowing Atomic<Bool>, _ body: (inout [any LoopMonitor]) -> Void, then: () -> Void = {}
+    ) {
         lock.withLock {
             list.change { monitors in
                 let count = monitors.count
@@ -176,6 +179,7 @@ final class Monitors: Sendable {
                 Monitors.attachedCount.add(monitors.count - count, ordering: .relaxed)
                 isObserved.store(!monitors.isEmpty, ordering: .relaxed)
             }
+            then()
         }
     }
 }

@@ -1,0 +1,46 @@
+import Synchronization
+
+/// The threads that read something without a lock, and the one that waits until none does.
+///
+/// | the word | means |
+/// |---|---|
+/// | 2 × n | n threads read |
+/// | 2 × n + 1 | the same, and a thread waits until n is 0 |
+///
+/// A thread that reads adds 2, and subtracts 2; if it was the last one and a thread waits, it wakes that thread. The
+/// thread that waits sleeps in the kernel: one of a real-time priority must not keep a reader from the processor. All
+/// accesses are sequentially consistent: a thread that changes something, and then finds no reader, knows that each
+/// later reader sees the change.
+struct Readers: ~Copyable, Sendable {
+    private let word = Atomic<UInt32>(0)
+
+    @inline(__always)
+    borrowing func enter() { word.add(2, ordering: .sequentiallyConsistent) }
+
+    /// Async-signal-safe.
+    @inline(__always)
+    borrowing func leave() {
+        if word.subtract(2, ordering: .sequentiallyConsistent).newValue == 1 { wake() }
+    }
+
+    @inline(never)
+    private borrowing func wake() { System.wakeAll(at: word) }
+
+    @inline(__always)
+    var areNone: Bool { word.load(ordering: .sequentiallyConsistent) < 2 }
+
+    /// Waits until no thread reads. The caller is no reader; two calls never overlap.
+    @inline(__always)
+    borrowing func waitUntilNone() { if !areNone { sleepUntilNone() } }
+
+    @inline(never)
+    private borrowing func sleepUntilNone() {
+        word.bitwiseOr(1, ordering: .sequentiallyConsistent)
+        while true {
+            let found = word.load(ordering: .sequentiallyConsistent)
+            if found < 2 { break }
+            System.wait(at: word, while: found)
+        }
+        word.bitwiseAnd(~1, ordering: .sequentiallyConsistent)
+    }
+}
