@@ -63,7 +63,7 @@ package struct GrowingOperation: Sendable {
     package static let all = [
         blocksForAnotherMode, observersOfAnotherActivity, messagePorts, ports, source0s, readyMessagePorts,
         source0Invalidation, observerInvalidation, withdrawal, commonModes, timers, timersInCommon, retiming, stopping,
-        restarting, tolerantTimers, limiterEnd, knownKeys,
+        restarting, tolerantTimers, mixedTimers, limiterEnd, knownKeys,
     ]
 }
 

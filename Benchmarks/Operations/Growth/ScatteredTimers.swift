@@ -58,6 +58,24 @@ extension GrowingOperation {
             }
         }
     }
+
+    static let mixedTimers = GrowingOperation(
+        "timers-mixed", "One of so many timers with a tolerance fires, beside a timer of another clock."
+    ) { loop, size in
+        let timers = (0..<size).map { _ in Loop.Timer(every: .anHour, tolerance: .seconds(60)) { _ in } }
+        for timer in timers { loop.add(timer) }
+        loop.add(Loop.Timer(after: .anHour, timeBase: .continuous) { _ in })
+        let urgent = Loop.Timer(restartableAfter: .anHour) { _ in }
+        loop.add(urgent)
+        return { count in
+            for number in 0..<count {
+                timers[number % size].nextFireTime = loop.now
+                // A tolerance lets a timer wait, so that another one ends the wait of both.
+                urgent.restart(after: .zero)
+                loop.run(for: .zero)
+            }
+        }
+    }
 }
 
 /// Timers that are due at different times, in a fixed order that looks random. They are close to each other, so that a

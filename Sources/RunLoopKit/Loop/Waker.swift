@@ -9,7 +9,7 @@ import Synchronization
 /// | thread | what it does |
 /// |---|---|
 /// | a sender | publishes its work and adds its note; if it finds *asleep* without *written*, it writes |
-/// | a sender that writes | adds 1 to the writers, writes the eventfd, subtracts 1 and adds *written*, if the sleep is the same |
+/// | a sender that writes | joins the writers, writes the eventfd, leaves them; adds *written* if the sleep is the same |
 /// | the loop, going to sleep | changes *awake* to *asleep*; if it finds a note instead, it only polls |
 /// | the loop, awake again | changes the state to *awake*, takes the notes, and learns whether a sender notified it |
 /// | the loop, beginning a pass after a wait | does the same and ignores the notes, since it looks at all work next |
@@ -247,7 +247,7 @@ final class Waker: @unchecked Sendable {
     @inline(__always)
     private func isRunning(_ word: UInt64) -> Bool { word & (Waker.mayBeAsleep | Waker.notes) == whileRunning }
 
-    /// Changes the state, and takes the notes that are not kept. Returns the word before that. Acquire: see `endWait()`.
+    /// Changes the state, and takes the notes that are not kept. Returns the word before. Acquire: see `endWait()`.
     @discardableResult
     private func change(to state: UInt64, keeping kept: UInt64 = 0) -> UInt64 {
         var found = word.load(ordering: .relaxed)

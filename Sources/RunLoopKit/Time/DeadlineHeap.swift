@@ -1,8 +1,4 @@
 /// Timers, earliest first. Equal deadlines are first come, first served: by the timers' turns.
-///
-/// A timer that moves to a later time does not change the heap, which then has it by a deadline that is too early. The
-/// heap corrects this when the timer comes first, before it answers a question. So to push a timer out costs a compare,
-/// and each correction a sift. No timer is here by a deadline that is too late: see `HeapMember`.
 struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     /// No deadline.
     static var never: Int64 { .max }
@@ -18,19 +14,14 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
 
     private var timers = SlotTable<Timer>()
 
-    /// The slots of the timers by when they may fire, in nanoseconds, or earlier. Those of equal deadline are in no
-    /// order: those that are due are sorted by turn.
+    /// The slots of the timers by when they may fire, in nanoseconds. Those of equal deadline are in no order: those
+    /// that are due are sorted by turn.
     private var byDeadline = SlotHeap()
 
-    /// The same timers by the time at which they must fire, the deadline plus the tolerance, or earlier; once any of
-    /// them has a tolerance. Nil before that, and again when no timer is left. Without tolerances `byDeadline` says it
-    /// all.
+    /// The same timers by the time at which they must fire, the deadline plus the tolerance; once any of them has a
+    /// tolerance. Nil before that, and again when no timer is left. Without tolerances `byDeadline` says it all.
     private var byLatest: SlotHeap?
     var isSortedByLatest: Bool { byLatest != nil }
-
-    /// Whether a timer that may be idle is here, or was since the heap was empty. Without one, the times of the first
-    /// timer, which a lock guards, need not be asked for.
-    private var mayBeIdle = false
 
     var isEmpty: Bool { byDeadline.isEmpty }
 
@@ -43,7 +34,6 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     // MARK: Changing
 
     mutating func insert(_ timer: Timer, _ times: HeapTimes) {
-        if timer.mayBeIdle { mayBeIdle = true }
         if times.latest != times.deadline { sortByLatest() }
         insert(timer, times.deadline, latest: times.latest)
     }
@@ -66,15 +56,12 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
         byDeadline.remove(slot)
         byLatest?.remove(slot)
         timers.remove(slot)
-        if isEmpty {
-            if isSortedByLatest { byLatest = nil }
-            mayBeIdle = false
-        }
+        if isEmpty, isSortedByLatest { byLatest = nil }
         if timers.isSparse { closeGaps() }
         return true
     }
 
-    /// Moves a timer. Necessary if its deadline or its latest time is earlier than at the last `insert` or `update`.
+    /// Moves a timer whose times have changed.
     mutating func update(_ timer: Timer, _ times: HeapTimes) {
         guard let slot = slot(of: timer) else { return }
         if times.latest != times.deadline { sortByLatest() }
@@ -87,7 +74,6 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
         timers = SlotTable()
         byDeadline = SlotHeap()
         byLatest = nil
-        mayBeIdle = false
     }
 
     /// Begins to sort by `latest`. Until now it was the deadline of each timer.
@@ -104,7 +90,6 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
             forgetSlot(of: timers[slot])
             smaller.insert(timers[slot], deadline, latest: byLatest?.key(of: slot) ?? deadline)
         }
-        smaller.mayBeIdle = mayBeIdle
         self = smaller
     }
 
@@ -144,38 +129,22 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
         }
     }
 
-    /// The deadline of the first timer, after correcting those that came first and were too early.
-    private mutating func firstDeadline() -> Int64? {
-        while let first = byDeadline.first {
-            let deadline = timers.with(first.slot) { $0.timesForHeap().deadline }
-            if deadline == first.key { return deadline }
-            byDeadline.change(first.slot, to: deadline)
-        }
-        return nil
-    }
-
     // MARK: Asking
 
     /// Whether no timer keeps a run going.
-    var isIdle: Bool {
-        mutating get {
-            guard mayBeIdle, !isEmpty else { return isEmpty }
-            return firstDeadline()! == Self.idle
-        }
-    }
+    var isIdle: Bool { byDeadline.first.map { $0.key == Self.idle } ?? true }
 
     /// Whether the loop must wake for a timer at `now` or before.
     @inline(__always)
-    mutating func isDue(at now: Int64) -> Bool {
-        // Mostly the first key, which is never too late, says that nothing is due.
+    func isDue(at now: Int64) -> Bool {
         guard let first = byDeadline.first?.key, first <= now else { return false }
-        return wakeUpTimeOfTimers().map { $0 <= now } ?? false
+        return wakeUpTime.map { $0 <= now } ?? false
     }
 
     /// The earliest deadline; nil if no timer fires.
-    var earliestDeadline: Int64? {
-        mutating get { firstDeadline().flatMap { $0 >= Self.stopped ? nil : $0 } }
-    }
+    var earliestDeadline: Int64? { Self.time(byDeadline.first?.key) }
+
+    private static func time(_ key: Int64?) -> Int64? { key.flatMap { $0 >= stopped ? nil : $0 } }
 
     /// The latest time at which the loop must wake for its timers; nil if there is none.
     ///
@@ -183,42 +152,36 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     /// not later than the earliest hard deadline so far. A timer beyond that point has a later hard deadline still. So
     /// the rule gives the earliest hard deadline of all, and at that time its timer is soft-due, as all others are that
     /// CF would fire.
-    @inline(__always)
     var wakeUpTime: Int64? {
-        // Inlined so far, since most passes have no timers.
-        mutating get { isEmpty ? nil : wakeUpTimeOfTimers() }
-    }
-
-    @inline(never)
-    private mutating func wakeUpTimeOfTimers() -> Int64? { isSortedByLatest ? earliestLatest() : earliestDeadline }
-
-    private mutating func earliestLatest() -> Int64? {
-        while let first = byLatest?.first {
-            let latest = timers.with(first.slot) { $0.timesForHeap().latest }
-            if latest == first.key { return latest >= Self.stopped ? nil : latest }
-            byLatest?.change(first.slot, to: latest)
+        switch byLatest {
+        case .none: earliestDeadline
+        case .some(let heap): Self.time(heap.first?.key)
         }
-        return nil
     }
 
-    /// The timer whose deadline is not later than `now`; nil if there is none, or there may be more than one.
-    mutating func onlyDue(at now: Int64) -> Timer? {
-        guard let deadline = firstDeadline(), deadline <= now, byDeadline.hasOnlyFirst(upTo: now) else { return nil }
-        return timers[byDeadline.first!.slot]
-    }
+    /// The timer whose deadline is not later than `now`; nil if there is none, or more than one.
+    func onlyDue(at now: Int64) -> Timer? { byDeadline.hasOnlyFirst(upTo: now) ? timers[byDeadline.first!.slot] : nil }
 
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
     func collectDue(at now: Int64, into due: inout [Timer]) {
         guard let first = byDeadline.first, first.key <= now else { return }
-        var found: [(times: HeapTimes, slot: UInt32)] = []
+        var found: [(deadline: Int64, turn: UInt64, slot: UInt32)] = []
         byDeadline.forEach(upTo: now) { slot in
-            let times = timers.with(slot) { $0.timesForHeap() }
-            if times.deadline <= now { found.append((times, slot)) }
+            found.append((byDeadline.key(of: slot), timers.with(slot) { $0.heapTimes.turn }, slot))
         }
-        if found.count > 1 {
-            found.sort { ($0.times.deadline, $0.times.turn) < ($1.times.deadline, $1.times.turn) }
-        }
+        if found.count > 1 { found.sort { ($0.deadline, $0.turn) < ($1.deadline, $1.turn) } }
         // A loop, since a key path of a generic type is made anew at each use, for 10,000 instructions.
-        for (_, slot) in found { due.append(timers[slot]) }
+        for (_, _, slot) in found { due.append(timers[slot]) }
+    }
+
+    /// Whether each timer is here by its times of now. For tests.
+    var isExact: Bool {
+        for index in 0..<byDeadline.count {
+            let slot = byDeadline.slot(at: index)
+            let times = timers[slot].heapTimes
+            guard byDeadline.key(of: slot) == times.deadline else { return false }
+            guard byLatest?.key(of: slot) ?? times.latest == times.latest else { return false }
+        }
+        return true
     }
 }

@@ -8,12 +8,8 @@ struct HeapTimes {
 
 /// What a `DeadlineHeap` orders.
 protocol HeapMember: AnyObject {
-    /// The timer's times now. Neither is earlier than those that the timer has in a heap: a timer that moves to earlier
-    /// ones updates its heaps. Called with what guards the heap held.
-    func timesForHeap() -> HeapTimes
-
-    /// Whether the deadline may become `DeadlineHeap.idle`. Constant.
-    var mayBeIdle: Bool { get }
+    /// The timer's times. They change only together with its heaps. Guarded by what guards these.
+    var heapTimes: HeapTimes { get }
 
     /// The timer's slot in one of its heaps, `noSlot` if there is none. In which one, the heaps find out. Only they
     /// change this and `otherSlots`.

@@ -6,7 +6,10 @@ extension LawPlayer {
     /// The laws that hold at any moment, in any depth of callouts.
     func checkLaws(_ moment: @autoclosure () -> String) {
         guard violation == nil else { return }
-        for loop in loops where !loop.isEnding { checkEpollSets(of: loop, moment) }
+        for loop in loops where !loop.isEnding {
+            checkEpollSets(of: loop, moment)
+            checkTimers(of: loop, moment)
+        }
         for item in items { item.checkItself() }
         // Not each time: common modes catch up with items of `common` when they are asked.
         if isOutside, stepsLeft % 3 == 0 { checkMembership() }
@@ -22,6 +25,15 @@ extension LawPlayer {
                     expect(expected == found, "\(item) is in \(mode) of \(loop.number): \(found)")
                 }
             }
+        }
+    }
+
+    /// Each heap has its timers by their times of now: no change leaves work to a later step.
+    private func checkTimers(of loop: LawLoop, _ moment: () -> String) {
+        guard let actual = loop.loop else { return }
+        for state in actual.modeStates {
+            let areExact = actual.lock.withLock { state.timers.areExact }
+            expect(areExact, "\(moment()): a timer of \(state.mode) of \(loop.number) is not where its time belongs")
         }
     }
 

@@ -322,6 +322,19 @@ extension Loop {
         @inline(__always)
         final var isInOneModeWhileLocked: Bool { memberships.isOne }
 
+        /// Whether the item is in any mode, for callers that hold the item's lock.
+        @inline(__always)
+        final var isInModeWhileLocked: Bool { memberships.first != nil }
+
+        /// Calls `body` with each mode that the item is in, for callers that hold the item's lock. Retains nothing.
+        @inline(__always)
+        final func forEachModeWhileLocked(_ body: (ModeState) -> Void) {
+            _ = memberships.contains { mode in
+                body(mode)
+                return false
+            }
+        }
+
         /// Calls `body` with `firstModeWhileLocked`, for callers that hold the item's lock. Without a retain: the
         /// membership keeps the mode alive.
         ///

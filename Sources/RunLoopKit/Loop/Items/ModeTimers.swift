@@ -25,11 +25,11 @@ struct ModeTimers: ~Copyable {
     var isEmpty: Bool { suspending.isEmpty && others == nil }
 
     /// Whether no timer keeps a run going.
-    var areIdle: Bool { mutating get { suspending.isIdle && others?.areIdle ?? true } }
+    var areIdle: Bool { suspending.isIdle && others?.areIdle ?? true }
     var all: [Loop.Timer] { suspending.all + (others?.all ?? []) }
 
     /// Without those that wait to be restarted.
-    var allThatKeepRunsGoing: [Loop.Timer] { all.filter { $0.timesForHeap().deadline != TimerHeap.idle } }
+    var allThatKeepRunsGoing: [Loop.Timer] { all.filter { $0.heapTimes.deadline != TimerHeap.idle } }
 
     // Not a subscript, which would allocate for its access.
 
@@ -52,6 +52,9 @@ struct ModeTimers: ~Copyable {
     mutating func update(_ timer: Loop.Timer, _ times: HeapTimes, in heap: Heap) {
         if heap == .suspending { suspending.update(timer, times) } else { others?[heap].update(timer, times) }
     }
+
+    /// As `DeadlineHeap.isExact`.
+    var areExact: Bool { suspending.isExact && others?.areExact ?? true }
 
     /// The timers that are due, in the order in which they fire.
     func allDue(at now: ClockTimes) -> [Loop.Timer] {
@@ -101,6 +104,7 @@ final class OtherTimers {
     }
 
     var areIdle: Bool { continuous.isIdle && wallClock.isIdle && precise.isIdle }
+    var areExact: Bool { continuous.isExact && wallClock.isExact && precise.isExact }
     var all: [Loop.Timer] { continuous.all + wallClock.all + precise.all }
 
     /// Whether a timer must fire at these times.

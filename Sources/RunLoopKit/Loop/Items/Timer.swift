@@ -74,13 +74,10 @@ extension Loop {
         /// The timer's slot in the heap of a mode. Guarded by the loop's lock.
         @exclusivity(unchecked) var slot = noSlot
 
-        // These two are `fireTime`. Guarded by the item's lock.
+        // These two are `fireTime`. Written with the item's lock held, and while the timer is in a loop with that of
+        // the loop as well, whose heaps sort by them: so they may be read under either.
         @exclusivity(unchecked) var time: Int64 = 0
         @exclusivity(unchecked) var turn: UInt64 = 0
-
-        /// The timer's heaps have it by no later deadline than this one, which is not later than that of the timer. So
-        /// a deadline that is not earlier needs no change of the heaps. Guarded by the item's lock.
-        @exclusivity(unchecked) var queued: Int64 = 0
 
         /// Nil once the timer is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var handler: (@Sendable (Firing) -> Void)?
@@ -242,10 +239,11 @@ extension Loop {
             guard firstModeWhileLocked?.waker === loop.waker, isInHeap, isValid, heapTimes.deadline <= limit else {
                 return nil
             }
-            // The heaps find a later deadline when they look at the timer next: so a nested run does not see it as due.
             let isNested = firing.exchange(true, ordering: .relaxed)
             let scheduled = Instant(nanoseconds: time)
             if waitsAfterCall { time = TimerHeap.never }
+            // A nested run does not see the timer as due.
+            moveInHeaps()
             return Firing(
                 timer: self, scheduledTime: scheduled, missed: missed, isNested: isNested, isEarly: isEarly)
         }
@@ -267,13 +265,10 @@ extension Loop {
                 firing.store(false, ordering: .relaxed)
             case .repeats:
                 let (scheduled, now) = (call.scheduledTime.nanoseconds, loop.clock.nanoseconds(timeBase))
-                func end() {
+                change { _ in
                     firing.store(false, ordering: .relaxed)
                     advance(from: scheduled, now: now)
                 }
-                // The first late call needs room for `missed`.
-                let needsRoom = call.missed == 0 && scheduled.addingSaturating(period) <= now
-                if needsRoom { changeRarely(end) } else { change { _ in end() } }
             case .waits, .waitsAndNests:
                 if !call.isNested { change { _ in firing.store(false, ordering: .relaxed) } }
             }
@@ -324,7 +319,7 @@ extension Loop {
             settleTime(on: loop.clock)
             // For the slot in this mode.
             if isInHeap { needRare() }
-            let times = timesToQueue()
+            let times = heapTimes
             itemLock.unlock()
             mode.insert(self, times, in: heap(in: mode))
             loop.timersChanged(in: mode)

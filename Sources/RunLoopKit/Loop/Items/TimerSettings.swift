@@ -7,8 +7,7 @@ extension Loop.Timer {
     /// the wall clock as ``Loop/TimeBase/wallClock`` says; nil stops the timer until another time is set. The grid of a
     /// repeating timer moves with it. Inside the timer's own handler only nil, and a time later than
     /// ``Loop/Timer/Firing/scheduledTime``, count, and a timer that fires once ends nevertheless; for a restartable
-    /// timer every time counts. Has no effect on an invalid timer. A time that is later than the present one costs a
-    /// compare. CF: `CFRunLoopTimerSetNextFireDate`.
+    /// timer every time counts. Has no effect on an invalid timer. CF: `CFRunLoopTimerSetNextFireDate`.
     public var nextFireTime: Loop.Instant? {
         get {
             itemLock.withLock {
@@ -41,7 +40,7 @@ extension Loop.Timer {
         get { .nanoseconds(itemLock.withLock { toleranceNanoseconds }) }
         set {
             let allowed = Loop.Timer.allowed(newValue, period: period, repeats: repeats)
-            changeRarely { toleranceNanoseconds = allowed }
+            change { _ in toleranceNanoseconds = allowed }
         }
     }
 
@@ -73,9 +72,9 @@ extension Loop.Timer {
     /// its own handler. The timer stays in its modes, with one fire time for all, and keeps its tolerance. If it is in
     /// no loop, it counts from when it is added to one.
     ///
-    /// From any thread; it takes effect at once. To push a timer out costs a comparison: the loop moves the timer in
-    /// its order, and arms the kernel's timer, only when the earlier time comes. (A hosted loop arms it after each pass
-    /// that has moved its first timer.)
+    /// From any thread; it takes effect at once, without a system call: if the loop sleeps until an earlier time, it
+    /// wakes once then, and sleeps on. (A hosted loop arms the kernel's timer after each pass that has moved its first
+    /// timer.)
     ///
     /// - Returns: Whether the timer was restarted. False if it is invalid, it fires once and its handler runs, or it
     ///   was made for a time and has no delay.

@@ -57,6 +57,7 @@ extension Loop.Timer {
     /// once.
     var delay: Int64? { rare?.delay ?? (period < 0 ? nil : period) }
 
+    /// With what guards `rareProperties` held.
     private func changeRare(_ body: (Rare) -> Void) {
         changeRareProperties { body(unsafeDowncast($0, to: Rare.self)) }
     }
@@ -121,7 +122,7 @@ extension Loop.Timer {
     /// Moves a repeating timer back along its grid if the clock was set back. If the clock was set forward, the timer
     /// may be due, and stays. The lock of the loop is held.
     func returnToGrid(in loop: Loop, at now: Int64) {
-        _ = updateHeapsWhileLocked(of: loop.waker, loop) { returnToGrid(at: now) }
+        _ = changeInHeaps(of: Owner(loop.defaultState)) { _ in returnToGrid(at: now) }
     }
 
     /// The item's lock is held.
@@ -150,19 +151,6 @@ extension Loop.Timer: HeapMember {
         return min(time, TimerHeap.stopped)
     }
 
-    /// The times, for heaps in which the timer will not have later ones. The locks of the loop and of the item are
-    /// held.
-    func timesToQueue() -> HeapTimes {
-        let times = heapTimes
-        queued = times.deadline
-        return times
-    }
-
-    /// Called with the loop's lock held, without the item's.
-    func timesForHeap() -> HeapTimes { itemLock.withLock { timesToQueue() } }
-
-    var mayBeIdle: Bool { waitsAfterCall }
-
     var hasOtherSlots: Bool {
         guard let rare else { return false }
         return !rare.otherSlots.isEmpty
@@ -188,105 +176,113 @@ extension Loop.Timer: HeapMember {
 // MARK: Changing
 
 extension Loop.Timer {
-    /// Changes the timer's times, and updates its heaps if they become earlier. Does nothing if the timer is invalid.
-    /// Called without locks of loops and items.
+    /// Changes the timer's times, and its places in the heaps. Does nothing if the timer is invalid. Called without
+    /// locks of loops and items.
     ///
-    /// - Parameter body: Called with the item's lock held, and the clock of the loop that the timer is in; nil for
-    ///   none. In a loop it leaves `rare` alone.
+    /// - Parameter body: Called with the item's lock held, and that of the loop that the timer is in; with the clock of
+    ///   that loop, nil for none.
     @inline(__always)
     func change(_ body: (LoopTime?) -> Void) {
-        var isEarlier = false
-        let loop = itemLock.withLock { () -> Loop? in
-            guard isValid else { return nil }
-            guard let isVirtual = firstModeWhileLocked?.isVirtual else {
-                body(nil)
-                return nil
-            }
-            // Without the loop, which is a weak reference, as long as possible.
-            let loop = isVirtual ? firstModeWhileLocked?.loop : nil
-            body(isVirtual ? loop?.clock : .monotonic)
-            isEarlier = deadline < queued
-            return isEarlier ? firstModeWhileLocked?.loop : loop
+        itemLock.lock()
+        guard isValid, isInModeWhileLocked else {
+            if isValid { body(nil) }
+            return itemLock.unlock()
         }
-        if let loop { updateHeaps(in: loop, isEarlier) }
+        // The loop's lock comes first in the lock order, unless it is free, as it nearly always is. In virtual time the
+        // loop itself is needed, which must outlive its lock.
+        let (isDone, mayBeAsleep) = withFirstModeWhileLocked { mode in
+            guard !mode.isVirtual, mode.waker.lock.lockIfFree() else { return (false, false) }
+            defer { mode.waker.lock.unlock() }
+            body(.monotonic)
+            moveInHeaps()
+            return (true, mode.waker.mayBeAsleep)
+        }
+        itemLock.unlock()
+        if !isDone {
+            changeInHeaps(inNone: { if isValid { body(nil) } }, inThoseOf: { changeInHeaps(of: $0, body) })
+        } else if mayBeAsleep {
+            changeInHeaps(inNone: {}, inThoseOf: { changeInHeaps(of: $0) { _ in } })
+        }
     }
 
-    /// The timer may have been changed again or moved meanwhile, by another thread: this uses its times of now, which
-    /// is right in any case.
+    /// Moves the timer to its places in the heaps. The lock of the loop is held, and perhaps that of the item.
+    @inline(__always)
+    func moveInHeaps() {
+        let times = heapTimes
+        // Apart from the usual case: inlined, the loop takes 80 instructions.
+        guard isInOneModeWhileLocked else { return moveInSeveralHeaps(times) }
+        withFirstModeWhileLocked { $0.timers.update(self, times, in: heap(in: $0)) }
+    }
+
     @inline(never)
-    private func updateHeaps(in loop: Loop, _ isEarlier: Bool) {
-        loop.lock.withLock {
-            // A virtual clock must not jump to a deadline that no longer exists. The machine's clock may end a sleep
-            // too early.
-            if isEarlier || loop.sleep != nil { _ = updateHeapsWhileLocked(of: loop.waker, loop) {} }
-        }
+    private func moveInSeveralHeaps(_ times: HeapTimes) {
+        forEachModeWhileLocked { $0.timers.update(self, times, in: heap(in: $0)) }
     }
 
-    /// The same for changes of `rare`: the lock of the loop that the timer is in is held as well, since the heaps read
-    /// it. Always updates the heaps.
-    func changeRarely(_ body: () -> Void) {
-        changeInHeaps(inNone: { if isValid { body() } }, inThoseOf: { updateHeapsWhileLocked(of: $0, $1, body) })
-    }
+    /// Notifies the loop that the timer has moved, in case it sleeps. Its lock is held, and the item's is not.
+    private func notify(_ loop: Loop?) { for mode in modesWhileLocked { loop?.timersChanged(in: mode) } }
 
     /// Makes a change with the locks that guard the heaps the timer is in.
     ///
     /// - Parameters:
     ///   - inNone: Called with the item's lock held, if the timer is in no loop.
-    ///   - inThoseOf: Called with the lock of the loop held that the timer was in a moment before; with the loop's
-    ///     waker, and with nil instead of a loop that is being deallocated and has not emptied its heaps yet. Returns
-    ///     false if the timer has left that loop.
-    private func changeInHeaps(inNone: () -> Void, inThoseOf: (Waker, Loop?) -> Bool) {
+    ///   - inThoseOf: Called with the lock of the loop held that the timer was in a moment before; with the mode that
+    ///     the timer was in. Returns false if the timer has left that loop.
+    @inline(never)
+    private func changeInHeaps(inNone: () -> Void, inThoseOf: (Owner) -> Bool) {
         while true {
             let mode = itemLock.withLock { () -> ModeState? in
                 if firstModeWhileLocked == nil { inNone() }
                 return firstModeWhileLocked
             }
             guard let mode else { return }
+            let owner = Owner(mode)
             // The loop outlives the lock: its deinit takes it.
-            let isDone = withExtendedLifetime(mode.loop) { loop in
-                mode.waker.lock.withLock { inThoseOf(mode.waker, loop) }
-            }
+            let isDone = withExtendedLifetime(owner) { owner.waker.lock.withLock { inThoseOf(owner) } }
             if isDone { return }
         }
     }
 
+    /// A loop and its waker. Nil stands for a loop that is being deallocated and has not emptied its heaps yet.
+    fileprivate struct Owner {
+        let waker: Waker
+        let loop: Loop?
+        let clock: LoopTime?
+
+        init(_ mode: ModeState) {
+            (waker, loop) = (mode.waker, mode.loop)
+            clock = mode.isVirtual ? loop?.clock : .monotonic
+        }
+    }
+
     /// Returns false, and does nothing, if the timer is not in that loop. The lock of the loop is held.
-    fileprivate func updateHeapsWhileLocked(of waker: Waker, _ loop: Loop?, _ body: () -> Void) -> Bool {
+    fileprivate func changeInHeaps(of owner: Owner, _ body: (LoopTime?) -> Void) -> Bool {
         itemLock.lock()
-        guard firstModeWhileLocked?.waker === waker else {
+        guard firstModeWhileLocked?.waker === owner.waker else {
             itemLock.unlock()
             return false
         }
-        if isValid { body() }
-        let (modes, times) = (modesWhileLocked, timesToQueue())
+        if isValid { body(owner.clock) }
+        moveInHeaps()
         itemLock.unlock()
-        for mode in modes {
-            mode.timers.update(self, times, in: heap(in: mode))
-            loop?.timersChanged(in: mode)
-        }
+        notify(owner.loop)
         return true
     }
 
     /// Moves the timer between the heaps of ordinary and of precise timers.
     func setPrecise(_ isPrecise: Bool) {
-        changeInHeaps(inNone: { isKeptPrecise = isPrecise }, inThoseOf: { setPrecise(isPrecise, of: $0, $1) })
+        changeInHeaps(inNone: { isKeptPrecise = isPrecise }, inThoseOf: { setPrecise(isPrecise, of: $0) })
     }
 
     /// Returns false, and does nothing, if the timer is not in that loop. The lock of the loop is held, so that the
     /// timer stays in its modes.
-    private func setPrecise(_ isPrecise: Bool, of waker: Waker, _ loop: Loop?) -> Bool {
-        let all = itemLock.withLock { firstModeWhileLocked?.waker === waker ? modesWhileLocked : nil }
-        guard let all else { return false }
+    private func setPrecise(_ isPrecise: Bool, of owner: Owner) -> Bool {
+        guard itemLock.withLock({ firstModeWhileLocked?.waker === owner.waker }) else { return false }
         // A loop that ends has emptied its heaps before its items leave it.
-        let modes = all.filter { $0.timers.remove(self, from: heap(in: $0)) }
-        let times = itemLock.withLock {
-            isKeptPrecise = isPrecise
-            return timesToQueue()
-        }
-        for mode in modes {
-            mode.timers.insert(self, times, in: heap(in: mode))
-            loop?.timersChanged(in: mode)
-        }
+        let modes = modesWhileLocked.filter { $0.timers.remove(self, from: heap(in: $0)) }
+        itemLock.withLock { isKeptPrecise = isPrecise }
+        for mode in modes { mode.timers.insert(self, heapTimes, in: heap(in: mode)) }
+        notify(owner.loop)
         return true
     }
 }
