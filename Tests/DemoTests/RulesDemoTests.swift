@@ -106,6 +106,27 @@ import Testing
         }
     }
 
+    /// The first six crashed the runtime's look-up of types, and the last two took it seconds or its stack.
+    @Test(
+        "A rule for a type that does not exist waits, or is refused for the length of its name",
+        arguments: ["$5_", "$", "$94", "$n", "Say$5_G", "Si_$SSt", "4main*4000", "4main*200000"])
+    func oddTypes(_ text: String) throws {
+        let parts = text.split(separator: "*")
+        let name = parts[0] + String(repeating: "1aV", count: parts.count > 1 ? Int(parts[1])! : 0)
+        for isType in [false, true] {
+            let (type, target) = isType ? (name, "11RunLoopDemo8DocumentC") : ("11RunLoopDemo8DocumentC", name)
+            let file = try TemporaryFile(
+                #"{"rules":[{"intervalNanoseconds":2000000000,"isStatic":false,"message":"save","mode":"last","#
+                    + "\"target\":\"\(target)\",\"type\":\"\(type)\"}],\"version\":1}")
+            let demo = try Demo.run("rules", "--file", file.path)
+            if parts.count > 1 {
+                #expect(demo.status == 65 && demo.errors.contains("of at most 4096 bytes"), "\(demo.errors)")
+            } else {
+                #expect(demo.status == 0 && demo.errors == "" && demo.output.contains("still waiting"))
+            }
+        }
+    }
+
     /// A program that wrote in place would leave an empty file, which the next run could not use.
     @Test(
         "A failed write leaves no file",

@@ -63,7 +63,7 @@ import Testing
         #expect("\(fault)".hasPrefix("rules[1]") && "\(fault)".contains(": \(text)"), "\(fault)")
         #expect(fault.index == 1 && fault.field.map(text.hasPrefix) == true)
         if fault.method != nil, fault.target != nil {
-            #expect("\(fault)".contains(#"("save" of RuleDraft)"#))
+            #expect("\(fault)".contains(#"("save" of \#(draft))"#))
         }
         #expect("\(ThrottleRuleError.invalidSnapshot(fault))" == "snapshot of rules: \(fault)")
     }
@@ -127,6 +127,10 @@ import Testing
         let declared = RuleScene()
         let standing = try declared.limit(RuleLetter.self, 77, .firstly)
         let undeclared = ThrottleEngine()
+        undeclared.showTestClasses()
+        for engine in [declared.engine, undeclared] {
+            _ = ThrottledMethod<Int.Type, Void>("shown", engine: engine) { _, _ in }
+        }
         let waiting = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: letter).json))
         try undeclared.apply(waiting)
         let faults = [
@@ -168,7 +172,7 @@ import Testing
         for fault in try refusals(good, RuleEntry(type: "7Nowhere4GoneC", target: draft)) {
             #expect(fault.index == 1 && fault.field == "type")
             #expect(
-                fault.reason == "names no type of this program; it must be RuleDraft, the target, or a class above it")
+                fault.reason == "is \"7Nowhere4GoneC\"; it must be RuleDraft, the target, or a class above it")
         }
     }
 
@@ -227,6 +231,7 @@ import Testing
     @Test("A rule in the hierarchy of a waiting one is refused")
     func hierarchyOfWaitingRule() throws {
         let engine = ThrottleEngine()
+        engine.showTestClasses()
         let older = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json))
         try engine.apply(older)
         let newer = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(method: "print").json, good.json))
@@ -241,21 +246,7 @@ import Testing
         #expect(engine.waitingRules == newer.rules)
     }
 
-    // MARK: When the call is declared
-
-    /// Types of a library that is loaded after the snapshot.
-    private final class Library: @unchecked Sendable {
-        private let isLoaded = Gate()
-        func load() { isLoaded.open() }
-
-        var engine: ThrottleEngine {
-            ThrottleEngine { [self] name in
-                // RuleDocument is the program's own.
-                let found = type(withLastingName: name)
-                return isLoaded.isOpenNow || found == RuleDocument.self ? found : nil
-            }
-        }
-    }
+    // MARK: When the method is declared, and when the type is known
 
     @Test("Rules are checked again when their method is declared")
     func checkedAtDeclaration() throws {
@@ -269,12 +260,12 @@ import Testing
             ),
         ]
         for (entries, text) in bad {
-            let library = Library()
-            let engine = library.engine
+            let engine = ThrottleEngine()
             let snapshot = try RuleEntry.decode(RuleEntry.snapshot(entries.map(\.json)))
             try engine.apply(snapshot, on: Loop.inVirtualTime().0)
             #expect(engine.waitingRuleFaults.isEmpty)
-            library.load()
+            engine.showTestClasses()
+            #expect(engine.waitingRuleFaults.isEmpty)
             let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
             // Not even the valid rule: all are applied or none.
             #expect(engine.rules.isEmpty && engine.waitingRules == snapshot.rules)
@@ -287,16 +278,15 @@ import Testing
         }
     }
 
-    @Test("A rule whose type comes later takes effect when no rule conflicts")
-    func typeComesLater() throws {
-        let library = Library()
-        let engine = library.engine
+    @Test("A rule whose type is known later takes effect when no rule conflicts")
+    func typeIsKnownLater() throws {
+        let engine = ThrottleEngine()
         let loop = Loop.inVirtualTime().0
         try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(good.json)), on: loop)
         let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
         let inTheWay = try method.limit(for: RuleDocument.self, every: .seconds(1), on: loop)
         #expect(engine.waitingRules.count == 1 && engine.waitingRuleFaults.isEmpty)
-        library.load()
+        method(RuleDraft(), 1)
         #expect("\(engine.waitingRuleFaults)".contains("discard that one first"))
         try inTheWay.discard()
         #expect(engine.rules.map(\.subject) == [#""save" of class RuleDraft"#])
@@ -306,11 +296,11 @@ import Testing
     @Test("Standard error names the rule that is not applied")
     func faultOnStandardError() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-            let (isLoaded, document) = (Gate(), RuleEntry.name(of: RuleDocument.self))
-            let engine = ThrottleEngine { isLoaded.isOpenNow ? type(withLastingName: $0) : nil }
+            let document = RuleEntry.name(of: RuleDocument.self)
+            let engine = ThrottleEngine()
             let count = RuleEntry(target: RuleEntry.name(of: Count.self))
             try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json, count.json)))
-            isLoaded.open()
+            engine.show(Count.self)
             let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
             withExtendedLifetime(method) {}
         }

@@ -169,39 +169,6 @@ import Testing
         }
     }
 
-    /// Names are passed to the runtime, which an edited file must not mislead.
-    @Test("Invalid type names find no type")
-    func invalidTypeNames() throws {
-        let stage = RuleScene()
-        let standing = try stage.limit(RuleLetter.self, 77, .firstly)
-        let odd = [
-            "", " ", "\u{0}", "\u{1}abcd", "\u{2}\u{0}\u{0}\u{0}\u{0}", "$s", "$sSi", "SgSg", "Sa", "yp", "ypSg", "_",
-            "yXl",
-            "x", "xm", "q_", "Qz", String(repeating: "Say", count: 2000), String(repeating: "Sg", count: 5000), "🙂",
-            String(repeating: "9", count: 400), String(document.dropLast()), document + "m", document + "Sg", "XMTm",
-        ]
-        for name in odd {
-            let escaped = name.unicodeScalars.map { $0.value < 32 ? "\\u000\($0.value)" : "\($0)" }.joined()
-            // Waits for its type, or is refused; the rules in force stay.
-            try? stage.engine.apply(try decode(snapshot(entry(target: escaped))), on: stage.loop)
-            for rule in stage.engine.waitingRules { _ = "\(rule)" }
-            #expect(areSame(stage.engine.rules, [standing]))
-        }
-        // Mutated names.
-        var random = SplitMix(7)
-        for _ in 0..<3000 {
-            var name = Array(document.utf8)
-            for _ in 0...(random.next() % 3) {
-                name[Int(random.next() % UInt64(name.count))] = UInt8(33 + random.next() % 94)
-            }
-            let text = String(decoding: name, as: UTF8.self)
-            guard text != document, !text.contains("\""), !text.contains("\\") else { continue }
-            try? stage.engine.apply(try decode(snapshot(entry(target: text))), on: stage.loop)
-            stage.engine.discardWaitingRules()
-        }
-        #expect(standing.isApplied)
-    }
-
     // MARK: Helpers
 
     private var document: String { name(of: RuleDocument.self) }

@@ -48,11 +48,12 @@ struct RulesRuns {
         }
         log.begin(.again, "6. A later run, another process, finds the rule: it is not made again")
         for rule in snapshot.rules { log.say(.load, "\(rule)") }
-        if engine.rules.isEmpty { log.say(.list, "waiting for its method, which the program has not called yet") }
+        if !engine.waitingRules.isEmpty {
+            log.say(.list, "waiting for its method, which the program has not called yet")
+        }
         let diary = Document("diary", log)
         log.loop.play([(0, diary, "Wednesday"), (500, diary, "Thursday")])
-        log.say(
-            .list,
-            "in force since the method was first called: \(engine.rules.map(\.description).joined(separator: ", "))")
+        for rule in engine.rules { log.say(.list, "in force since the method was first called: \(rule)") }
+        for rule in engine.waitingRules { log.say(.list, "still waiting for its type and its method: \(rule)") }
     }
 }

@@ -40,7 +40,8 @@ extension Loop {
         /// loop's end resumes it, as with ``Loop/Ended`` from a sleep; and so does an actor with an `isolated deinit`
         /// that is released after the stop.
         case jobsOfEndedLoop(thread: String?)
-        /// Rules from a snapshot do not fit the method that they have waited for, which was declared now.
+        /// Rules from a snapshot do not fit the method that they have waited for, which was declared now; or a type
+        /// that they name, which the engine knows since now.
         case rulesNotApplied(fault: String)
 
         /// Why a loop refused an item.

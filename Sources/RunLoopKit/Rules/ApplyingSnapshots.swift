@@ -27,16 +27,23 @@ extension ThrottleEngine {
     /// Applies the rules of a snapshot: all of them or, if it throws, none; the rules in force then stay as they are.
     ///
     /// A rule for a method that is not declared yet (Swift makes a static constant at its first use) waits, and takes
-    /// effect when the method is declared; so does one for a type that the program does not have. What can be checked
-    /// is checked now, the rest when the method is declared: see ``waitingRuleFaults``. For a target that has a rule in
-    /// force, that rule's interval and mode change; its loop, predicate and merging do not, nor its window, if it has
-    /// begun one. A new rule has no predicate and merges nothing: a program whose rules do applies them first.
+    /// effect when the method is declared. A rule for a subclass waits until the engine knows that class: the method is
+    /// called on an object of it or of a class below it, a rule is applied for it, or it declares a method. That is
+    /// before the first call that the rule could limit. A rule for a type that the program does not have waits forever:
+    /// the engine compares names, and asks the runtime for none.
+    ///
+    /// What can be checked is checked now, the rest when the method and the type are known: see ``waitingRuleFaults``.
+    ///
+    /// For a target that has a rule in force, that rule's interval and mode change; its loop, predicate and merging do
+    /// not, nor its window, if it has begun one. A new rule has no predicate and merges nothing: a program whose rules
+    /// do applies them first.
     ///
     /// - Parameters:
     ///   - snapshot: The rules to apply.
     ///   - loop: The loop on whose thread the new rules run delayed calls.
-    /// - Throws: `invalidSnapshot` for a type that is no class or does not have the method, for two rules of one class
-    ///   hierarchy, and for one in the hierarchy of a waiting rule; `conflict` with a rule in force; `unknownVersion`.
+    /// - Throws: `invalidSnapshot` for a known type that is no class or does not have the method, for two rules of one
+    ///   target or known class hierarchy, and for one in the hierarchy of a waiting rule; `conflict` with a rule in
+    ///   force; `unknownVersion`.
     public func apply(_ snapshot: Snapshot, on loop: Loop = .main) throws(ThrottleRuleError) {
         guard snapshot.version == Snapshot.currentVersion else { throw .unknownVersion(snapshot.version) }
         try withLock { remains throws(ThrottleRuleError) in
@@ -47,16 +54,17 @@ extension ThrottleEngine {
         }
     }
 
-    /// The rules from snapshots that have not taken effect: their methods are not declared yet, or the program has no
-    /// type of that name, or a fault was found when the method was declared.
+    /// The rules from snapshots that have not taken effect: their methods are not declared yet, or the engine knows no
+    /// type of that name yet, or a fault was found when both were known.
     public var waitingRules: [Snapshot.Rule] { lock.withLock { waiting.map(\.rule) } }
 
-    /// The faults of waiting rules whose methods are declared and whose types exist: what
+    /// The faults of waiting rules whose methods are declared and whose types are known: what
     /// ``ThrottleEngine/apply(_:on:)`` could not know.
     ///
-    /// Such a type came later than the snapshot, with a library that was loaded meanwhile. None of its method's waiting
-    /// rules takes effect then, and a line on standard error reports it when the method is declared. They take effect
-    /// as soon as the fault no longer exists, for instance when a conflicting rule is discarded.
+    /// Such a type became known later than the snapshot, for instance by a call on an object of a subclass whose
+    /// superclass has a rule. None of its method's waiting rules for known types takes effect then, and a line on
+    /// standard error reports it once. They take effect as soon as the fault no longer exists, for instance when a
+    /// conflicting rule is discarded.
     public var waitingRuleFaults: [Snapshot.Fault] {
         lock.withLock { faultsOfWaiting().values.sorted { $0.index ?? 0 < $1.index ?? 0 } }
     }
@@ -89,12 +97,13 @@ extension ThrottleEngine {
         let replaced = Set(saved.map(\.target))
         var plan: Plan = ([], waiting.filter { !replaced.contains($0.target) })
         // For a declared method the rules in force are checked below.
-        let others = plan.waiting.filter { books[$0.rule.key] == nil }.map { find($0, in: nil) }
+        var others = CompatibleRules()
+        for rule in plan.waiting where books[rule.rule.key] == nil { others.add(find(rule, in: nil)) }
         for rule in found {
             let new = rule.waiting
-            if let other = others.first(where: rule.clashes)?.waiting {
+            if let other = others.rule(clashingWith: rule) {
                 throw .invalidSnapshot(
-                    new.clash("a rule that waits for the same method is", with: other, "discardWaitingRules() first"))
+                    rule.clash("a rule that waits for the same method is", with: other, "discardWaitingRules() first"))
             }
             guard let book = books[new.rule.key], let type = rule.target else {
                 plan.waiting.append(new)
@@ -111,8 +120,8 @@ extension ThrottleEngine {
 
     private func find(_ waiting: WaitingRule, in book: RuleBook?) -> FoundRule {
         FoundRule(
-            waiting: waiting, declaringType: book?.declaringType ?? typeNamed(waiting.rule.type),
-            target: typeNamed(waiting.rule.target))
+            waiting: waiting, declaringType: book?.declaringType ?? types[waiting.rule.type],
+            target: types[waiting.rule.target])
     }
 
     private func makeRule(_ saved: WaitingRule, for type: Any.Type, of book: RuleBook) -> RestoredRule {
@@ -140,12 +149,13 @@ extension ThrottleEngine {
         }
     }
 
-    /// Applies the rules that have waited for this method, or for another rule's end: all of them or none.
+    /// Applies the rules that have waited for this method, for a type, or for another rule's end: all or none of those
+    /// whose types are known.
     ///
     /// - Returns: The fault of one of them.
     @discardableResult
     func applyWaiting(to book: RuleBook, _ remains: inout RuleBook.Remains) -> Snapshot.Fault? {
-        guard !waiting.isEmpty, let key = MethodKey(book) else { return nil }
+        guard !waiting.isEmpty, let key = book.key else { return nil }
         let ready = waitingRules(for: book, key)
         if let fault = fault(of: ready, in: book) { return fault }
         remains.objects += waiting.map(\.loop)
@@ -157,22 +167,24 @@ extension ThrottleEngine {
         return nil
     }
 
-    /// The waiting rules for a method whose types exist.
+    /// The waiting rules for a method whose types are known.
     private func waitingRules(for book: RuleBook, _ key: MethodKey) -> [FoundRule] {
         waiting.filter { $0.rule.key == key }.map { find($0, in: book) }.filter { $0.target != nil }
     }
 
     /// The first fault of rules by themselves, against each other, and against the rules in force of `book`.
     private func fault(of rules: [FoundRule], in book: RuleBook? = nil) -> Snapshot.Fault? {
-        for (index, rule) in rules.enumerated() {
+        var before = CompatibleRules()
+        for rule in rules {
             if let fault = rule.fault { return fault }
-            if let other = rules[..<index].first(where: rule.clashes)?.waiting {
-                return rule.waiting.clash("rules[\(other.index)] is", with: other, "remove one of the two")
+            if let other = before.rule(clashingWith: rule) {
+                return rule.clash("rules[\(other.waiting.index)] is", with: other, "remove one of the two")
             }
             if let book, let standing = book.lock.withLock({ book.obstacle(for: rule.target!) }) {
-                return rule.waiting.fault(
+                return rule.fault(
                     "target", "is in the class hierarchy of a rule in force (\(standing)); discard that one first")
             }
+            before.add(rule)
         }
         return nil
     }
@@ -185,17 +197,5 @@ extension ThrottleEngine {
             if let book = books[key] { faults[key] = fault(of: waitingRules(for: book, key), in: book) }
         }
         return faults
-    }
-}
-
-extension WaitingRule {
-    /// The fault that there is another rule in the class hierarchy, or for the same target.
-    fileprivate func clash(_ others: String, with other: WaitingRule, _ wayOut: String) -> ThrottleEngine.Snapshot.Fault
-    {
-        let clash =
-            rule.target == other.rule.target
-            ? "appears twice: \(others) for it too"
-            : "is one of two in a class hierarchy: \(others) for \(typeText(other.rule.target))"
-        return fault("target", "\(clash); a method has one rule there: \(wayOut)")
     }
 }

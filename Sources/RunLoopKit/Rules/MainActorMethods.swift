@@ -61,9 +61,10 @@ private func onMainActor<Target: Sendable, Input: Sendable>(
     { target, input in
         guard !isOnAnotherLoop else {
             fatalError(
-                "RunLoopKit: the throttled method \"\(name)\" belongs to the main actor, and was to run on the thread "
-                    + "\"\(Loop.current.threadName)\": it was called there, or held back by a rule for that thread's "
-                    + "loop. Call it on the main actor, and make its rules for Loop.main.", file: file, line: line)
+                "RunLoopKit: the throttled method \"\(name.printable)\" belongs to the main actor, and was to run on "
+                    + "the thread \"\(Loop.current.threadName)\": it was called there, or held back by a rule for that "
+                    + "thread's loop. Call it on the main actor, and make its rules for Loop.main.", file: file,
+                line: line)
         }
         MainActor.assumeIsolated({ body(target, input) }, file: file, line: line)
     }

@@ -33,10 +33,12 @@ final class RuleBook: @unchecked Sendable {
     let name: String
     let declaringType: Any.Type
     let isStatic: Bool
+    /// The method's name in snapshots. Nil when the type that declares it has no lasting name.
+    let key: MethodKey?
     let engine: ThrottleEngine
     private let makeRule: MakeRule
 
-    /// Whether a call has to look here at all. Written with the lock held.
+    /// Whether a call has to look here at all: there are rules, or some wait. Written with the lock held.
     @usableFromInline let hasRules = Atomic<Bool>(false)
 
     /// Whether any rule has ever delayed a call. Written with the lock held.
@@ -57,6 +59,13 @@ final class RuleBook: @unchecked Sendable {
     /// a dynamic cast recognizes them.
     @exclusivity(unchecked) private var lastTypeRule: ThrottleRule?
     @exclusivity(unchecked) private var lastType: ObjectIdentifier?
+    /// Whether rules from a snapshot wait for this method: for subclasses, which the engine knows only when a call has
+    /// shown them.
+    @exclusivity(unchecked) var awaitsTargets = false {
+        didSet { updateHasRules() }
+    }
+    /// The targets' types that calls have shown to the engine.
+    @exclusivity(unchecked) private var metTypes: Set<ObjectIdentifier> = []
     /// Whether the method is deallocated, so that it cannot be called any more.
     @exclusivity(unchecked) private var isClosed = false
     /// The number of objects' rules at which to remove those of deallocated objects. Grows with the rules that remain,
@@ -69,6 +78,7 @@ final class RuleBook: @unchecked Sendable {
         _ name: String, of declaringType: Any.Type, isStatic: Bool, engine: ThrottleEngine, makeRule: @escaping MakeRule
     ) {
         (self.name, self.declaringType, self.isStatic) = (name, declaringType, isStatic)
+        key = MethodKey(method: name, of: declaringType, isStatic: isStatic)
         (self.engine, self.makeRule) = (engine, makeRule)
     }
 
@@ -94,6 +104,7 @@ final class RuleBook: @unchecked Sendable {
             lock.unlock()
             return .ignore
         }
+        if awaitsTargets { meet(type) }
         var rule = rule(for: object, of: type, &stale)
         if let asked = rule, asked.hasPredicate {
             lock.unlock()
@@ -109,6 +120,18 @@ final class RuleBook: @unchecked Sendable {
         withExtendedLifetime(stale) {}
         return verdict
     }
+
+    /// Shows the engine a type that it may not know. The lock is held, but not while the engine works.
+    @inline(never)
+    private func meet(_ type: Any.Type) {
+        if metTypes.contains(ObjectIdentifier(type)) { return }
+        lock.unlock()
+        engine.meet(type, in: self)
+        lock.lock()
+    }
+
+    /// The engine knows a type. The lock is held.
+    func noteAsMet(_ type: Any.Type) { metTypes.insert(ObjectIdentifier(type)) }
 
     /// The `DelayedCall` that takes a call on an object, if that has the object's last call: then the object is alive,
     /// and the rule at its address is its own. Otherwise `verdict` decides. Looking at the rule's weak reference would
@@ -279,6 +302,6 @@ final class RuleBook: @unchecked Sendable {
 
     private func updateHasRules() {
         // Relaxed: see `ThrottledMethod.callAsFunction(_:_:)`, which reads it.
-        hasRules.store(!typeRules.isEmpty || !objectRules.isEmpty, ordering: .relaxed)
+        hasRules.store(!typeRules.isEmpty || !objectRules.isEmpty || awaitsTargets, ordering: .relaxed)
     }
 }

@@ -14,12 +14,12 @@ extension ThrottleEngine.Snapshot.Rule {
     /// Decodes a rule.
     public init(from decoder: any Decoder) throws {
         var fields = try Fields(decoder, CodingKeys.self, mustBe: "an object with the fields of a rule")
-        let nameOfType = "the name of a type as the compiler mangles it"
+        let nameOfType = "the name of a type as the compiler mangles it, of at most \(longestTypeName) bytes"
         method = try fields.read(.method, mustBe: "the name of a method")
         fields.method = method
-        target = try fields.read(.target, mustBe: nameOfType) { !$0.isEmpty }
+        target = try fields.read(.target, mustBe: nameOfType, Self.isNameOfType)
         fields.target = target
-        type = try fields.read(.type, mustBe: nameOfType) { !$0.isEmpty }
+        type = try fields.read(.type, mustBe: nameOfType, Self.isNameOfType)
         isStatic = try fields.read(.isStatic, mustBe: "true or false")
         let range = Self.intervals
         intervalNanoseconds = try fields.read(
@@ -35,6 +35,8 @@ extension ThrottleEngine.Snapshot.Rule {
                 .windowStartNanoseconds, mustBe: "a whole number from 0, or absent", Self.windowStarts.contains)
             : nil
     }
+
+    private static func isNameOfType(_ text: String) -> Bool { !text.isEmpty && text.utf8.count <= longestTypeName }
 }
 
 /// The fields of a rule or of the snapshot, while it is decoded.
@@ -77,7 +79,7 @@ private struct Fields<Key: CodingKey> {
         func has<Value: Decodable>(_: Value.Type) -> Value? { try? container.decode(Value.self, forKey: key) }
         if !container.contains(key) { return "is missing" }
         if (try? container.decodeNil(forKey: key)) == true { return "is null" }
-        if let text = has(String.self) { return "is \"\(text.printable)\"" }
+        if let text = has(String.self) { return "is \"\(text.excerpt)\"" }
         if let number = has(Int64.self) { return "is \(number)" }
         if let number = has(Double.self) { return "is \(number)" }
         if let truth = has(Bool.self) { return "is \(truth)" }

@@ -7,6 +7,8 @@ extension ThrottleEngine.Snapshot {
         public let method: String?
         /// The rule's target as the snapshot names it, if it has one.
         public let target: String?
+        /// The readable name of the target's type, if the engine knows the type.
+        var targetText: String?
         /// The name of the field; nil if there are no fields.
         public let field: String?
         /// What the field contains, and what would be valid.
@@ -14,30 +16,10 @@ extension ThrottleEngine.Snapshot {
 
         /// One line, whatever the snapshot contains: names are shortened, and their unprintable characters escaped.
         public var description: String {
-            let rule = method.map { "(\"\($0.printable)\" of \(target.map(typeText) ?? "no target"))" }
+            let rule = method.map { "(\"\($0.excerpt)\" of \(targetText ?? target?.excerpt ?? "no target"))" }
             let place = [index.map { "rules[\($0)]" }, rule].compactMap(\.self).joined(separator: " ")
             let text = [field, reason].compactMap(\.self).joined(separator: " ")
             return place.isEmpty ? text : "\(place): \(text)"
         }
-    }
-}
-
-/// The readable name of a type that the program has; otherwise the name in the snapshot.
-func typeText(_ lastingName: String) -> String {
-    type(withLastingName: lastingName).map { "\($0)" } ?? lastingName.printable
-}
-
-extension String {
-    /// The text for one line of output: shortened, without characters that move the cursor or reverse the text.
-    var printable: String {
-        let limit = 80
-        let shown = unicodeScalars.prefix(limit).map { scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
-                scalar.escaped(asASCII: true)
-            default: scalar == "\"" || scalar == "\\" ? scalar.escaped(asASCII: true) : String(scalar)
-            }
-        }
-        return shown.joined() + (unicodeScalars.count > limit ? "…" : "")
     }
 }

@@ -11,9 +11,10 @@ extension ThrottleEngine {
     ///
     /// It does not contain loops, predicates and merging: a program sets them again.
     ///
-    /// Decoding checks each field by itself. Applying the snapshot checks that the types exist and that no rules
-    /// conflict; so does declaring a method. Decoding throws ``ThrottleRuleError/unknownVersion(_:)`` for a later
-    /// version, `invalidSnapshot` for an invalid field, and the coder's own error for what the coder cannot read.
+    /// A snapshot may come from an untrusted file. Decoding checks each field by itself. Applying the snapshot checks
+    /// that the known types fit and that no rules conflict; so does declaring a method. Decoding throws
+    /// ``ThrottleRuleError/unknownVersion(_:)`` for a later version, `invalidSnapshot` for an invalid field, and the
+    /// coder's own error for what the coder cannot read.
     public struct Snapshot: Codable, Hashable, Sendable {
         /// The version that this library writes, and the only one that it reads.
         ///
@@ -63,9 +64,9 @@ extension ThrottleEngine {
 }
 
 extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
-    /// What is limited and how.
+    /// What is limited and how; the target as the snapshot names it.
     public var description: String {
-        "\"\(method.printable)\" of \(isStatic ? "type" : "class") \(typeText(target)): \(mode), "
+        "\"\(method.excerpt)\" of \(isStatic ? "type" : "class") \(target.excerpt): \(mode), "
             + "\(Duration.nanoseconds(intervalNanoseconds))"
     }
 
@@ -77,7 +78,7 @@ extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
 
     /// Makes what a snapshot contains of a persistent rule.
     init(_ rule: ThrottleRule) throws(ThrottleRuleError) {
-        guard let type = rule.type, let target = lastingName(of: type), let key = MethodKey(rule.book) else {
+        guard let type = rule.type, let target = lastingName(of: type), let key = rule.book.key else {
             throw .noLastingName(rule)
         }
         let interval = min(max(rule.interval.wholeNanoseconds, Self.intervals.lowerBound), Self.intervals.upperBound)
@@ -103,8 +104,8 @@ struct MethodKey: Hashable {
 
 extension MethodKey {
     /// Nil when the type that declares the method has no lasting name.
-    init?(_ book: RuleBook) {
-        guard let type = lastingName(of: book.declaringType) else { return nil }
-        self.init(method: book.name, type: type, isStatic: book.isStatic)
+    init?(method: String, of declaringType: Any.Type, isStatic: Bool) {
+        guard let type = lastingName(of: declaringType) else { return nil }
+        self.init(method: method, type: type, isStatic: isStatic)
     }
 }

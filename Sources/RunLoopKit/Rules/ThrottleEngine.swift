@@ -54,16 +54,16 @@ public final class ThrottleEngine: @unchecked Sendable {
     // Guarded by `lock`.
     private var books: [BookKey: RuleBook] = [:]
     private var nextPlace = 0
-    /// Rules from snapshots whose methods or types are not known yet, or that conflict with another rule.
-    var waiting: [WaitingRule] = []
-
-    /// Finds the type of a lasting name. Replaced in tests in which types appear later.
-    let typeNamed: @Sendable (String) -> Any.Type?
+    /// Rules from snapshots whose methods or types are not known yet, or that conflict with another rule. Each one
+    /// whose method and target are known has been tried.
+    var waiting: [WaitingRule] = [] {
+        didSet { tellBooksWhoWaits() }
+    }
+    /// The types that declare methods, those that have had rules, and targets of calls that a rule may have waited for.
+    private(set) var types = KnownTypes()
 
     /// Makes an engine for the methods that are declared with it. For tests.
-    public convenience init() { self.init { type(withLastingName: $0) } }
-
-    init(typeNamed: @escaping @Sendable (String) -> Any.Type?) { self.typeNamed = typeNamed }
+    public init() {}
 
     // MARK: Applying and discarding
 
@@ -117,7 +117,11 @@ public final class ThrottleEngine: @unchecked Sendable {
         _ rule: ThrottleRule, _ body: (RuleBook, inout RuleBook.Remains) throws(ThrottleRuleError) -> Void
     ) throws(ThrottleRuleError) {
         guard rule.book.engine === self else { throw .otherEngine(rule) }
+        var faults: [Snapshot.Fault] = []
+        defer { report(faults) }
         try withLock { remains throws(ThrottleRuleError) in
+            // First, since the snapshot was applied before: a rule from it gives way to this one.
+            if let type = rule.type { faults = learn(type, &remains) }
             try rule.book.lock.withLock { () throws(ThrottleRuleError) in try body(rule.book, &remains) }
             applyWaiting(to: rule.book, &remains)
         }
@@ -174,16 +178,18 @@ public final class ThrottleEngine: @unchecked Sendable {
 
     /// Adds a method that is declared. Rules that have waited for it take effect.
     func register(_ book: RuleBook) {
-        let fault = withLock { remains in
+        let faults = withLock { remains in
             guard books.updateValue(book, forKey: BookKey(book)) == nil else {
                 fatalError(
-                    "RunLoopKit: the method \"\(book.name)\" of \(book.declaringType) was declared twice. Keep it in "
-                        + "a 'static let'.")
+                    "RunLoopKit: the method \"\(book.name.printable)\" of \(book.declaringType) was declared twice. "
+                        + "Keep it in a 'static let'.")
             }
-            return applyWaiting(to: book, &remains)
+            let faults = learn(book.declaringType, &remains)
+            let fault = applyWaiting(to: book, &remains)
+            tellBooksWhoWaits()
+            return faults.filter { $0 != fault } + [fault].compactMap(\.self)
         }
-        // A declaration cannot throw.
-        if let fault { Mistakes.shared.report(.rulesNotApplied(fault: "\(fault)")) }
+        report(faults)
     }
 
     /// Removes a method that is deallocated, with its rules.
@@ -194,10 +200,45 @@ public final class ThrottleEngine: @unchecked Sendable {
         }
     }
 
+    /// Learns the type of a call's target, for which a rule may wait.
+    func meet(_ type: Any.Type, in book: RuleBook) {
+        let faults = withLock { remains in
+            let faults = learn(type, &remains)
+            book.lock.withLock { book.noteAsMet(type) }
+            return faults
+        }
+        report(faults)
+    }
+
+    /// Learns a type and the classes above it. Rules that have waited for one of them take effect. The lock is held.
+    private func learn(_ type: Any.Type, _ remains: inout RuleBook.Remains) -> [Snapshot.Fault] {
+        let new = types.learn(type)
+        guard !waiting.isEmpty, !new.isEmpty else { return [] }
+        let keys = Set(waiting.lazy.filter { new.contains($0.rule.target) }.map(\.rule.key))
+        return books.values.compactMap { book in
+            guard let key = book.key, keys.contains(key) else { return nil }
+            return applyWaiting(to: book, &remains)
+        }
+    }
+
+    /// Neither a declaration nor a call can throw.
+    private func report(_ faults: [Snapshot.Fault]) {
+        for fault in faults { Mistakes.shared.report(.rulesNotApplied(fault: "\(fault)")) }
+    }
+
+    /// Calls to a method for which rules wait show the engine their targets' types. The lock is held.
+    private func tellBooksWhoWaits() {
+        let keys = Set(waiting.lazy.map(\.rule.key))
+        for book in books.values {
+            let isAwaited = book.key.map(keys.contains) ?? false
+            book.lock.withLock { book.awaitsTargets = isAwaited }
+        }
+    }
+
     /// The declared methods by their lasting names. The lock is held.
     func booksByKey() -> [MethodKey: RuleBook] {
         var found: [MethodKey: RuleBook] = [:]
-        for book in books.values { if let key = MethodKey(book) { found[key] = book } }
+        for book in books.values { if let key = book.key { found[key] = book } }
         return found
     }
 }

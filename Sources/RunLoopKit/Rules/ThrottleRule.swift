@@ -180,7 +180,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     }
 
     /// What is limited.
-    final var subject: String { "\"\(book.name)\" of \(targetText)" }
+    final var subject: String { "\"\(book.name.printable)\" of \(targetText.printable)" }
 
     /// The object, while it is alive. The caller must not release it with the lock held: it may be the last reference.
     final var liveObject: AnyObject? { object }

@@ -19,8 +19,8 @@ public enum ThrottleRuleError: Error, CustomStringConvertible {
     /// The rule's method belongs to another engine.
     case otherEngine(ThrottleRule)
 
-    /// The rule is persistent, but its type is private or local to a function: the names of such types
-    /// change from one start to the next.
+    /// The rule is persistent, but its type is private or local to a function: the names of such types change from one
+    /// start to the next. Or the type's mangled name is longer than 4,096 bytes.
     case noLastingName(ThrottleRule)
 
     /// The snapshot has a version that this engine does not know.
@@ -43,7 +43,8 @@ public enum ThrottleRuleError: Error, CustomStringConvertible {
         case .otherEngine(let rule):
             "\(rule.subject): the method belongs to another engine; use the one that it was declared with"
         case .noLastingName(let rule):
-            "\(rule.subject): a rule for a private or local type cannot be persistent; make the type internal"
+            "\(rule.subject): a rule for a private or local type cannot be persistent; make the type internal, "
+                + "and its mangled name no longer than \(longestTypeName) bytes"
         case .unknownVersion(let version):
             "snapshot of rules: unknown version \(version); this program knows version "
                 + "\(ThrottleEngine.Snapshot.currentVersion)"

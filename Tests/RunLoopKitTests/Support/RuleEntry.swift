@@ -29,3 +29,18 @@ struct RuleEntry {
         try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: Data(json.utf8))
     }
 }
+
+extension ThrottleEngine {
+    /// Shows the engine a class, as a program does that declares a method of it.
+    func show<Declaring: AnyObject & Sendable>(_: Declaring.Type) {
+        let method = ThrottledMethod<Declaring, Void>("shown", engine: self) { _, _ in }
+        withExtendedLifetime(method) {}
+    }
+
+    /// Shows the engine all classes that tests name in snapshots.
+    func showTestClasses() {
+        show(RuleDraft.self)
+        show(RuleExpressLetter.self)
+        show(Count.self)
+    }
+}

@@ -7,7 +7,8 @@ class RuleLetter: RuleDocument, @unchecked Sendable {}
 final class RuleExpressLetter: RuleLetter, @unchecked Sendable {}
 enum RuleCache {}
 
-/// An engine of its own, a loop in virtual time, and methods that record when they run.
+/// An engine of its own, a loop in virtual time, and methods that record when they run. The engine knows the classes;
+/// in `RuleTypeTests` it does not.
 struct RuleScene {
     let scene: RateLimitScene
     let engine = ThrottleEngine()
@@ -22,6 +23,7 @@ struct RuleScene {
         self.scene = scene
         saving = ThrottledMethod("save", engine: engine) { _, input in scene.write(input) }
         purging = ThrottledMethod("purge", engine: engine) { _, input in scene.write(input) }
+        engine.showTestClasses()
     }
 
     func rule(
