@@ -9,7 +9,8 @@
 /// print(trace.text)  // or trace.html, a page for a browser, or trace.chromeTrace, for ui.perfetto.dev
 /// ```
 ///
-/// **Memory.** The events are in a ring of fixed size. When it is full, a new event overwrites the oldest.
+/// **Memory.** The events are in a ring of fixed size, whose memory grows with the events until it is full. Then a new
+/// event overwrites the oldest.
 /// ``LoopTrace/lostEventCount`` is the number of events that a snapshot lacks.
 ///
 /// **Cost.** An event takes tens of nanoseconds. It allocates nothing and takes no lock, except when a tracer sees an
@@ -32,6 +33,9 @@ public final class LoopTracer: @unchecked Sendable {
     /// The number of events that a tracer holds by default: 32,768, of 64 bytes each, so 2 MB.
     public static let defaultCapacity = 32_768
 
+    /// The most events that a tracer can hold: 16,777,216, so 1 GiB once all of them have happened.
+    public static let maximumCapacity = 1 << 24
+
     private struct Attachment {
         weak var loop: Loop?
         let name: String?
@@ -50,10 +54,11 @@ public final class LoopTracer: @unchecked Sendable {
     /// Makes a tracer, attached to no loop.
     ///
     /// - Parameters:
-    ///   - capacity: How many events it holds, at least; rounded up to a power of two.
+    ///   - capacity: How many events it holds, at least; rounded up to a power of two, and at most
+    ///     ``maximumCapacity``: so `.max` keeps as many as possible. Events take memory as they happen, not before.
     ///   - clock: The clock whose time the events have, for loops in virtual time. Nil: the clock of ordinary loops.
     public init(capacity: Int = LoopTracer.defaultCapacity, clock: VirtualClock? = nil) {
-        recorder = TraceRecorder(capacity: min(max(capacity, 16), 1 << 26), clock: clock)
+        recorder = TraceRecorder(capacity: min(max(capacity, 16), LoopTracer.maximumCapacity), clock: clock)
     }
 
     deinit { detach() }
@@ -65,7 +70,7 @@ public final class LoopTracer: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - loop: Any loop, running or not.
-    ///   - name: The loop's name in exports; nil for the name of its thread.
+    ///   - name: The loop's name in exports; nil for the name of its thread. Unprintable characters are escaped.
     public func attach(to loop: Loop, as name: String? = nil) {
         lock.withLock {
             guard !attachments.contains(where: { $0.monitor != nil && $0.loop === loop }),
@@ -74,7 +79,7 @@ public final class LoopTracer: @unchecked Sendable {
                 return
             }
             let monitor = TraceMonitor(recorder, loop, index: UInt16(attachments.count))
-            attachments.append(Attachment(loop: loop, name: name, monitor: monitor))
+            attachments.append(Attachment(loop: loop, name: name?.printable, monitor: monitor))
             loop.attach(monitor)
         }
     }

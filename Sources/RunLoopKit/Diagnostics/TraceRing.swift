@@ -30,6 +30,7 @@ final class TraceRing: @unchecked Sendable {
     /// The words of an event. A slot is a cache line.
     static let wordCount = 7
     private static let slotSize = wordCount + 1
+    private static let slotBytes = slotSize * MemoryLayout<Atomic<UInt64>>.stride
 
     typealias Words = (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
 
@@ -43,16 +44,13 @@ final class TraceRing: @unchecked Sendable {
         var slots = 1
         while slots < capacity { slots *= 2 }
         self.capacity = slots
-        let words = slots * TraceRing.slotSize
-        memory = UnsafeMutableRawPointer.allocate(byteCount: words * 8, alignment: 64)
-            .bindMemory(to: Atomic<UInt64>.self, capacity: words)
-        for word in 0..<words { (memory + word).initialize(to: Atomic(0)) }
+        // An atomic word that is 0 consists of zero bytes, and needs no deinitialization. So the kernel provides a page
+        // when the first event is written to it.
+        memory = System.mapZeroBytes(slots * TraceRing.slotBytes)
+            .bindMemory(to: Atomic<UInt64>.self, capacity: slots * TraceRing.slotSize)
     }
 
-    deinit {
-        memory.deinitialize(count: capacity * TraceRing.slotSize)
-        UnsafeMutableRawPointer(memory).deallocate()
-    }
+    deinit { System.unmap(memory, capacity * TraceRing.slotBytes) }
 
     // MARK: Writing
 

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -174,5 +175,22 @@ private struct RingModel: Hashable {
             ring.write(words(number))
             #expect(ring.read(number)?.0 == number)
         }
+    }
+
+    /// In a process of its own, in which no other test takes memory.
+    @Test("A tracer of the largest capacity takes memory only for the events that happen")
+    func largestCapacity() async {
+        await #expect(processExitsWith: .success) {
+            let (loop, clock) = Loop.inVirtualTime()
+            let before = Kernel.residentBytes
+            let tracer = LoopTracer(capacity: .max, clock: clock)
+            tracer.attach(to: loop)
+            loop.perform {}
+            loop.run(mode: .default, for: .zero)
+            guard tracer.capacity == LoopTracer.maximumCapacity else { exit(1) }
+            guard !tracer.snapshot().events.isEmpty, tracer.snapshot().lostEventCount == 0 else { exit(2) }
+            guard Kernel.residentBytes - before < 64 << 20 else { exit(3) }
+        }
+        #expect(LoopTracer(capacity: -1).capacity == 16 && LoopTracer(capacity: 17).capacity == 32)
     }
 }
