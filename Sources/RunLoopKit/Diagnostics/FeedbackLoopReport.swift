@@ -71,8 +71,8 @@ extension FeedbackLoopDetector.Report {
         /// What was called: the name that the call was counted under.
         public let name: String
 
-        /// `label.name`.
-        public var description: String { "\(label).\(name)" }
+        /// `label.name`, with unprintable characters escaped.
+        public var description: String { "\(label).\(name)".printable }
     }
 
     /// The caller of a recorded call.
@@ -84,8 +84,8 @@ extension FeedbackLoopDetector.Report {
         /// The return addresses, innermost first. Empty without a `backtraceDepth`.
         public let backtrace: [UInt]
 
-        /// The label.
-        public var description: String { label }
+        /// The label, with unprintable characters escaped.
+        public var description: String { label.printable }
     }
 
     /// A recorded call.
@@ -145,7 +145,7 @@ extension FeedbackLoopDetector.Report: CustomStringConvertible {
     /// Each caller once, in the order of their last calls.
     private var callerNames: String {
         var names: [String] = []
-        for name in callers.reversed().map(\.label) where !names.contains(name) { names.append(name) }
+        for name in callers.reversed().map(\.description) where !names.contains(name) { names.append(name) }
         return names.joined(separator: ", ")
     }
 }

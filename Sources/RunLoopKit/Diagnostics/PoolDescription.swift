@@ -7,6 +7,6 @@ extension LoopThreadPool: CustomStringConvertible {
     /// ```
     public var description: String {
         let work = unfinished.map { "\($0)" }.joined(separator: ", ")
-        return "LoopThreadPool \"\(name)\": \(counted(count, "thread")), unfinished work: \(work)"
+        return "LoopThreadPool \"\(name.printable)\": \(counted(count, "thread")), unfinished work: \(work)"
     }
 }

@@ -52,6 +52,7 @@ public struct StallReport: Sendable, CustomStringConvertible {
 
     /// What happened, in a line or, with a backtrace, in several.
     public var description: String {
+        let loop = loop.printable
         let handler = "\(label)\(activity.isEmpty ? "" : " at \(activity)") in mode '\(mode)'"
         let depth = nesting == 0 ? "" : ", \(nesting) run\(nesting == 1 ? "" : "s") deep"
         switch stage {

@@ -89,7 +89,7 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
 
     private func name(of mode: Loop.Mode) -> UInt32 {
         if let known = modes.first(where: { $0.mode == mode }) { return known.name }
-        let entered = recorder.names.enter(mode.name)
+        let entered = recorder.names.enter("\(mode)")
         modes.append((mode, entered))
         return entered
     }

@@ -70,6 +70,6 @@ final class TraceThreads: @unchecked Sendable {
         let name = (
             entry.pointee.firstHalf.load(ordering: .relaxed), entry.pointee.secondHalf.load(ordering: .relaxed)
         )
-        return LoopTrace.Thread(name: id == 0 ? "a thread" : System.threadName(name), id: id)
+        return LoopTrace.Thread(name: id == 0 ? "a thread" : System.threadName(name).printable, id: id)
     }
 }

@@ -51,7 +51,7 @@ public final class Loop: @unchecked Sendable {
     let isOfTaskThread: Bool
     let isWatchedAsUnrun = Atomic<Bool>(false)
 
-    /// The name of that thread when the loop was made.
+    /// The name of that thread when the loop was made, for people: unprintable characters are escaped.
     let threadName: String
 
     /// The process that the loop belongs to. Its forked children cannot use the loop.
@@ -151,7 +151,7 @@ public final class Loop: @unchecked Sendable {
         self.informsClockBetweenRuns = informsClockBetweenRuns
         self.isOfTaskThread = isOfTaskThread
         jobs = JobQueue(of: waker)
-        self.threadName = threadName ?? (owner == .initial ? "main" : System.threadName)
+        self.threadName = threadName?.printable ?? (owner == .initial ? "main" : System.threadName.printable)
         defaultState = ModeState(.default, isCommon: true, waker: waker, isVirtual: clock.isVirtual)
         // Only the loop runs its blocks, so it is alive then, without a retain.
         let alive = Unmanaged.passUnretained(self)

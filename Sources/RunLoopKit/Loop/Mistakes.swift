@@ -65,7 +65,7 @@ extension Loop {
                     + "loop of a LoopThread; or Loop.main, which a program runs by Loop.runMain { … } instead of an "
                     + "async main function."
             case .droppedThread(let name, let items):
-                "The LoopThread \"\(name)\" was dropped, and so stopped, while these waited on it: "
+                "The LoopThread \"\(name.printable)\" was dropped, and so stopped, while these waited on it: "
                     + "\(items.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work, "
                     + "or call stop() before it is dropped."
             case .runInCommonModes:
@@ -95,10 +95,10 @@ extension Loop {
                     + "await; or give the work to a LoopThread or to the main actor."
             case .jobsOfEndedLoop(let thread):
                 "Jobs of Swift concurrency were handed to a loop that has ended"
-                    + "\(thread.map { " (that of thread \"\($0)\")" } ?? ""); they run on a thread of last resort, not "
-                    + "on the loop's. An actor on a loop has to hold its LoopThread, and is done before that is "
-                    + "stopped. One of its tasks that still waits for the loop when that ends, as in a sleep, is "
-                    + "resumed by the end, with Loop.Ended, and continues there: cancel and await such tasks before "
+                    + "\(thread.map { " (that of thread \"\($0.printable)\")" } ?? ""); they run on a thread of last "
+                    + "resort, not on the loop's. An actor on a loop has to hold its LoopThread, and is done before "
+                    + "that is stopped. One of its tasks that still waits for the loop when that ends, as in a sleep, "
+                    + "is resumed by the end, with Loop.Ended, and continues there: cancel and await such tasks before "
                     + "the stop. An actor with an isolated deinit is to be released before the stop."
             case .rulesNotApplied(let fault): "The rules from a snapshot are not applied: \(fault)."
             }

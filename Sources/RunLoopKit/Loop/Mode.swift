@@ -28,8 +28,8 @@ extension Loop {
         /// Makes the mode called `value`.
         public init(stringLiteral value: String) { self.init(value) }
 
-        /// The name.
-        public var description: String { name }
+        /// The name, for people: its unprintable characters are escaped.
+        public var description: String { name.printable }
 
         /// The mode that ``Loop/run()`` runs in. CF: `kCFRunLoopDefaultMode`.
         @inlinable public static var `default`: Mode { Mode("default", .default) }

@@ -130,7 +130,7 @@ struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
 
     var description: String {
         guard let file else { return "unknown" }
-        return String(cString: file) + (line == 0 ? "" : ":\(line)")
+        return String(cString: file).printable + (line == 0 ? "" : ":\(line)")
     }
 }
 

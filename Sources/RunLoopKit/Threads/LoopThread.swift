@@ -35,7 +35,9 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         public init(thread: String) { self.thread = thread }
 
         /// The thread, and the consequence for the work.
-        public var description: String { "the LoopThread \"\(thread)\" has been stopped: the work was not run" }
+        public var description: String {
+            "the LoopThread \"\(thread.printable)\" has been stopped: the work was not run"
+        }
     }
 
     /// The error of a caller whose work never returned because its thread exited in it (`pthread_exit`) or was
@@ -49,8 +51,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
 
         /// The thread, and the consequence for the work.
         public var description: String {
-            "the LoopThread \"\(thread)\" exited inside the work (pthread_exit, or pthread_cancel): it has begun, and "
-                + "there is no result"
+            "the LoopThread \"\(thread.printable)\" exited inside the work (pthread_exit, or pthread_cancel): it has "
+                + "begun, and there is no result"
         }
     }
 
@@ -127,7 +129,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     }
 
     /// The thread's name, and what its loop does, in one line. `loop.description` is the whole page.
-    public var description: String { "LoopThread \"\(name)\": \(loop.state)" }
+    public var description: String { "LoopThread \"\(name.printable)\": \(loop.state)" }
 
     /// Whether the caller is on this thread.
     public var isCurrent: Bool { loop.isOnOwnThread }
@@ -308,7 +310,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     public func join() {
         guard !isCurrent else {
             fatalError(
-                "RunLoopKit: LoopThread.join() was called on the thread \"\(name)\" itself, which would wait for ever.")
+                "RunLoopKit: LoopThread.join() was called on the thread \"\(name.printable)\" itself, which would wait "
+                    + "for ever.")
         }
         // A forked child does not have its parent's threads.
         guard loop.process.isCurrent else { return }

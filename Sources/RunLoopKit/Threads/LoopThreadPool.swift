@@ -261,7 +261,7 @@ public final class LoopThreadPool: Sendable {
     private func requireForeignThread(_ call: String) {
         guard let own = threads.first(where: { $0.isCurrent }) else { return }
         fatalError(
-            "RunLoopKit: LoopThreadPool.\(call) was called on the pool's own thread \"\(own.name)\", which would "
-                + "wait for itself for ever. Call it from outside.")
+            "RunLoopKit: LoopThreadPool.\(call) was called on the pool's own thread \"\(own.name.printable)\", which "
+                + "would wait for itself for ever. Call it from outside.")
     }
 }

@@ -111,7 +111,7 @@ extension LoopThread {
 
         /// The ring, and the way out.
         public var description: String {
-            let names = threads.map { "\"\($0)\"" }
+            let names = threads.map { "\"\($0.printable)\"" }
             return "the threads \((names.suffix(1) + names).joined(separator: " → ")) would wait for each other for "
                 + "ever: let one of them hand its work over with perform(in:_:), or await run(in:_:), instead"
         }

@@ -12,15 +12,15 @@ extension Loop {
         /// The thread, and the consequence for the work.
         public var description: String {
             switch self {
-            case .loopHasEnded(let thread): "the loop of thread \"\(thread)\" has ended: the work was not run"
+            case .loopHasEnded(let thread): "the loop of thread \"\(thread.printable)\" has ended: the work was not run"
             case .threadExited(let thread):
-                "the thread \"\(thread)\" exited inside the work, which has begun and never returned"
+                "the thread \"\(thread.printable)\" exited inside the work, which has begun and never returned"
             case .timeIsUp(let thread, hasBegun: false):
-                "the loop of thread \"\(thread)\" did not begin the work in time, and will not: it does not run in the "
-                    + "work's mode, or is busy (loop.description shows what it does)"
+                "the loop of thread \"\(thread.printable)\" did not begin the work in time, and will not: it does not "
+                    + "run in the work's mode, or is busy (loop.description shows what it does)"
             case .timeIsUp(let thread, hasBegun: true):
-                "the work on the loop of thread \"\(thread)\" did not end in time: it continues, and its result is "
-                    + "dropped"
+                "the work on the loop of thread \"\(thread.printable)\" did not end in time: it continues, and its "
+                    + "result is dropped"
             }
         }
     }

@@ -24,8 +24,8 @@ extension Loop.Item: CustomStringConvertible {
         return "\(name): \(status.words), " + (modes.isEmpty ? "in no mode" : "in \(modes.joined(separator: ", "))")
     }
 
-    /// The kind of the item, and its label or the place where it was made.
+    /// The kind of the item, and its label or the place where it was made. Unprintable characters are escaped.
     final var name: String {
-        label.map { "\(kind) \"\($0)\"" } ?? (place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))")
+        label.map { "\(kind) \"\($0.printable)\"" } ?? (place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))")
     }
 }
