@@ -89,6 +89,38 @@ import Testing
         #expect(demo.errors.split(separator: "\n").count == 1)
     }
 
+    /// As on a full disk: no file may grow.
+    @Test(
+        "A write that fails in the middle leaves the old file, or none",
+        .disabled(if: isUnderThreadSanitizer, "ThreadSanitizer itself does not start without files"),
+        arguments: [["trace", "--output"], ["throttle", "--svg"], ["feedback", "--output"]], [nil, "old"])
+    func failedWrite(_ command: [String], _ old: String?) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: command[0] == "trace" ? "output.html" : "output.svg").path
+        try old?.write(toFile: path, atomically: false, encoding: .utf8)
+        // A limit of a kibibyte: the write fails after its first part.
+        let script = "trap '' XFSZ; ulimit -f 2; exec \"$0\" \"$@\" 2>&1"
+        let demo = try Program.run(
+            "/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path] + command + [path])
+        #expect(demo.status == 1 && demo.output.contains("cannot write \"\(path)\": File too large"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == (old == nil ? 0 : 1))
+        if let old { #expect(try String(contentsOfFile: path, encoding: .utf8) == old) }
+    }
+
+    @Test("A device is written to, and stays a device")
+    func device() throws {
+        for (device, status, text) in [("/dev/full", 1, "No space left on device"), ("/dev/null", 0, "")] {
+            let link = OutputFile("txt")
+            try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: device)
+            let demo = try Demo.run("trace", "--output", link.path)
+            #expect(Int(demo.status) == status && (text == "" || demo.errors.contains(text)), "\(device)")
+            let type = try FileManager.default.attributesOfItem(atPath: device)[.type] as? FileAttributeType
+            #expect(type == .typeCharacterSpecial)
+        }
+    }
+
     /// With a real mouse: DevTools moves it.
     @Test("The page works in a browser", .enabled(if: Browser.path != nil, "needs Chromium"))
     func page() throws {

@@ -1,4 +1,22 @@
-/// Replaces a file's content in one step, or makes the file: a reader finds the old content or the new, also if the
+/// Writes a text to a file. A regular file has the whole text afterwards or, if this throws, what it had before. Other
+/// files, such as pipes and devices, get the text as far as they take it.
+func writeFile(_ text: String, to path: String) throws(FileNotWritten) {
+    var status = stat()
+    if stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG {
+        return try replaceFile(path, with: Array(text.utf8))
+    }
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileNotWritten(path, errno) }
+    let failure = writeAll(text, to: descriptor)
+    let closing = close(descriptor) == 0 ? nil : errno
+    switch failure {
+    case nil: if let closing { throw FileNotWritten(path, closing) }
+    case .interrupted: throw FileNotWritten(path, EINTR)
+    case .error(let error): throw FileNotWritten(path, error)
+    }
+}
+
+/// Replaces a file's content in one step, or makes the file: a reader finds the old content or the new, even if the
 /// program or the machine stops meanwhile.
 ///
 /// Writes the content to a new file in the same directory, and so in the same file system, syncs it, and then renames

@@ -4,8 +4,11 @@ func writePicture(_ picture: String, to file: String) -> ExitCode {
         StandardOutput.write(picture)
         return .success
     }
-    let error = writeFile(picture, to: file)
-    guard error != 0 else { return .success }
-    StandardError.complain("cannot write \(file.debugDescription): \(String(cString: strerror(error)))")
-    return .failure
+    do throws(FileNotWritten) {
+        try writeFile(picture, to: file)
+        return .success
+    } catch {
+        StandardError.complain("\(error)")
+        return .failure
+    }
 }

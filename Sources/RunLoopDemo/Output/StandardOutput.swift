@@ -54,16 +54,3 @@ enum StandardError {
         _ = writeAll("\(RunLoopDemo.name): \(shown.printable)\n", to: STDERR_FILENO)
     }
 }
-
-/// Replaces a file by one that holds `text`, or makes it. Returns 0, or the errno of the call that failed.
-func writeFile(_ text: String, to file: String) -> Int32 {
-    let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-    guard descriptor >= 0 else { return errno }
-    let failure = writeAll(text, to: descriptor)
-    let closed = close(descriptor) == 0 ? 0 : errno
-    return switch failure {
-    case nil: closed
-    case .interrupted: EINTR
-    case .error(let error): error
-    }
-}

@@ -27,11 +27,13 @@ struct TraceFile {
             case .html: trace.html
             case .txt: trace.text
             }
-        let error = writeFile(text, to: path)
-        if error != 0 {
-            StandardError.complain("cannot write \(path.debugDescription): \(String(cString: strerror(error)))")
+        do throws(FileNotWritten) {
+            try writeFile(text, to: path)
+            return true
+        } catch {
+            StandardError.complain("\(error)")
+            return false
         }
-        return error == 0
     }
 
     /// Where the trace is, and which program shows it.
