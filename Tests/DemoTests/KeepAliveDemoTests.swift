@@ -3,6 +3,8 @@ import ProgramSupport
 import TestSupport
 import Testing
 
+@testable import RunLoopDemo
+
 @Suite(.timeBound) struct KeepAliveDemoTests {
     // MARK: The jobs
 
@@ -38,10 +40,19 @@ import Testing
             let range = try #require(rest.range(of: event), "\(event) is missing, or too early")
             rest = rest[range.upperBound...]
         }
-        #expect(demo.output.contains("first job") && demo.output.contains("posted"))
+        #expect(demo.output.contains("all ran") && demo.output.contains("posted"))
         let times = demo.times
         #expect(times.count > 10 && times == times.sorted())
         #expect(!demo.output.contains("\u{1B}"), "no colour where there is no terminal")
+    }
+
+    @Test("A job asks the kernel for its thread only when that is another one")
+    func askedOnce() throws {
+        let log = JobLog()
+        for _ in 0..<1000 { log.noteThread() }
+        #expect(log.kernelQuestions == 1 && log.threads == [KernelThread.current])
+        try KernelThread.run { for _ in 0..<1000 { log.noteThread() } }
+        #expect(log.kernelQuestions == 2 && log.threads.count == 2)
     }
 
     // MARK: The owner

@@ -16,11 +16,10 @@ struct KeepAliveCommand: Command {
         the thread runs the jobs that it has accepted, and ends without a call of stop().
 
         With '--format json' the outcome is one object: "jobs", "done" (how many were done both ways), "inOrder",
-        "distinctThreads", "nsPerJob" (one by one), "nsPerJobInBurst" (these also ask the kernel for their thread),
-        "nsPerJobThreadEach", "passesWhileIdle", "waitsWhileIdle", and "threadsBefore", "threadsAfter",
-        "descriptorsBefore", "descriptorsAfter": before the LoopThread was started and after it was joined. A value
-        that an interruption kept from being measured is null. With '--owner': "ownerGone", "threadEnded", "jobs",
-        "done" and the same counts.
+        "distinctThreads", "nsPerJob" (one by one), "nsPerJobInBurst", "nsPerJobThreadEach", "passesWhileIdle",
+        "waitsWhileIdle", and "threadsBefore", "threadsAfter", "descriptorsBefore", "descriptorsAfter": before the
+        LoopThread was started and after it was joined. A value that an interruption kept from being measured is null.
+        With '--owner': "ownerGone", "threadEnded", "jobs", "done" and the same counts.
         """
     let options: [Option] = [
         .value("jobs", "1...\(jobs.upperBound)", "The number of jobs. Default: 1000."),

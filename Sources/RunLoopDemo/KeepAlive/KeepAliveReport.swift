@@ -14,7 +14,7 @@ struct KeepAliveReport {
     /// The loop's work while there was nothing to do.
     var whileIdle: Loop.Counters?
 
-    /// Without waiting, and with a system call for the thread in each job, which the other jobs do not make.
+    /// Without waiting.
     var timePerJobInBurst: Duration?
 
     /// With a wait for each job.

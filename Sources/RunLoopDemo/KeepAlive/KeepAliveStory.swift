@@ -45,18 +45,19 @@ struct KeepAliveStory {
         let start = Loop.Instant.now
         let last = jobs - 1
         for number in 0...last where !Interruption.isRequested {
-            thread.perform { [log, stage] in
+            thread.perform { [stage] in
                 jobLog.note(number)
                 jobLog.noteThread()
-                if number == 0 { log.say("first job", "on thread \(KernelThread.current)") }
                 if number == last { stage.proceed() }
             }
         }
         guard !Interruption.isRequested else { return nil }
-        log.say("posted", "\(jobs.counted("job")) in a burst, without waiting for any")
         stage.wait()
         guard !Interruption.isRequested else { return nil }
         let timePerJob = start.duration(to: .now) / jobs
+        // Only now, since output takes longer than many jobs.
+        log.say("posted", "\(jobs.counted("job")) in a burst, without waiting for any")
+        log.say("all ran", "on thread \(jobLog.threads.map { "\($0)" }.joined(separator: " and "))")
         let order = jobLog.isInOrder ? "in order" : "out of order"
         log.say("burst done", "\(jobLog.done.counted("job")), \(order), on \(jobLog.threads.count.counted("thread"))")
         return timePerJob
