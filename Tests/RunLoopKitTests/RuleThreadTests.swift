@@ -50,6 +50,21 @@ import Testing
         #expect(ran.value == before + 1 && before <= 2400 && before > 0)
     }
 
+    @Test("No thread's first call on a subclass escapes a rule that waits for it")
+    func concurrentFirstCalls() throws {
+        let senders = try (0..<4).map { _ in try LoopThread() }
+        let entry = RuleEntry(target: RuleEntry.name(of: RuleDraft.self)).json
+            .replacing("250000000", with: "3600000000000").replacing("\"last\"", with: "\"firstly\"")
+        for _ in 0..<100 {
+            let (engine, ran) = (ThrottleEngine(), Count())
+            try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(entry)), on: senders[0].loop)
+            let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in ran.up() }
+            for sender in senders { sender.perform { saving(RuleDraft(), 1) } }
+            for sender in senders { try sender.performAndWait {} }
+            #expect(ran.value == 1 && engine.rules.count == 1 && engine.waitingRules.isEmpty)
+        }
+    }
+
     @Test("Of rules that many threads apply for one target, one stays")
     func concurrentApply() throws {
         let stage = RuleScene()
