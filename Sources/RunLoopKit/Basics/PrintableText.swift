@@ -4,7 +4,7 @@
 extension Unicode.Scalar {
     /// Whether a terminal shows the character and does nothing else. Control characters move its cursor, or worse;
     /// bidirectional overrides make text look like other text; line separators and invisible characters hide text.
-    fileprivate var isPrintable: Bool {
+    var isPrintable: Bool {
         if value < 0x7F { return value >= 0x20 }
         return switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: false

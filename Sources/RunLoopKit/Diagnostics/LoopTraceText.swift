@@ -26,7 +26,7 @@ extension LoopTrace {
     /// Where a finding was made, and when: `server, from 151.224 ms to 172.912 ms`.
     func placeAndTime(of finding: Finding) -> String {
         let (first, last) = (start.duration(to: finding.start), start.duration(to: finding.end))
-        return "\(loops[finding.loop]), from \(first.inMilliseconds) ms to \(last.inMilliseconds) ms"
+        return "\(loops[finding.loop].printable), from \(first.inMilliseconds) ms to \(last.inMilliseconds) ms"
     }
 
     private var handlerLines: [String] {
@@ -35,7 +35,7 @@ extension LoopTrace {
         return ["Handlers, by total time (own: without the handlers, waits and runs inside a call):", "", head]
             + handlers.map { use in
                 let times = [use.total, use.ownTime, use.worst].map { $0.inWords.rightAligned(to: 12) }.joined()
-                return "\("\(use.count)".rightAligned(to: 10))\(times)  \(use.handler) of \(loops[use.loop])"
+                return "\("\(use.count)".rightAligned(to: 10))\(times)  \(use.handler) of \(loops[use.loop].printable)"
             }
     }
 
@@ -46,7 +46,7 @@ extension LoopTrace {
             + stalls.map { span in
                 let time = start.duration(to: span.start).inMilliseconds.rightAligned(to: 12)
                 return "\(span.ownTime.inWords.rightAligned(to: 10))  at \(time) ms  "
-                    + "\(span.handler!) of \(loops[span.loop])"
+                    + "\(span.handler!) of \(loops[span.loop].printable)"
             }
     }
 
@@ -82,7 +82,7 @@ extension LoopTrace {
     /// The event without its surroundings.
     func describe(_ event: Event) -> String {
         // A thread and its loop usually have the same name.
-        let name = event.loop.map { loops[$0] } ?? ""
+        let name = event.loop.map { loops[$0].printable } ?? ""
         let loop = name.isEmpty || name == threads[event.thread].name ? "" : " of \(name)"
         return switch event.kind {
         case .reached(let activity, let mode): "\(activity) in \(mode)\(loop)"

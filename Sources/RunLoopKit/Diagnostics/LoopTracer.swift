@@ -70,7 +70,7 @@ public final class LoopTracer: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - loop: Any loop, running or not.
-    ///   - name: The loop's name in exports; nil for the name of its thread. Unprintable characters are escaped.
+    ///   - name: The loop's name in exports; nil for the name of its thread.
     public func attach(to loop: Loop, as name: String? = nil) {
         lock.withLock {
             guard !attachments.contains(where: { $0.monitor != nil && $0.loop === loop }),
@@ -79,7 +79,7 @@ public final class LoopTracer: @unchecked Sendable {
                 return
             }
             let monitor = TraceMonitor(recorder, loop, index: UInt16(attachments.count))
-            attachments.append(Attachment(loop: loop, name: name?.printable, monitor: monitor))
+            attachments.append(Attachment(loop: loop, name: name, monitor: monitor))
             loop.attach(monitor)
         }
     }

@@ -39,14 +39,14 @@ private func decimal(_ nanoseconds: Int64, unit: Int64, digits: Int) -> String {
 }
 
 extension String {
-    /// As a JSON string. Escapes `<` too, so that the string may stand in a script of an HTML page, and everything that
-    /// some reader takes for the end of a line.
+    /// As a JSON string. Escapes `<` too, so that the string may stand in a script of an HTML page, and everything
+    /// unprintable: people read JSON, and some readers take more than a line feed for the end of a line.
     var quotedForJSON: String {
         var result = "\""
         for scalar in unicodeScalars {
             switch scalar {
             case "\"", "\\": result += "\\\(scalar)"
-            case "<", "\u{7F}"..."\u{9F}", "\u{2028}", "\u{2029}", "\0"..<" ": result += scalar.escapedForJSON
+            case let scalar where scalar == "<" || !scalar.isPrintable: result += scalar.escapedForJSON
             default: result.unicodeScalars.append(scalar)
             }
         }
@@ -59,9 +59,11 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// All these are in the first plane.
+    /// As one code unit of UTF-16, or two.
     fileprivate var escapedForJSON: String {
-        let digits = String(value, radix: 16)
-        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        UTF16.encode(self)!.map { unit in
+            let digits = String(unit, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }.joined()
     }
 }

@@ -80,7 +80,7 @@ import Testing
 
     @Test("Names of any kind stay whole, in JSON and in the page")
     func strangeNames() throws {
-        let name = "\"</script><b>\\ \u{7} \u{2028} ü 🐦"
+        let name = "\"</script><b>\\ \u{7} \u{2028} \u{202E} \u{E0001} ü 🐦"
         let trace = try makeTrace(name: name)
         let events = try chromeEvents(trace)
         #expect(events.contains { ($0["args"] as? [String: Any])?["loop"] as? String == name })
