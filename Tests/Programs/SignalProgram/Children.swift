@@ -1,0 +1,132 @@
+// Scenarios about child processes: what they inherit, and how their ends are reported.
+import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// Runs a program to its end; its output comes between this program's.
+func spawn(_ words: [String], unblocking: Bool = false) -> Int32 {
+    fflush(nil)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    if unblocking {
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    }
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var child: pid_t = 0
+    precondition(posix_spawn(&child, words[0], nil, &attributes, &arguments, environ) == 0)
+    return child
+}
+
+/// Programs inherit blocked signals, unless they are started without.
+func inherited() throws {
+    let source = try makeSource("never")
+    for unblocking in [false, true] {
+        let child = spawn(["/bin/grep", "SigBlk", "/proc/self/status"], unblocking: unblocking)
+        waitpid(child, nil, 0)
+    }
+    withExtendedLifetime(source) {}
+}
+
+/// A child's end is reported by its process source and, as SIGCHLD, by a signal source.
+func children() throws {
+    let signals = try Source(SIGCHLD) { _, arrivals in print("SIGCHLD: \(arrivals.count)") }
+    loop.add(signals, in: .default)
+    let child = spawn(["/bin/sh", "-c", "exit 3"])
+    let process = try Loop.ProcessSource(child) { _, exit in print(exit) }
+    loop.add(process, in: "processes")
+    loop.run(mode: .default, until: .distantFuture, returnAfterSourceHandled: true)
+    print(loop.run(mode: "processes", until: .distantFuture))
+}
+
+/// While SIGCHLD is ignored the kernel itself reaps children.
+func ignoredChildren() throws {
+    signal(SIGCHLD, SIG_IGN)
+    let gate = UnsafeMutablePointer<Int32>.allocate(capacity: 2)
+    defer { gate.deallocate() }
+    precondition(pipe(gate) == 0)
+    let child = spawn(["/bin/sh", "-c", "read line <&\(gate[0])"])
+    let process = try Loop.ProcessSource(child) { _, exit in print(exit) }
+    loop.add(process, in: "processes")
+    print(loop.run(mode: "processes", for: .zero))
+    write(gate[1], "\n", 1)
+    print(loop.run(mode: "processes", until: .distantFuture))
+}
+
+// Hidden from Swift, because it is variadic.
+@_silgen_name("ptrace") func trace(_ request: Int, _ process: Int, _ address: Int, _ data: Int) -> Int
+
+/// Reads a byte; 0 at the end.
+func readByte(_ descriptor: Int32) -> UInt8 {
+    var byte: UInt8 = 0
+    return read(descriptor, &byte, 1) == 1 ? byte : 0
+}
+
+func writeByte(_ descriptor: Int32, _ byte: UInt8) {
+    precondition([byte].withUnsafeBytes { write(descriptor, $0.baseAddress, 1) } == 1)
+}
+
+/// The tracer: reports whether it may trace, and when the process has ended; detaches on request.
+func tracer(of process: Int32, says output: Int32, heeds input: Int32) {
+    let seize = 0x4206  // PTRACE_SEIZE
+    guard trace(seize, Int(process), 0, 0) == 0 else { return writeByte(output, UInt8(ascii: "n")) }
+    writeByte(output, UInt8(ascii: "y"))
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(process), &info, Int32(WEXITED | WNOWAIT)) < 0, errno == EINTR {}
+    writeByte(output, UInt8(ascii: "e"))
+    _ = readByte(input)
+}
+
+/// The exit of a child that another process traces is reported when the tracer has detached, and the loop does not spin
+/// until then.
+func tracedChild() throws {
+    func makePipe() -> (reader: Int32, writer: Int32) {
+        var ends: [Int32] = [-1, -1]
+        precondition(pipe(&ends) == 0)
+        return (ends[0], ends[1])
+    }
+    let (gate, fromTracer, toTracer) = (makePipe(), makePipe(), makePipe())
+    let child = spawn(["/bin/sh", "-c", "read line <&\(gate.reader); exit 7"])
+    let other = spawn([CommandLine.arguments[0], "tracer", "\(child)", "\(fromTracer.writer)", "\(toTracer.reader)"])
+    guard readByte(fromTracer.reader) == UInt8(ascii: "y") else {
+        kill(child, SIGKILL)
+        return print("skipped: tracing is not permitted")
+    }
+    let source = try Loop.ProcessSource(child) { _, exit in print(exit) }
+    loop.add(source)
+    let descriptor = try loop.beginHosting()
+    /// How often the host was woken; it stops after a hundred times.
+    func serve(waits: Bool) -> Int {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if waits { while poll(&request, 1, -1) < 0 {} }
+        var count = 0
+        while poll(&request, 1, 0) > 0, count < 100 {
+            loop.hostedPass()
+            count += 1
+        }
+        return count
+    }
+    _ = serve(waits: false)
+    writeByte(gate.writer, UInt8(ascii: "\n"))
+    precondition(readByte(fromTracer.reader) == UInt8(ascii: "e"))
+    print("ended, and quiet: \(serve(waits: false) < 100)")
+    guard source.isValid else {
+        print("reported too early")
+        writeByte(toTracer.writer, UInt8(ascii: "\n"))  // The tracer ends.
+        exit(1)
+    }
+    writeByte(toTracer.writer, UInt8(ascii: "\n"))
+    print("detached, and quiet: \(serve(waits: true) < 100)")
+    loop.endHosting()
+    waitpid(other, nil, 0)
+}
