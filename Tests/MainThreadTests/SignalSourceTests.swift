@@ -90,6 +90,16 @@ import Testing
         try expect("inherited", ["SigBlk:\t0000000000000200", "SigBlk:\t0000000000000000"])
     }
 
+    /// Its `terminate()` leaves the signal pending. `env --default-signal` unblocks it before the program begins.
+    @Test("A program that Foundation's Process starts inherits blocked signals, unless env unblocks them")
+    func foundationLeavesSignalsBlocked() throws {
+        try expect(
+            "inheritedByFoundation",
+            [
+                "SigBlk:\t0000000000004000", "SigBlk:\t0000000000000000", "ShdPnd:\t0000000000004000", "ended by 9",
+            ])
+    }
+
     @Test("A child's end is a signal and an exit")
     func childsEnd() throws {
         try expect("children", ["SIGCHLD: 1", "exited with 3", "finished"])

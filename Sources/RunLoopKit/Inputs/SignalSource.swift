@@ -20,8 +20,8 @@ extension Loop {
     /// **Masks.** When the last source for a signal made on a thread is invalidated or deallocated, the signal is
     /// unblocked on that thread, unless it was blocked before. If that happens on another thread, the thread's own loop
     /// unblocks it as soon as it runs. A pending signal is then delivered normally. A signal that the source has read
-    /// and not yet passed to its handler is dropped. New processes inherit blocked signals too: unblock them there
-    /// (`POSIX_SPAWN_SETSIGMASK`).
+    /// and not yet passed to its handler is dropped. New processes inherit blocked signals too, those of Foundation's
+    /// `Process` among them: unblock them there (`POSIX_SPAWN_SETSIGMASK`).
     ///
     /// **Two sources for one signal** both receive it, whichever of them reads it. Signals wait in the kernel while no
     /// loop runs with a source in its mode. If another source reads a signal before a source's own loop serves it, the

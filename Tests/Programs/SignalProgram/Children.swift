@@ -1,4 +1,5 @@
 // Scenarios about child processes: what they inherit, and how their ends are reported.
+import Foundation
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -36,6 +37,32 @@ func inherited() throws {
         waitpid(child, nil, 0)
     }
     withExtendedLifetime(source) {}
+}
+
+/// Foundation's `Process` does not reset the mask of what it starts. GNU's `env` does so in the child.
+func inheritedByFoundation() throws {
+    let source = try makeSource("never", SIGTERM)
+    let gate = Pipe()
+    func start(_ words: [String], reading input: Pipe? = nil) throws -> Process {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: words[0])
+        process.arguments = Array(words.dropFirst())
+        if let input { process.standardInput = input }
+        try process.run()
+        return process
+    }
+    for words in [[], ["/usr/bin/env", "--default-signal=TERM"]] {
+        try start(words + ["/bin/grep", "SigBlk", "/proc/self/status"]).waitUntilExit()
+    }
+    // It reads from the pipe, which stays open: only a signal ends it.
+    let process = try start(["/bin/cat"], reading: gate)
+    process.terminate()
+    let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
+    print(status.split(separator: "\n").first { $0.hasPrefix("ShdPnd") } ?? "no status")
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    print("ended by \(process.terminationStatus)")
+    withExtendedLifetime((source, gate)) {}
 }
 
 /// A child's end is reported by its process source and, as SIGCHLD, by a signal source.
