@@ -183,6 +183,7 @@ private final class CFItem: Item {
     }
 
     func signal() { CFRunLoopSourceSignal(source) }
+    func signalAndWake() { signal() }
     func send() { eventfd_write(descriptor, 1) }
 
     var secondsToFire: Double {

@@ -117,6 +117,7 @@ private final class KitItem: Item {
     func invalidate() { item.invalidate() }
     var isValid: Bool { item.isValid }
     func signal() { (item as! Loop.Source0).signal(wake: false) }
+    func signalAndWake() { (item as! Loop.Source0).signal() }
     func send() { (item as! Loop.PortSource).send() }
 
     var secondsToFire: Double {

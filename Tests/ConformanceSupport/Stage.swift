@@ -97,6 +97,17 @@ package final class Stage {
         }
     }
 
+    /// Calls `body` on a thread of its own, and waits for its end.
+    package func onOtherThread(_ body: @escaping () -> Void) {
+        let body = Unchecked(body)
+        let done = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            body.value()
+            done.signal()
+        }
+        done.wait()
+    }
+
     package func run(_ mode: String = "default", _ seconds: Double = 0, returnAfterSourceHandled: Bool = false) {
         // CFRunLoop plays in real time: on a machine that stalls, the event that is to end the run may come before it.
         // The limit turns the hang into a difference, and longer moments resolve the difference.
@@ -128,6 +139,7 @@ private final class UnnamedItem: Item {
     package func invalidate() {}
     var isValid: Bool { false }
     package func signal() {}
+    package func signalAndWake() {}
     package func send() {}
     var secondsToFire = 0.0
 }

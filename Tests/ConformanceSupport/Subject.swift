@@ -40,6 +40,8 @@ package protocol Item: AnyObject {
     var isValid: Bool { get }
     /// Marks a version-0 source.
     func signal()
+    /// Marks a version-0 source, and wakes the loops that have it. CF does not know them: there it is as `signal`.
+    func signalAndWake()
     /// Sends to a port.
     func send()
     /// Seconds from now to a timer's next fire time; settable.

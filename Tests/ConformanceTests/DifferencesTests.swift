@@ -44,6 +44,25 @@ import Testing
         }
     }
 
+    @Test("After a nested run that was woken, the outer run finds what arrives without a wake-up")
+    func workAfterNestedRun() {
+        expect(
+            cf: ["run in other: timedOut", "timer t", "block b", "run in default: stopped"],
+            kit: ["run in other: timedOut", "block b", "run in default: stopped"]
+        ) { s in
+            for mode in ["default", "other"] { s.loop.add(s.port("p"), mode) }
+            s.loop.add(s.timer("t", after: 4 * s.moment), "default")
+            s.loop.add(
+                s.loop.makeObserver(.beforeWaiting, repeats: false, order: 0) { _, _ in s.loop.wakeUp() }, "other")
+            s.loop.add(
+                s.loop.makeObserver(.beforeWaiting, repeats: false, order: 0) { _, _ in
+                    s.run("other", s.moment)
+                    s.block("b") { s.loop.stop() }
+                }, "default")
+            s.run("default", forever)
+        }
+    }
+
     @Test("A timer whose handler runs the loop costs the nested run no pass")
     func timerThatIsBeingCalled() {
         let pass = ["other beforeTimers", "other beforeSources", "other beforeWaiting", "other afterWaiting"]
@@ -219,6 +238,79 @@ import Testing
             s.run("default", s.moment, returnAfterSourceHandled: true)
             s.observe("default")
             s.run("default", s.moment)
+        }
+    }
+
+    /// A nested run takes the first stop's wake-up: as of any wake-up, it makes a pass.
+    @Test("A second stop of a stopped run wakes nothing")
+    func secondStop() {
+        let end = ["run in default: stopped"]
+        expect(
+            cf: ["pass", "pass", "run in other: timedOut", "pass", "pass", "run in other: timedOut"] + end,
+            kit: ["pass", "pass", "run in other: timedOut", "pass", "run in other: timedOut"] + end
+        ) { s in
+            for mode in ["default", "other"] { s.loop.add(s.port("p"), mode) }
+            s.loop.add(s.loop.makeObserver(.beforeTimers, repeats: true, order: 0) { _, _ in s.log("pass") }, "other")
+            s.loop.perform(in: ["default"]) {
+                for _ in 0..<2 {
+                    s.loop.stop()
+                    s.run("other", s.moment)
+                }
+                // CFRunLoop's nested runs have taken the wake-ups of both stops.
+                s.loop.stop()
+            }
+            s.run("default", forever)
+        }
+    }
+
+    @Test("Adding a source whose signal wakes, and is pending, wakes the loop")
+    func addingSignalledSource() {
+        expect(
+            cf: ["timer t", "source0 s", "run in default: timedOut"],
+            kit: ["source0 s", "timer t", "run in default: timedOut"]
+        ) { s in
+            let source = s.source0("s")
+            source.signalAndWake()
+            s.loop.add(s.timer("t", after: s.moment), "default")
+            s.loop.add(s.port("p"), "default")
+            s.loop.add(
+                s.loop.makeObserver(.beforeWaiting, repeats: false, order: 0) { _, _ in s.loop.add(source, "default") },
+                "default")
+            s.run("default", 2 * s.moment)
+        }
+    }
+
+    @Test("A silently signalled source waits when another thread re-times a timer")
+    func silentSignalAndRetiming() {
+        expect(
+            cf: ["source0 s", "timer t", "run in default: timedOut"],
+            kit: ["timer t", "source0 s", "run in default: timedOut"]
+        ) { s in
+            let (source, timer) = (s.source0("s"), s.timer("t", after: 1e5))
+            s.loop.add(source, "default")
+            s.loop.add(timer, "default")
+            s.loop.add(s.port("p"), "default")
+            s.loop.add(
+                s.loop.makeObserver(.beforeWaiting, repeats: false, order: 0) { _, _ in
+                    s.onOtherThread {
+                        source.signal()
+                        timer.secondsToFire = s.moment
+                    }
+                }, "default")
+            s.run("default", 2 * s.moment)
+        }
+    }
+
+    @Test("The tracking mode becomes common by addCommonMode, not by itself")
+    func trackingMode() {
+        // The toolchain's CFRunLoop has no such mode: elsewhere AppKit and UIKit declare theirs common.
+        let trace = ["tracking: false", "tracking: true"]
+        expect(cf: trace, kit: trace) { s in
+            let timer = s.timer("t", after: 1e5)
+            s.loop.add(timer, "common")
+            s.log("tracking: \(s.loop.contains(timer, Loop.Mode.tracking.name))")
+            s.loop.addCommonMode(Loop.Mode.tracking.name)
+            s.log("tracking: \(s.loop.contains(timer, Loop.Mode.tracking.name))")
         }
     }
 

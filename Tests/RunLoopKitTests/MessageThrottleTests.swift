@@ -65,6 +65,21 @@ import Testing
     }
 
     /// There it is refused; in the other order both are applied.
+    /// There a rule names any Objective-C method, which the engine finds and replaces at run time.
+    @Test("Only a declared method can have a rule")
+    func onlyDeclaredMethods() throws {
+        let stage = RuleScene()
+        try stage.limit(RuleDocument.self, 100, .debounce, isPersistent: true)
+        let snapshot = try stage.engine.snapshot()
+        let engine = ThrottleEngine()
+        try engine.apply(snapshot, on: stage.loop)
+        #expect(engine.rules.isEmpty && engine.waitingRules == snapshot.rules)
+        // A declaration is what the rule waits for.
+        withExtendedLifetime(ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }) {
+            #expect(engine.rules.count == 1 && engine.waitingRules.isEmpty)
+        }
+    }
+
     @Test("An object may have a rule of its own, whichever is applied first")
     func objectAndClassRules() throws {
         for objectFirst in [false, true] {
