@@ -42,7 +42,7 @@ package struct TimeBound: Sendable {
     }
 
     extension Trait where Self == TimeBound {
-        /// Ends a test that hangs, and the process with it. Every suite has this trait, which `.ci/run` checks.
+        /// Ends a test that hangs, and the process with it. Every suite has this trait, which `scripts/check` checks.
         package static var timeBound: Self { TimeBound() }
     }
 #endif

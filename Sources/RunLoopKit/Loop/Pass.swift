@@ -63,7 +63,7 @@ extension Loop {
         let polls = hasHandledSource || run.limit == .onePass
         if !polls { notify(.beforeWaiting, in: run.mode) }  // 3.6
         let ready = nextReady(in: run, polls: polls || mustLookAgain(insteadOfSleepIn: run))  // 3.7
-        // Timers that are due and not served yet are: `fire` does this when one is not due any more.
+        // Timers that are due and not served yet are: `fireTimers` does this when one is not due any more.
         if !(polls && ready.isTimers) { own.host?.mayHaveMore(in: self) }
         run.ignoresWakeUps = true
         guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let source) = ready else {  // 3.8

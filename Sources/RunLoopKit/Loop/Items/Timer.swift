@@ -204,7 +204,6 @@ extension Loop {
                 kind: kind, handler)
         }
 
-        /// Whether the timer belongs to a limiter.
         override func makeRare() -> Loop.Item.Rare { Rare() }
 
         /// What few timers have; see `rareProperties`.
@@ -214,6 +213,7 @@ extension Loop {
             return unsafeDowncast(rareProperties, to: Rare.self)
         }
 
+        /// Whether the timer belongs to a limiter.
         var isOfLimiter: Bool { itemLock.withLock { rare?.kind != nil } }
 
         // MARK: Properties
