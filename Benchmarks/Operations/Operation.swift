@@ -62,8 +62,8 @@ package struct GrowingOperation: Sendable {
 
     package static let all = [
         blocksForAnotherMode, observersOfAnotherActivity, messagePorts, ports, source0s, readyMessagePorts,
-        source0Invalidation, observerInvalidation, withdrawal, commonModes, timers, timersInCommon, retiming, stopping,
-        restarting, tolerantTimers, mixedTimers, limiterEnd, knownKeys,
+        source0Invalidation, observerInvalidation, withdrawal, commonModes, replacing, retimingAtRandom, timers,
+        timersInCommon, retiming, stopping, restarting, tolerantTimers, mixedTimers, limiterEnd, knownKeys,
     ]
 }
 

@@ -11,6 +11,7 @@ struct EmptyPass: Scenario {
         let subjects: [any OperationSubject] = [
             try BareEvents.poll(),
             try ThreadOperation(Outcome.kit, .named("pass")),
+            try MainLoopPasses(),
             try ThreadOperation("RunLoopKit, with a pipe", .named("pass-beside-pipe")),
             try ThreadOperation("RunLoopKit, run for zero", .named("run-for-zero")),
             try ThreadOperation("RunLoopKit, hosted", .named("hosted-pass")),

@@ -9,7 +9,7 @@ struct KeepaliveJob: Scenario {
 
     func run(_ effort: Effort) throws -> Outcome {
         let subjects: [any OperationSubject] = [
-            ResponderJobs(), try LoopThreadJobs(), try AwaitedJobs(), try PoolJobs(), CFRunLoopJobs(),
+            ResponderJobs(), try LoopThreadJobs(), try AwaitedJobs(), try AwaitedPoolJobs(), CFRunLoopJobs(),
             DispatchAsyncJobs(), DispatchSyncJobs(),
             ThreadJobs(),
         ]
@@ -86,7 +86,7 @@ private final class AwaitedJobs: OperationSubject {
 }
 
 /// A task awaits the job of the least loaded of two threads.
-private final class PoolJobs: OperationSubject {
+private final class AwaitedPoolJobs: OperationSubject {
     let name = "RunLoopKit, pool"
     private let tally = Tally()
     private let pool: LoopThreadPool

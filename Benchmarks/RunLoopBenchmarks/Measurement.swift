@@ -41,6 +41,13 @@ struct Effort {
     static let full = Effort(timerRounds: 6, periodsPerRound: 500, operationRounds: 60, operationsPerRound: 500)
     static let quick = Effort(timerRounds: 2, periodsPerRound: 100, operationRounds: 5, operationsPerRound: 100)
 
+    /// For operations that fill a loop's queues: few rounds, of 100,000 blocks each.
+    var flood: Effort {
+        Effort(
+            timerRounds: timerRounds, periodsPerRound: periodsPerRound, operationRounds: operationRounds / 5,
+            operationsPerRound: operationsPerRound * 2)
+    }
+
     /// For operations of tens of microseconds.
     var short: Effort {
         Effort(
@@ -67,7 +74,7 @@ extension [any OperationSubject] {
     /// operations.
     func measured(_ scenario: String, _ effort: Effort) -> [Row] {
         // The first calls fill caches, bind symbols and start Dispatch's threads.
-        for subject in self { _ = subject.measure(effort.operationsPerRound / 10) }
+        for subject in self { _ = subject.measure(Swift.max(1, effort.operationsPerRound / 10)) }
         var costs = map { _ in [Int64]() }
         takingTurns(rounds: effort.operationRounds, scenario) { index, subject in
             costs[index].append(subject.measure(effort.operationsPerRound) / Int64(effort.operationsPerRound))

@@ -10,8 +10,13 @@ struct RunLoopBenchmarks {
     static let scenarios: [any Scenario] = [
         EmptyPass(), WakeRoundTrip(), RoundTripBetweenCPUs(), Source0Pass(), PortEvent(), PipeEvent(),
         PostsFromThreads("posts", producers: 1), PostsFromThreads("posts-4-producers", producers: 4), PostToIdleLoop(),
-        PostsFromLoop(), TimerAccuracy(), ManyTimers(), TimerChurn("timer-churn", 1_000),
-        TimerChurn("timer-churn-100k", 100_000), KeepaliveJob(), ThreadStart(), ExecutorHop(), ExecutorBurst(),
+        PostsFromThreads("post-flood", producers: 1, flood: true),
+        PostsFromThreads("post-flood-4-producers", producers: 4, flood: true), PostsFromLoop(),
+        ReadyDescriptors(1, of: 1), ReadyDescriptors(100, of: 100), ReadyDescriptors(1_000, of: 1_000),
+        TimerAccuracy(), ManyTimers(), TimerChurn("timer-replaced-1k", .replaced, 1_000),
+        TimerChurn("timer-replaced-100k", .replaced, 100_000), TimerChurn("timer-retimed-1k", .retimed, 1_000),
+        TimerChurn("timer-retimed-100k", .retimed, 100_000), KeepaliveJob(), PoolJobs(), ThreadStart(), ExecutorHop(),
+        ExecutorBurst(),
         ActorAndTask(), MessageSequence(), MessageTurns(), RateLimitCall(), KeyedCall(), MethodCall(),
         DiagnosticsOverhead(), Memory(),
     ]

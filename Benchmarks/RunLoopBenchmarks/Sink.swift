@@ -5,6 +5,16 @@ import RunLoopKit
 protocol Sink: AnyObject, Sendable {
     var name: String { get }
     func post(_ block: @escaping @Sendable () -> Void)
+
+    /// Runs the blocks until `stop` is called, if the calling thread is the one that has to.
+    func runUntilStopped()
+    /// Called by the last block.
+    func stop()
+}
+
+extension Sink {
+    func runUntilStopped() {}
+    func stop() {}
 }
 
 /// A thread that takes blocks from an array: the least that a loop without other inputs does.
@@ -62,6 +72,33 @@ final class KitSink: Sink {
     init() throws { thread = try LoopThread(name: "sink") }
 
     func post(_ block: @escaping @Sendable () -> Void) { thread.loop.perform(block) }
+}
+
+final class KitThreadSink: Sink {
+    let name = "RunLoopKit, LoopThread.perform"
+    private let thread: LoopThread
+
+    init() throws { thread = try LoopThread(name: "sink") }
+
+    func post(_ block: @escaping @Sendable () -> Void) { thread.perform(block) }
+}
+
+/// The initial thread measures, and runs its loop meanwhile.
+final class KitMainSink: Sink {
+    let name = "RunLoopKit, Loop.main"
+    // It keeps the run going.
+    private let idle: Loop.PortSource
+
+    init() throws {
+        idle = try Loop.PortSource { _ in }
+        Loop.main.add(idle)
+    }
+
+    deinit { idle.invalidate() }
+
+    func post(_ block: @escaping @Sendable () -> Void) { Loop.main.perform(block) }
+    func runUntilStopped() { Loop.main.run() }
+    func stop() { Loop.main.stop() }
 }
 
 /// The block itself is the message.

@@ -1,3 +1,4 @@
+import Foundation
 import RunLoopKit
 
 /// A thread with a loop is started, stopped and joined.
@@ -7,7 +8,7 @@ struct ThreadStart: Scenario {
 
     func run(_ effort: Effort) throws -> Outcome {
         let effort = effort.short
-        let subjects: [any OperationSubject] = [PlainThreads(), LoopThreads(), CFThreads()]
+        let subjects: [any OperationSubject] = [PlainThreads(), LoopThreads(), FoundationThreads(), CFThreads()]
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) threads",
             rows: subjects.measured(name, effort), bare: "pthread")
@@ -33,6 +34,22 @@ private final class LoopThreads: OperationSubject {
             let thread = try! LoopThread(name: "short")
             thread.stop()
             thread.join()
+        }
+        return monotonicNow() - start
+    }
+}
+
+/// It has no join: the thread says when its body ends.
+private final class FoundationThreads: OperationSubject {
+    let name = "Foundation.Thread"
+
+    func measure(_ count: Int) -> Int64 {
+        let isOver = DispatchSemaphore(value: 0)
+        let start = monotonicNow()
+        for _ in 0..<count {
+            let thread = Thread { isOver.signal() }
+            thread.start()
+            isOver.wait()
         }
         return monotonicNow() - start
     }

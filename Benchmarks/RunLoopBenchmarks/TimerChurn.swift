@@ -3,39 +3,43 @@ import CoreFoundation
 import Foundation
 import Operations
 
-/// A timer comes and leaves again while many others wait: what a timeout costs that hardly ever fires.
+/// Timeouts that hardly ever fire: one of many timers, at random, is cancelled and another one added; or it gets
+/// another time.
 struct TimerChurn: Scenario {
-    /// How many timers wait.
-    let size: Int
+    enum Change { case replaced, retimed }
+
     let name: String
+    let change: Change
+    /// How many timers there are.
+    let size: Int
 
-    var summary: String { "A timer is added to \(size) others, or re-timed, and invalidated." }
-
-    init(_ name: String, _ size: Int) {
-        self.name = name
-        self.size = size
+    var summary: String {
+        switch change {
+        case .replaced: "One of \(size) timers, at random, is cancelled, and another one is added."
+        case .retimed: "One of \(size) timers, at random, gets another time."
+        }
     }
 
+    init(_ name: String, _ change: Change, _ size: Int) { (self.name, self.change, self.size) = (name, change, size) }
+
     func run(_ effort: Effort) throws -> Outcome {
-        let size = size
+        let (size, change) = (size, change)
+        let operation = change == .replaced ? "timers-random@\(size)" : "timers-retime-random@\(size)"
         var subjects: [any OperationSubject] = [
             try ThreadOperation("timerfd_settime", makeTimerFDSettings),
-            try ThreadOperation(Outcome.kit, .named("timers@\(size)")),
-            try ThreadOperation("RunLoopKit, common", .named("timers-common@\(size)")),
-            try ThreadOperation("RunLoopKit, stop and start", .named("timers-stop-start@\(size)")),
-            try ThreadOperation("RunLoopKit, re-time", .named("timers-retime@\(size)")),
-            try ThreadOperation("Dispatch") { makeDispatchChurn(size) },
+            try ThreadOperation(Outcome.kit, .named(operation)),
+            try ThreadOperation("Dispatch") { makeDispatchTimers(size, change) },
         ]
         // Its timers are a sorted array.
-        if size <= 1_000 { subjects.append(try ThreadOperation("CFRunLoop") { makeCFChurn(size) }) }
+        if size <= 1_000 { subjects.append(try ThreadOperation("CFRunLoop") { makeCFTimers(size, change) }) }
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) timers",
             rows: subjects.measured(name, effort), bare: "timerfd_settime")
     }
 }
 
-/// In a fixed order that looks random.
-private func delay(_ number: Int, _ size: Int) -> Int { 3_600_000_000 + number * 7_919 % size }
+/// In milliseconds.
+private func delay(_ random: inout Scatter, _ size: Int) -> Int { 3_600_000 + random.next(below: size) }
 
 /// The kernel's own timer, set to one time and to another.
 @Sendable private func makeTimerFDSettings() -> ThreadOperation.Body {
@@ -49,29 +53,49 @@ private func delay(_ number: Int, _ size: Int) -> Int { 3_600_000_000 + number *
     }
 }
 
-private func makeDispatchChurn(_ size: Int) -> ThreadOperation.Body {
+private func makeDispatchTimers(_ size: Int, _ change: TimerChurn.Change) -> ThreadOperation.Body {
     let queue = DispatchQueue(label: "timers")
-    let make: (Int) -> any DispatchSourceTimer = { number in
+    var random = Scatter()
+    func time() -> DispatchTime { .now() + .milliseconds(delay(&random, size)) }
+    func make() -> any DispatchSourceTimer {
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now() + .microseconds(delay(number, size)))
+        timer.schedule(deadline: time())
         timer.setEventHandler {}
         timer.resume()
         return timer
     }
-    let others = (0..<size).map(make)
+    var timers = (0..<size).map { _ in make() }
     return { count in
-        for number in 0..<count { make(number).cancel() }
-        withExtendedLifetime(others) {}
+        for _ in 0..<count {
+            let index = random.next(below: size)
+            if change == .retimed {
+                timers[index].schedule(deadline: time())
+            } else {
+                timers[index].cancel()
+                timers[index] = make()
+            }
+        }
     }
 }
 
-private func makeCFChurn(_ size: Int) -> ThreadOperation.Body {
-    let add: (Int) -> CFRunLoopTimer? = { number in
-        let time = CFAbsoluteTimeGetCurrent() + Double(delay(number, size)) / 1_000_000
-        let timer = CFRunLoopTimerCreateWithHandler(nil, time, 0, 0, 0) { _ in }
+private func makeCFTimers(_ size: Int, _ change: TimerChurn.Change) -> ThreadOperation.Body {
+    var random = Scatter()
+    func time() -> CFAbsoluteTime { CFAbsoluteTimeGetCurrent() + Double(delay(&random, size)) / 1_000 }
+    func add() -> CFRunLoopTimer {
+        let timer = CFRunLoopTimerCreateWithHandler(nil, time(), 0, 0, 0) { _ in }!
         CFRunLoopAddTimer(CFRunLoopGetCurrent(), timer, kCFRunLoopDefaultMode)
         return timer
     }
-    for number in 0..<size { _ = add(number) }
-    return { count in for number in 0..<count { CFRunLoopTimerInvalidate(add(number)) } }
+    var timers = (0..<size).map { _ in add() }
+    return { count in
+        for _ in 0..<count {
+            let index = random.next(below: size)
+            if change == .retimed {
+                CFRunLoopTimerSetNextFireDate(timers[index], time())
+            } else {
+                CFRunLoopTimerInvalidate(timers[index])
+                timers[index] = add()
+            }
+        }
+    }
 }

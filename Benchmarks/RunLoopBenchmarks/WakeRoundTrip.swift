@@ -16,7 +16,8 @@ struct WakeRoundTrip: Scenario {
         let subjects: [any OperationSubject] = [
             SignalRoundTrip<EdgeSignal>("eventfd, edge"), SignalRoundTrip<LevelSignal>("eventfd, level + read"),
             SignalRoundTrip<ConditionSignal>("condition variable"), SignalRoundTrip<WordSignal>("futex word"),
-            try KitBlockRally(), try KitBlockRally(spins: true), try KitPortRally(), try KitMessageRally(),
+            try KitBlockRally(), try KitThreadRally(), try KitBlockRally(spins: true), try KitPortRally(),
+            try KitMessageRally(),
             try KitSourceRally(),
             CFBlockRally(), CFPortRally(), dispatch,
         ]
@@ -125,6 +126,28 @@ final class KitBlockRally: Rally, @unchecked Sendable {
 
     func callPing() { near.loop.perform(ping) }
     func callPong() { far.loop.perform(pong) }
+}
+
+/// A job for a worker, and one back: by the threads' own calls.
+private final class KitThreadRally: Rally, @unchecked Sendable {
+    let name = "RunLoopKit, LoopThread.perform"
+    let score = Score()
+    private let near: LoopThread
+    private let far: LoopThread
+    private var ping: @Sendable () -> Void = {}
+    private var pong: @Sendable () -> Void = {}
+
+    init() throws {
+        near = try LoopThread(name: "near")
+        far = try LoopThread(name: "far")
+        ping = { [unowned(unsafe) self] in pinged() }
+        pong = { [unowned(unsafe) self] in ponged() }
+    }
+
+    deinit { end(near, far) }
+
+    func callPing() { near.perform(ping) }
+    func callPong() { far.perform(pong) }
 }
 
 /// Two loop threads that send to each other's port.

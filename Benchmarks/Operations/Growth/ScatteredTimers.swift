@@ -2,14 +2,14 @@ import RunLoopKit
 
 extension GrowingOperation {
     static let timers = GrowingOperation(
-        "timers", "A timer is added to so many others, and invalidated."
+        "timers", "A timer is added to so many others, and the same one is invalidated."
     ) { loop, size in
         let timers = ScatteredTimers(size, in: loop, .default)
         return { count in for _ in 0..<count { timers.add().invalidate() } }
     }
 
     static let timersInCommon = GrowingOperation(
-        "timers-common", "A timer is added to so many others in the common modes, and invalidated."
+        "timers-common", "A timer is added to so many others in the common modes, and the same one is invalidated."
     ) { loop, size in
         let timers = ScatteredTimers(size, in: loop, .common)
         return { count in for _ in 0..<count { timers.add().invalidate() } }

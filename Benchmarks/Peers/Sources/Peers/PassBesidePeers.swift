@@ -26,6 +26,7 @@ struct PassBesidePeers: Scenario {
                 }
             },
             try Operation.named("pass").onThread(Outcome.kit),
+            try MainLoopPasses(),
             try Operation.named("pass-beside-pipe").onThread("RunLoopKit, with a pipe"),
             try Operation.named("run-for-zero").onThread("RunLoopKit, run for zero"),
         ]

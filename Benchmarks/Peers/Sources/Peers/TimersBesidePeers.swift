@@ -1,4 +1,3 @@
-import CLinux
 import Foundation
 import NIOCore
 import NIOPosix
@@ -12,46 +11,46 @@ import NIOPosix
     import CGLib
 #endif
 
-/// A timer comes and leaves again while many others wait.
+/// Timeouts that hardly ever fire: one of many timers, at random, is cancelled and another one added; or it gets
+/// another time.
 struct TimersBesidePeers: Scenario {
+    enum Change { case replaced, retimed }
+
     let name: String
+    let change: Change
     let size: Int
 
-    var summary: String { "A timer is added to \(size) others, and invalidated." }
+    var summary: String { "One of \(size) timers, at random, is \(change)." }
 
-    init(_ name: String, _ size: Int) { (self.name, self.size) = (name, size) }
+    init(_ name: String, _ change: Change, _ size: Int) { (self.name, self.change, self.size) = (name, change, size) }
 
     func run(_ effort: Effort) throws -> Outcome {
-        let size = size
+        let (size, change) = (size, change)
+        let operation = change == .replaced ? "timers-random@\(size)" : "timers-retime-random@\(size)"
         var subjects: [any OperationSubject] = [
-            ClockReads(), try Operation.named("timers@\(size)").onThread(Outcome.kit),
-            try Operation.named("timers-stop-start@\(size)").onThread("RunLoopKit, stop and start"),
-            try Operation.named("timers-retime@\(size)").onThread("RunLoopKit, re-time"),
+            ClockReads(), try Operation.named(operation).onThread(Outcome.kit),
         ]
-        // It searches all tasks for the one to cancel.
-        if size <= 100_000 { subjects.append(NIOTimers(size)) }
+        // It searches all tasks for the one to cancel, and has no call that gives one another time.
+        if size <= 1_000, change == .replaced { subjects.append(NIOTimers(size)) }
         #if canImport(CLibUV)
-            subjects.append(try ThreadOperation("libuv") { makeUVTimers(size, again: false) })
-            subjects.append(try ThreadOperation("libuv, re-time") { makeUVTimers(size, again: true) })
+            subjects.append(try ThreadOperation("libuv") { makeUVTimers(size, change) })
         #endif
         #if canImport(CLibEvent)
-            subjects.append(try ThreadOperation("libevent") { makeEventTimers(size) })
+            subjects.append(try ThreadOperation("libevent") { makeEventTimers(size, change) })
         #endif
         #if canImport(CGLib)
-            subjects.append(try ThreadOperation("GLib") { makeGLibTimers(size) })
+            subjects.append(try ThreadOperation("GLib") { makeGLibTimers(size, change) })
         #endif
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) timers",
             rows: subjects.measured(name, effort), bare: "clock_gettime",
-            notes: [
-                "RunLoopKit, SwiftNIO, libevent, GLib: a new timer each time.",
-                "libuv, and RunLoopKit where it says so: one that exists is stopped and started.",
-            ])
+            notes: change == .retimed
+                ? [] : ["A new timer each time; libuv's memory belongs to the program, which uses it again."])
     }
 }
 
-/// In milliseconds, in a fixed order that looks random.
-private func delay(_ number: Int, _ size: Int) -> Int { 3_600_000 + number * 7_919 % size }
+/// In milliseconds.
+private func delay(_ random: inout Scatter, _ size: Int) -> Int { 3_600_000 + random.next(below: size) }
 
 private final class ClockReads: OperationSubject {
     let name = "clock_gettime"
@@ -63,74 +62,105 @@ private final class ClockReads: OperationSubject {
     }
 }
 
-/// On the loop's thread. A cancelled task leaves the loop's queue.
-private final class NIOTimers: OperationSubject {
+/// On the loop's thread.
+private final class NIOTimers: OperationSubject, @unchecked Sendable {
     let name = "SwiftNIO"
     private let size: Int
     private let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
+    private var random = Scatter()
+    private var timers: [Scheduled<Void>] = []
 
     init(_ size: Int) {
         self.size = size
-        for number in 0..<size { loop.scheduleTask(in: .milliseconds(Int64(delay(number, size)))) {} }
+        timers = (0..<size).map { _ in add() }
     }
 
+    private func add() -> Scheduled<Void> { loop.scheduleTask(in: .milliseconds(Int64(delay(&random, size)))) {} }
+
     func measure(_ count: Int) -> Int64 {
-        try! loop.submit { [loop, size] in
+        try! loop.submit { [self] in
             let start = monotonicNow()
-            for number in 0..<count { loop.scheduleTask(in: .milliseconds(Int64(delay(number, size)))) {}.cancel() }
+            for _ in 0..<count {
+                let index = random.next(below: size)
+                timers[index].cancel()
+                timers[index] = add()
+            }
             return monotonicNow() - start
         }.wait()
     }
 }
 
 #if canImport(CLibUV)
-    /// - Parameter again: Whether one timer is started again instead of another one started and stopped.
-    private func makeUVTimers(_ size: Int, again: Bool) -> ThreadOperation.Body {
+    private func makeUVTimers(_ size: Int, _ change: TimersBesidePeers.Change) -> ThreadOperation.Body {
         let loop = UVLoop {}.loop
-        // The memory of a handle belongs to the program.
-        let timers = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: size + 1)
-        for number in 0...size {
-            uv_timer_init(loop, timers + number)
-            uv_timer_start(timers + number, { _ in }, UInt64(delay(number, size)), 0)
+        var random = Scatter()
+        let timers = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: size)
+        func start(_ index: Int) { uv_timer_start(timers + index, { _ in }, UInt64(delay(&random, size)), 0) }
+        for index in 0..<size {
+            uv_timer_init(loop, timers + index)
+            start(index)
         }
         return { count in
-            for number in 0..<count {
-                if !again { uv_timer_stop(timers + size) }
-                uv_timer_start(timers + size, { _ in }, UInt64(delay(number, size)), 0)
+            for _ in 0..<count {
+                let index = random.next(below: size)
+                if change == .replaced { uv_timer_stop(timers + index) }
+                start(index)
             }
         }
     }
 #endif
 
 #if canImport(CLibEvent)
-    private func makeEventTimers(_ size: Int) -> ThreadOperation.Body {
+    private func makeEventTimers(_ size: Int, _ change: TimersBesidePeers.Change) -> ThreadOperation.Body {
         let base = EventBase()
-        let add = { (number: Int) -> UnsafeMutablePointer<event>? in
-            let event = event_new(base.base, -1, 0, { _, _, _ in }, nil)
-            var time = timeval(tv_sec: delay(number, size) / 1_000, tv_usec: delay(number, size) % 1_000 * 1_000)
+        var random = Scatter()
+        func start(_ event: UnsafeMutablePointer<event>?) {
+            let delay = delay(&random, size)
+            var time = timeval(tv_sec: delay / 1_000, tv_usec: delay % 1_000 * 1_000)
             event_add(event, &time)
+        }
+        func add() -> UnsafeMutablePointer<event>? {
+            let event = event_new(base.base, -1, 0, { _, _, _ in }, nil)
+            start(event)
             return event
         }
-        for number in 0..<size { _ = add(number) }
-        return { count in for number in 0..<count { event_free(add(number)) } }
+        var timers = (0..<size).map { _ in add() }
+        return { count in
+            for _ in 0..<count {
+                let index = random.next(below: size)
+                if change == .retimed {
+                    start(timers[index])
+                } else {
+                    event_free(timers[index])
+                    timers[index] = add()
+                }
+            }
+        }
     }
 #endif
 
 #if canImport(CGLib)
-    private func makeGLibTimers(_ size: Int) -> ThreadOperation.Body {
+    private func makeGLibTimers(_ size: Int, _ change: TimersBesidePeers.Change) -> ThreadOperation.Body {
         let context = g_main_context_new()
-        let add = { (number: Int) -> UnsafeMutablePointer<GSource>? in
-            let source = g_timeout_source_new(guint(delay(number, size)))
+        var random = Scatter()
+        func add() -> UnsafeMutablePointer<GSource>? {
+            let source = g_timeout_source_new(guint(delay(&random, size)))
             g_source_set_callback(source, { _ in 0 }, nil, nil)
             g_source_attach(source, context)
             return source
         }
-        for number in 0..<size { _ = add(number) }
+        var timers = (0..<size).map { _ in add() }
         return { count in
-            for number in 0..<count {
-                let source = add(number)
-                g_source_destroy(source)
-                g_source_unref(source)
+            for _ in 0..<count {
+                let index = random.next(below: size)
+                if change == .retimed {
+                    g_source_set_ready_time(
+                        timers[index], g_get_monotonic_time() + gint64(delay(&random, size)) * 1_000)
+                } else {
+                    g_source_destroy(timers[index])
+                    g_source_unref(timers[index])
+                    timers[index] = add()
+                }
             }
         }
     }

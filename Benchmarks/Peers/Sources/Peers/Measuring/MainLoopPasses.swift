@@ -1,0 +1,1 @@
+../../../../RunLoopBenchmarks/MainLoopPasses.swift

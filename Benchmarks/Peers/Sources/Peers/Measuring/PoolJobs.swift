@@ -1,0 +1,1 @@
+../../../../RunLoopBenchmarks/PoolJobs.swift
