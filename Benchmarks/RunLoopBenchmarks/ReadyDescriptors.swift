@@ -57,7 +57,7 @@ extension Effort {
     fileprivate var wide: Effort {
         Effort(
             timerRounds: timerRounds, periodsPerRound: periodsPerRound,
-            operationRounds: max(2, operationRounds / 4), operationsPerRound: operationsPerRound * 4)
+            operationRounds: max(2, operationRounds / 2), operationsPerRound: operationsPerRound * 2)
     }
 }
 
