@@ -95,8 +95,8 @@ final class TickLog: @unchecked Sendable {
     /// Ticks that a late call for an earlier tick covered too.
     var missed: Int { count - lateness.count }
 
-    /// How much later the last calls came than the first ones, by their medians. A round that a busy machine has stalled
-    /// has no call, and no drift.
+    /// How much later the last calls came than the first ones, by their medians. A round in which a busy machine let no
+    /// call come has no drift.
     var drift: Int64 {
         guard !lateness.isEmpty else { return 0 }
         let width = max(1, min(100, lateness.count / 4))
