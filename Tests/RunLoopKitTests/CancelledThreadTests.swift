@@ -109,6 +109,27 @@ import Testing
             other.end()
         }
 
+        /// Automatic time jumps to the next deadline of the loops that sleep.
+        @Test("Time does not jump to a deadline of a cancelled thread", CancelledThreadTests.endsInAWait)
+        func deadlineOfACancelledThread() throws {
+            let clock = VirtualClock()
+            let hold = clock.hold()
+            let loop = Box<Loop>()
+            let isMade = Gate()
+            let thread = try System.startThread(stackSize: nil) {
+                loop.value = Loop(clock: clock)
+                loop.value!.add(Loop.Timer(after: .seconds(3600)) { _ in })
+                isMade.open()
+                loop.value!.run()
+            }
+            isMade.wait()
+            spin(until: loop.value!.waker.isAsleep)
+            pthread_cancel(thread)
+            System.join(thread)
+            hold.release()
+            #expect(clock.now == seconds(0))
+        }
+
         /// A run in virtual time within another run's handler: neither loop returns from its run.
         @Test("A thread cancelled in a nested run ends all of its loops", CancelledThreadTests.endsInAWait)
         func cancelledInANestedRun() throws {

@@ -112,6 +112,24 @@ private struct EdgeNoteModel: Hashable {
         return loop.counters.polls - before
     }
 
+    @Test("A send makes no mode ask the kernel that the port has left")
+    func modeThatThePortHasLeft() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<Int>()
+        let port = try Loop.PortSource { log.add($0) }
+        for mode in ["left", "stays"] as [Loop.Mode] {
+            loop.add(Loop.Source0 {}, in: mode)
+            loop.add(port, in: mode)
+            _ = polls(loop, in: mode)
+        }
+        loop.remove(port, in: "left")
+        _ = polls(loop, in: "left")
+        port.send()
+        #expect(polls(loop, in: "left") == 0)
+        #expect(polls(loop, in: "stays") == 1 && log.entries == [1])
+    }
+
     @Test("A loop knows by itself of blocks, signalled sources, messages and timers")
     func knownToTheLoop() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)

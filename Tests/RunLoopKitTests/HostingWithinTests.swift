@@ -79,6 +79,32 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(log.entries == ["block", "timer"])
     }
 
+    @Test("A handler that runs the host learns of a block that the step before has hidden", arguments: bothTriggers)
+    private func blockThatAStepHasHidden(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        nonisolated(unsafe) let host = try Host(loop, .default, trigger)
+        host.serve()
+        let log = Log<String>()
+        let source = Loop.Source0 {
+            host.serve()
+            log.add("source")
+        }
+        loop.add(source, in: .tracking)
+        let timer = Loop.Timer(after: .seconds(1)) { _ in
+            loop.perform { log.add("block") }
+            // The step hides the first block from the pass that the host makes; the source comes next in the same run.
+            loop.perform(in: .tracking) { host.serve() }
+            source.signal()
+            loop.run(mode: .tracking, for: .zero)
+            log.add("timer")
+        }
+        loop.add(timer)
+        host.serve()
+        #expect(log.entries == ["block", "source", "timer"])
+        loop.endHosting()
+    }
+
     @Test("A handler that runs the host learns of what a budget has left")
     func restOfABudget() throws {
         let (loop, _) = Loop.inVirtualTime()
@@ -290,6 +316,26 @@ private let bothTriggers = Host.Trigger.allCases
         host.serve()
         #expect(log.entries == [seconds(5)])
         #expect(loop.isWaiting)
+    }
+
+    @Test("A stop that comes when a pass has looked for stops is for the run whose handler made the pass")
+    func stopAtTheEndOfAPass() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        try Host(loop).serve()
+        let passes = Log<Loop.HostedResult>()
+        let runs = Log<Loop.RunResult>()
+        loop.add(Loop.Source0 {})
+        loop.perform {
+            loop.perform {
+                loop.add(Loop.Observer(.beforeWaiting, repeats: false) { _, _ in loop.stop() })
+                passes.add(loop.hostedPass())
+            }
+            runs.add(loop.run(mode: .default, for: .seconds(10)))
+        }
+        #expect(loop.hostedPass() != .stopped)
+        #expect(passes.entries == [.idle] && runs.entries == [.stopped] && loop.now == seconds(0))
+        loop.endHosting()
     }
 
     @Test("Ending inside a nested pass does not make the host spin")

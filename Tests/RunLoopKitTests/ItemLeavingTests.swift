@@ -102,6 +102,31 @@ import Testing
         thread.join()
     }
 
+    /// Another loop wants the item while it is taken out of a mode, and must not get it before it is out.
+    private final class WantedItem: Loop.Item, @unchecked Sendable {
+        let other: Loop
+        let wasGiven = Log<Bool>()
+
+        init(by other: Loop) { self.other = other }
+
+        override var canBeInManyLoops: Bool { false }
+
+        override func remove(from mode: ModeState) {
+            try! inParallel({ [self] in wasGiven.add(other.insert(self, in: .default)) })
+        }
+    }
+
+    @Test("An item is out of its mode before another loop can have it", arguments: [Loop.Mode.default, .common])
+    func outBeforeItHasLeft(mode: Loop.Mode) throws {
+        let (loop, other) = (Loop.inVirtualTime().0, try LoopThread())
+        defer { loop.end() }
+        let item = WantedItem(by: other.loop)
+        loop.add(item, in: mode)
+        loop.remove(item, in: mode)
+        #expect(item.wasGiven.entries == [false])
+        #expect(other.loop.add(item))
+    }
+
     @Test("Ready items that come to a mode that never runs, and leave it, take no room there")
     func readyItemsOfModeThatNeverRuns() {
         let (loop, _) = Loop.inVirtualTime()
@@ -254,6 +279,27 @@ import Testing
         isInvalid.open()
         try worker.performAndWait {}
         #expect(log.entries == ["invalid", "joins default", "leaves default", "released"])
+        box.value = nil
+    }
+
+    /// The other thread ends the second stay, whose schedule handler runs inside the first one's.
+    @Test("A source added again in its schedule handler is notified of the end of each stay by that stay's call")
+    func addedAgainInItsScheduleHandler() {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<String>()
+        let box = Box<Loop.Source0>()
+        box.value = Loop.Source0(
+            schedule: { loop, _ in
+                log.add("joins")
+                guard log.entries.count == 1 else { return try! inParallel({ loop.remove(box.value!) }) }
+                loop.remove(box.value!)
+                loop.add(box.value!)
+                log.add("returns")
+            },
+            cancel: { _, _ in log.add("leaves") }, perform: {})
+        loop.add(box.value!)
+        #expect(log.entries == ["joins", "leaves", "joins", "leaves", "returns"])
         box.value = nil
     }
 

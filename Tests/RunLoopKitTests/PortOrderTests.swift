@@ -99,6 +99,27 @@ import Testing
         #expect(log.entries == ["message", "port", "descriptor"])
     }
 
+    /// It was fetched for its first send, which another mode has served, and gets the place of its second one.
+    @Test("A port that was served elsewhere and sent to again is handled after ports sent to before")
+    func servedElsewhere() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<String>()
+        let other = try Loop.PortSource { _ in log.add("other") }
+        let twice = try Loop.PortSource { _ in log.add("twice, in \(loop.currentMode!)") }
+        let first = try Loop.PortSource { _ in
+            loop.run(mode: .tracking, for: .zero)
+            other.send()
+            twice.send()
+        }
+        for port in [first, twice, other] { loop.add(port) }
+        loop.add(twice, in: .tracking)
+        first.send()
+        twice.send()
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["twice, in tracking", "other", "twice, in default"])
+    }
+
     /// More than the kernel reports at once.
     @Test("Ports ready before their mode first runs are handled in their order")
     func readyBeforeTheFirstRun() throws {

@@ -64,6 +64,18 @@ import Testing
         }
     }
 
+    @Test("The last source for a signal leaves the thread's mask as the first one found it", arguments: [false, true])
+    func mask(wasBlocked: Bool) throws {
+        try onThreadOfItsOwn {
+            if wasBlocked { Signals.block(Signals.realTime) } else { Signals.unblock(Signals.realTime) }
+            let sources = try (0..<2).map { _ in
+                try Loop.SignalSource(Signals.realTime, checkingThreads: false) { _, _ in }
+            }
+            for source in sources { source.invalidate() }
+            #expect(Signals.isBlocked(Signals.realTime) == wasBlocked)
+        }
+    }
+
     /// The thread still runs, but its loop takes no more signals: those counted for it no longer count.
     @Test("A thread whose mask cannot be restored starts over")
     func unrestorableMask() throws {

@@ -35,6 +35,21 @@ import Testing
         spin(until: performed.value == 1)
     }
 
+    /// A loop that is about to sleep gets the source, and would sleep to its limit.
+    @Test("A source that was signalled twice wakes its loop if one of the signals wakes", arguments: [true, false])
+    func signalledTwice(wakesFirst: Bool) {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<Loop.Instant>()
+        let source = Loop.Source0 { log.add(loop.now) }
+        source.signal(wake: wakesFirst)
+        source.signal(wake: !wakesFirst)
+        loop.add(Loop.Timer(after: .seconds(3600)) { _ in })
+        loop.add(Loop.Observer(.beforeWaiting, repeats: false) { _, _ in loop.add(source) })
+        loop.run(mode: .default, for: .seconds(10))
+        #expect(log.entries == [seconds(0)])
+    }
+
     /// The pass has collected both before the second one becomes invalid, and that one's handlers have not been
     /// released yet: another thread is inside its cancel handler.
     @Test("A source that is being invalidated is not performed")

@@ -74,10 +74,13 @@ enum Signals {
         return sigismember(&set, signal) == 1
     }
 
-    static func unblock(_ signal: Int32) {
+    static func block(_ signal: Int32) { changeMask(SIG_BLOCK, signal) }
+    static func unblock(_ signal: Int32) { changeMask(SIG_UNBLOCK, signal) }
+
+    private static func changeMask(_ how: Int32, _ signal: Int32) {
         var set = sigset_t()
         sigemptyset(&set)
         sigaddset(&set, signal)
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        pthread_sigmask(how, &set, nil)
     }
 }
