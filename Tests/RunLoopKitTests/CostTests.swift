@@ -179,6 +179,19 @@ import Testing
         #expect(log.entries == [seconds(0)])
     }
 
+    @Test("A pass looks for no observers of activities whose observers have left")
+    func observersThatHaveLeft() {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let observers = [Loop.Activity.beforeTimers, .exit].map { Loop.Observer($0) { _, _ in } }
+        for observer in observers { loop.add(observer) }
+        let mode = loop.lock.withLock { loop.defaultState }
+        for (observer, rest) in zip(observers, [Loop.Activity.exit, []]) {
+            loop.remove(observer)
+            #expect(mode.observed.load(ordering: .relaxed) == rest.rawValue)
+        }
+    }
+
     @Test("Modes that never run own no descriptors")
     func unusedModes() async {
         await #expect(processExitsWith: .success) {

@@ -36,6 +36,17 @@ import Testing
         #expect(again == 100)
     }
 
+    @Test("Only the sleeps since the timerfd was last armed, or ended a sleep, count", arguments: [true, false])
+    func count(endsASleep: Bool) {
+        var early = EarlyTimer()
+        for _ in 0..<EarlyTimer.enough { _ = early.stays(true) }
+        if endsASleep { early.didFire() } else { _ = early.stays(false) }
+        let stays = early.stays(true)
+        early.didFire()
+        let staysAfterThat = early.stays(true)
+        #expect(stays && !staysAfterThat)
+    }
+
     @Test("A sleep that ended in time is no reason")
     func inTime() {
         var early = EarlyTimer()

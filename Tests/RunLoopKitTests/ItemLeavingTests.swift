@@ -147,6 +147,22 @@ import Testing
         loop.end()
     }
 
+    @Test("An invalid item retains none of the modes that it was in")
+    func modesOfAnInvalidItem() throws {
+        weak var mode: ModeState?
+        let timer = Loop.Timer(after: .seconds(3600)) { _ in }
+        do {
+            let thread = try LoopThread()
+            for mode in Self.modes { thread.loop.add(timer, in: mode) }
+            mode = thread.loop.lock.withLock { thread.loop.existingState(for: "b") }
+            timer.invalidate()
+            thread.stop()
+            thread.join()
+        }
+        #expect(mode == nil)
+        withExtendedLifetime(timer) {}
+    }
+
     /// A source in two modes of each of two loops.
     private func sourceInTwoLoops(_ log: Log<String>) -> (Loop.Source0, (first: Loop, second: Loop)) {
         let loops = (first: Loop.inVirtualTime().0, second: Loop.inVirtualTime().0)

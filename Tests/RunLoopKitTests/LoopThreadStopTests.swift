@@ -61,12 +61,16 @@ import Testing
     func discardedInAPass() throws {
         let thread = try LoopThread()
         let ran = Count()
-        let go = Gate()
+        let (began, go) = (Gate(), Gate())
         try thread.performAndWait {
             // One drain has both: the first waits until the stop has come.
-            Loop.current.perform { go.wait() }
+            Loop.current.perform {
+                began.open()
+                go.wait()
+            }
             Loop.current.perform { ran.up() }
         }
+        began.wait()
         thread.stop(discardingPending: true)
         go.open()
         thread.join()

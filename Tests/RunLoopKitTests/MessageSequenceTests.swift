@@ -75,12 +75,16 @@ import Testing
         #expect(await first.value == 1)
     }
 
-    @Test("A message reaches the task while the loop's thread is busy, and costs the loop no pass")
-    func busyLoop() async throws {
+    @Test(
+        "A message reaches the task while the loop's thread is busy, and costs the loop no pass",
+        arguments: [false, true])
+    func busyLoop(afterANestedRun: Bool) async throws {
         let thread = try LoopThread()
         let (port, messages) = Port.makeMessages(on: thread.loop)
         let (began, mayReturn) = (Gate(), Gate())
+        thread.loop.add(Loop.Source0 {}, in: "nested")
         thread.perform {
+            if afterANestedRun { thread.loop.run(mode: "nested", for: .zero) }
             began.open()
             mayReturn.wait()
         }

@@ -184,6 +184,21 @@ import Testing
         }
     }
 
+    @Test("A loop that has ended before it was due to run is not reported")
+    func loopThatHasEnded() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let (loop, _) = Loop.inVirtualTime()
+            let loops = UnrunLoops()
+            loops.watch(loop, for: "block")
+            loop.end()
+            loops.check(at: .max)
+            #expect(mistakes.entries == [])
+            _exit(0)
+        }
+    }
+
     @Test("The thread that looks for loops that never run reports by itself")
     func watchingThread() async {
         await #expect(processExitsWith: .success) {

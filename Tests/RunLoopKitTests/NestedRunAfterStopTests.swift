@@ -60,7 +60,7 @@ import Testing
     }
 
     /// The kind of the two handlers of one pass.
-    enum Kind: CaseIterable { case blocks, sources, timers, observers }
+    enum Kind: CaseIterable { case blocks, sources, timers, observers, jobs }
 
     /// The run that the first handler began has not stopped the second one, in the same pass.
     @Test("Each of two handlers of one pass is stopped once", arguments: Kind.allCases)
@@ -87,6 +87,7 @@ import Testing
                     source.signal()
                 case .timers: loop.add(Loop.Timer(after: .zero) { _ in handler() })
                 case .observers: loop.add(Loop.Observer(.beforeWaiting, repeats: false) { _, _ in handler() })
+                case .jobs: Task(executorPreference: loop.taskExecutor) { handler() }
                 }
             }
         }

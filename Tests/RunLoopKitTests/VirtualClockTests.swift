@@ -227,6 +227,20 @@ import Testing
         #expect(clock.now == seconds(7))
     }
 
+    @Test("The time does not jump to a timer that leaves a sleeping loop", arguments: [true, false])
+    func timerThatLeaves(invalidates: Bool) throws {
+        let clock = VirtualClock()
+        let worker = try LoopThread(clock: clock)
+        let hold = clock.hold()
+        let timer = Loop.Timer(after: .seconds(10)) { _ in }
+        worker.loop.add(timer)
+        spin(until: worker.loop.waker.isAsleep)
+        if invalidates { timer.invalidate() } else { worker.loop.remove(timer) }
+        spin(until: worker.loop.waker.isAsleep)
+        hold.release()
+        #expect(clock.now == seconds(0))
+    }
+
     @Test("A message sent at the very end of an advance is served")
     func messageAtTheEnd() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
