@@ -35,7 +35,9 @@ extension Loop {
     /// file. The duplicate costs a second descriptor for each source, and keeps the file open until the source is
     /// invalidated: invalidate the source before closing the descriptor, or the other end of a connection does not
     /// notice; and close it on the loop's thread, since on another one a handler may still read from it. An owned
-    /// descriptor (`init(owning:…)`) needs no duplicate, and the source closes it when none of its handlers runs. When
+    /// descriptor (`init(owning:…)`) needs no duplicate, and the source closes it when none of its handlers runs. Only
+    /// the source's handler reads from it: of several descriptors that are ready, the loop asks the kernel again for
+    /// each borrowed one, since the handler of another may have read it, and for no owned one. When
     /// a duplicate is closed, the process loses its POSIX locks (`fcntl`) on the file, if it has any; those of `flock`
     /// stay. The source does not change the descriptor's flags: whether reading can block is up to you, and
     /// <doc:WhichInput#Descriptors> says when to set `O_NONBLOCK`.
@@ -87,6 +89,10 @@ extension Loop {
 
         /// See `sourceSlot`. Guarded by the lock of the loop.
         @exclusivity(unchecked) private var slot = -1
+
+        /// Whether the kernel has reported the descriptor since the handler was last called. Only the thread of the
+        /// loop accesses it.
+        @exclusivity(unchecked) private var isReported = false
 
         // MARK: Making one
 
@@ -187,6 +193,8 @@ extension Loop {
 
         // MARK: Source1
 
+        func noteReport() { isReported = true }
+
         /// A disarmed source watches nothing: epoll reports hang-ups and errors even with no events requested.
         ///
         /// Inlined, so that the array is on the caller's stack: to allocate it took 370 instructions.
@@ -208,14 +216,15 @@ extension Loop {
         }
 
         /// If other handlers have been called since the report, asks the kernel again: they may have read the
-        /// descriptor.
+        /// descriptor. No other handler reads one that the source owns: there the report holds until the source is
+        /// called.
         ///
         /// Exceptional conditions are an exception: for some files (`/proc/mounts`) asking consumes them.
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
             itemLock.withLock {
                 guard armed else { return nil }
                 var found = events
-                if !isFresh {
+                if !isFresh, !(isOwning && isReported && !events.contains(.write)) {
                     found = System.readiness(of: watched, for: PollEvents(wanted))
                     if events.contains(.priority) { found.formUnion(events.intersection([.priority, .error])) }
                 }
@@ -241,6 +250,7 @@ extension Loop {
             let found = wantedOnly(events)
             guard armed, !found.isEmpty, let handler else { return nil }
             if isOneShot { armed = false }
+            isReported = false
             activeCalls += 1
             return (handler, found)
         }

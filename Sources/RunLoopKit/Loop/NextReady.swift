@@ -55,6 +55,15 @@ extension Loop {
         return nil
     }
 
+    /// The same, if it is a version-1 source. Removes the stale ones before it.
+    func takeListedSource(in mode: ModeState) -> ReadySource? {
+        while let entry = mode.ready.first, ReadyList.isSource(entry.token) {
+            _ = mode.ready.popFirst()
+            if let ready = lock.withLock({ work(behind: entry, in: mode) }) { return ready }
+        }
+        return nil
+    }
+
     func isTimeUp(for run: Run) -> Bool {
         switch run.limit {
         case .onePass: true
@@ -258,7 +267,7 @@ extension Loop {
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
             default:
-                let turn = mode.source1s.turn(of: report.token)
+                let turn = mode.source1s.noteReport(of: report.token)
                 // Zero is a stale edge: new work raises another.
                 if turn != 0 { mode.ready.append(report.token, events: report.events, turn: turn) }
             }

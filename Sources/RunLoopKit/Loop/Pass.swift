@@ -42,8 +42,10 @@ extension Loop {
             run.hasJustDrainedMainQueue = true
             drainMainQueue()
             hasHandledSource = true
-        case .source1(let ready):
-            if performSource1(ready, of: run) { hasHandledSource = true }
+        case .source1(var ready):
+            repeat {
+                if performSource1(ready, of: run) { hasHandledSource = true }
+            } while takeNext(&ready, in: run)
         }
         performBlocksIfInTime(of: run)  // 3.10
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
@@ -264,6 +266,28 @@ extension Loop {
             }
             if dueCount == 0 { break }
         }
+    }
+
+    /// Takes the source that the next pass would serve, if nothing shows the passes between: see `showsPasses(of:)`.
+    @inline(__always)
+    private func takeNext(_ ready: inout ReadySource, in run: Run) -> Bool {
+        guard !run.mode.ready.isEmpty, !showsPasses(of: run), let next = takeListedSource(in: run.mode) else {
+            return false
+        }
+        ready = next
+        return true
+    }
+
+    /// Whether anything tells that a pass ends and the next begins: an observer or a monitor; a block or a signalled
+    /// source, which a pass serves before its wait; the main queue, which it looks at; a reason to return.
+    ///
+    /// Nothing else does while sources are listed: a pass takes the first, and asks neither the kernel nor the clock
+    /// for timers. A wake-up that arrives meanwhile queues behind them in any case.
+    private func showsPasses(of run: Run) -> Bool {
+        let mode = run.mode
+        return mode.observed.load(ordering: .relaxed) != 0 || isMonitored.load(ordering: .relaxed)
+            || queuedBlocks.load(ordering: .relaxed) > 0 || !mode.signals.isEmpty || own.mainQueue != nil || isStopped
+            || run.returnsAfterSourceHandled || run.limit != .forever || own.host != nil
     }
 
     private func isStillReady(_ ready: ReadySource, in mode: ModeState) -> Bool {

@@ -116,10 +116,13 @@ extension Loop {
             arm(at: wakeUp)
         }
         guard mode.timers.others != nil else { return }
-        if let wakeUp = mode.timers.others!.precise.earliestDeadline, wakeUp < sleep.deadline {
+        if let deadline = mode.timers.others!.precise.earliestDeadline {
             // The loop wakes up early enough to prepare for it.
-            lastSleep!.deadline = wakeUp - HeadStart.most
-            arm(at: wakeUp - HeadStart.most)
+            let wakeUp = deadline.addingSaturating(-HeadStart.most)
+            if wakeUp < sleep.deadline {
+                lastSleep!.deadline = wakeUp
+                arm(at: wakeUp)
+            }
         }
         armOthers(in: mode)
     }

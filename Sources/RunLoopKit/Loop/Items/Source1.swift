@@ -15,6 +15,9 @@ protocol Source1: Loop.Item {
     ///   - isFresh: Whether the report is recent: no handler has been called since.
     func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents?
 
+    /// The kernel has reported the source, and it is listed. The loop's lock is held, on its thread.
+    func noteReport()
+
     /// The sequence number of the source's readiness, or 0 if it is not ready. Nil if the source does not know.
     var readyTurn: UInt64? { get }
 
@@ -34,6 +37,7 @@ protocol Source1: Loop.Item {
 
 extension Source1 {
     var isKnownToKernelAlone: Bool { true }
+    func noteReport() {}
     var readyTurn: UInt64? { nil }
     func takeCause() -> UInt64 { readyTurn ?? 0 }
     var reportsSignals: Bool { false }

@@ -53,6 +53,13 @@ final class Source1Table {
     /// As `Member.readyTurn`; 0 also if the source has left.
     func turn(of token: UInt64) -> UInt64? { member(for: token).map(\.readyTurn) ?? 0 }
 
+    /// The same for a source that the kernel has reported, which it remembers.
+    func noteReport(of token: UInt64) -> UInt64? {
+        guard let member = member(for: token) else { return 0 }
+        member.source.noteReport()
+        return member.readyTurn
+    }
+
     /// The token of a source in the table.
     func token(of source: Loop.Item) -> UInt64? { slot(of: source).map(token(of:)) }
 
