@@ -237,8 +237,7 @@ extension Loop {
             guard let (handler, wantedEvents) = beginCall(events) else { return 0 }
             if isOneShot { watchesChanged() }
             handler(self, Readiness(wantedEvents))
-            itemLock.withLock { activeCalls -= 1 }
-            closeIfUnused()
+            endCall()
             return 1
         }
 
@@ -260,10 +259,21 @@ extension Loop {
             events.intersection(PollEvents(wanted).union([.error, .hangUp]))
         }
 
+        @inline(__always)
+        private func endCall() {
+            itemLock.lock()
+            activeCalls -= 1
+            let isUnused = isUnused
+            itemLock.unlock()
+            if isUnused { closeIfUnused() }
+        }
+
+        /// Whether no handler uses the descriptor any more. The item's lock is held.
+        private var isUnused: Bool { handler == nil && activeCalls == 0 }
+
+        @inline(never)
         private func closeIfUnused() {
-            let unused = itemLock.withLock {
-                handler == nil && activeCalls == 0 ? exchange(&watched, with: -1) : -1
-            }
+            let unused = itemLock.withLock { isUnused ? exchange(&watched, with: -1) : -1 }
             if unused >= 0 { System.close(unused) }
         }
 
