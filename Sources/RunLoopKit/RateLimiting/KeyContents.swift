@@ -12,10 +12,9 @@ struct KeyContents<Key: Hashable & Sendable, Input: Sendable> {
         inputs = BurstInputs(capacity: capacity, keepsAll: keepsAll)
     }
 
-    /// Releases the keys and inputs of a table whose slots in use are all in the queue, and the memory of both.
+    /// Releases the keys and inputs of a table, and the memory of both.
     func deallocate(with table: KeyTable) {
-        for index in 0..<table.queueCount {
-            let slot = table.queuedSlot(index)
+        for slot in table.usedSlots {
             (keys + slot).deinitialize(count: 1)
             if table[slot].isPending { _ = inputs.take(at: slot) }
         }

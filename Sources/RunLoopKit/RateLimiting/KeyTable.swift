@@ -1,5 +1,6 @@
-/// The bursts of a keyed limiter, whatever its keys and inputs: a slot for each key, found by the key's hash value, and
-/// a queue of the times at which the limiter looks at each burst again. Guarded by the limiter's lock.
+/// The bursts of a keyed limiter, whatever its keys and inputs: a slot for each key, found by the key's hash value; a
+/// queue of the times of those in which an input is pending; and a hand that goes round the slots. Guarded by the
+/// limiter's lock.
 ///
 /// Not generic, so that none of this needs type metadata at run time. It has a fixed capacity: its owner moves the
 /// contents to a larger or smaller one. For each key it takes 64 bytes, and 4 to 8 for the chains.
@@ -7,7 +8,7 @@
 struct KeyTable {
     private struct Slot {
         var times = BurstTimes()
-        /// The index in the queue, or `none`.
+        /// The index in the queue; `none` for a slot that is not there, and `free` for one that is not in use.
         var place = none
         /// The next slot of the chain, or of the free ones.
         var next = none
@@ -24,6 +25,7 @@ struct KeyTable {
     }
 
     private static var none: Int32 { -1 }
+    private static var free: Int32 { -2 }
 
     /// A power of two.
     let capacity: Int
@@ -37,6 +39,8 @@ struct KeyTable {
     private var firstFree = none
     /// The slots from here on were never used.
     private var firstUnused = 0
+    /// The slot that the hand points to.
+    private var hand = 0
 
     /// A 4-ary heap, the first one at index 0.
     private let queue: UnsafeMutablePointer<Entry>
@@ -102,26 +106,36 @@ struct KeyTable {
             while slots[before].next != slot { before = Int(slots[before].next) }
             slots[before].next = next
         }
-        slots[slot].next = firstFree
+        (slots[slot].place, slots[slot].next) = (KeyTable.free, firstFree)
         firstFree = Int32(slot)
         count -= 1
     }
 
-    /// Returns a table of another capacity, with the same keys and queue. All slots in use are in the queue.
+    /// Returns a table of another capacity, with the same keys and queue.
     ///
     /// - Parameter moved: Called with each slot, and the one in the new table.
     func resized(to capacity: Int, _ moved: (_ slot: Int, _ new: Int) -> Void) -> KeyTable {
         var other = KeyTable(capacity: capacity)
-        for index in 0..<queueCount {
-            let slot = queuedSlot(index)
-            let new = other.addSlot(slots[slot].hash)
+        for slot in usedSlots {
+            let (new, index) = (other.addSlot(slots[slot].hash), Int(slots[slot].place))
             other[new] = self[slot]
             // In the order of a heap, which is the other's too.
-            other.place(Entry(time: queue[index].time, turn: queue[index].turn, slot: Int32(new)), at: index)
+            if index >= 0 {
+                other.place(Entry(time: queue[index].time, turn: queue[index].turn, slot: Int32(new)), at: index)
+            }
             moved(slot, new)
         }
         (other.queueCount, other.lastTurn) = (queueCount, lastTurn)
         return other
+    }
+
+    /// All slots in use.
+    var usedSlots: some Sequence<Int> { (0..<firstUnused).lazy.filter { slots[$0].place != KeyTable.free } }
+
+    /// Turns the hand to the next slot. Returns nil if that is not in use.
+    mutating func turnHand() -> Int? {
+        hand = hand + 1 < firstUnused ? hand + 1 : 0
+        return hand < firstUnused && slots[hand].place != KeyTable.free ? hand : nil
     }
 
     // MARK: The queue
@@ -134,7 +148,7 @@ struct KeyTable {
     /// The first slot if its time has come. It stays in the queue.
     func firstDue(at now: Int64) -> Int? { queueCount > 0 && queue[0].time <= now ? queuedSlot(0) : nil }
 
-    /// The time at which the limiter looks at a slot; nil when it is not in the queue.
+    /// The time of a slot; nil when it is not in the queue.
     func time(of slot: Int) -> Int64? {
         let place = slots[slot].place
         return place < 0 ? nil : queue[Int(place)].time

@@ -1,8 +1,9 @@
 /// What `KeyedThrottle` and `KeyedDebounce` do, whatever their keys and inputs: a burst for each key, and one timer for
 /// all. Not generic, so that it needs no type metadata at run time.
 ///
-/// A key is remembered until its burst behaves like a new one (`RateLimitRules.quietTime`). The queue says when to look
-/// at which key again, for its timer or to forget it. Every key is in the queue whenever the lock is not held.
+/// The timer and the queue are for keys with a pending input, which are all there whenever the lock is not held. A key
+/// is remembered until its burst behaves like a new one (`RateLimitRules.isQuiet`). No timer waits for that: whatever
+/// begins a burst or acts looks at the next few keys in turn.
 @usableFromInline
 class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
     /// A burst whose time has come.
@@ -17,6 +18,10 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
     @exclusivity(unchecked) @usableFromInline final var table = KeyTable(capacity: KeyedLimiterCore.firstCapacity)
 
     static var firstCapacity: Int { 8 }
+
+    /// How many slots an event looks at for keys to forget. So at most a fourth of the slots are taken by keys that
+    /// became quiet while the hand went round.
+    static var looks: Int { 4 }
 
     /// Begins a call. If it has nothing to do, releases the lock and returns whether the call is accepted.
     @usableFromInline
@@ -36,21 +41,20 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
     /// Handles the call of a key.
     @usableFromInline
     final func call(_ slot: Int) -> CallStep {
-        let (now, wasPending) = (now, table[slot].isPending)
+        let now = now
         guard rules.continueBurst(&table[slot], at: now) else { return handleOtherCall(slot, at: now) }
-        if !table[slot].isPending {
-            lock.unlock()
-            return .ignore
-        }
-        return .keep(wasPending: wasPending, keepsAll: keepsAll)
+        if table[slot].isPending { return .keep(wasPending: true, keepsAll: keepsAll) }
+        lock.unlock()
+        return .ignore
     }
 
-    /// Handles a call that acts, or begins a burst: it sets the timer.
+    /// Handles a call that acts, begins a burst, or is the first one that is pending: it may set the timer.
     @inline(never)
     private func handleOtherCall(_ slot: Int, at now: Int64) -> CallStep {
         let wasPending = table[slot].isPending
+        rules.catchUp(&table[slot], at: now)
         let acts = rules.call(&table[slot], at: now)
-        queueAgain(slot, at: now)
+        updateQueue(slot)
         setTimerToFirst(at: now)
         if acts { return .act(wasPending: wasPending) }
         if table[slot].isPending { return .keep(wasPending: wasPending, keepsAll: keepsAll) }
@@ -61,7 +65,7 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
     /// Returns whether to act on what is pending.
     final func flush(_ slot: Int, at now: Int64) -> Bool {
         let acts = rules.flush(&table[slot], at: now)
-        queueAgain(slot, at: now)
+        updateQueue(slot)
         return acts
     }
 
@@ -71,24 +75,47 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
         guard isOpen, let slot = table.firstDue(at: now) else { return nil }
         table.unqueue(slot)
         let acts = rules.timerFired(&table[slot], at: now)
-        queueAgain(slot, at: now)
+        updateQueue(slot)
         setTimerToFirst(at: now)
-        return Due(slot: slot, acts: acts, isQuiet: table.time(of: slot) == nil)
+        return Due(slot: slot, acts: acts, isQuiet: rules.isQuiet(&table[slot], at: now))
     }
 
     /// The bursts with a pending input.
-    final var pendingSlots: [Int] { (0..<table.queueCount).map(table.queuedSlot).filter { table[$0].isPending } }
+    final var pendingSlots: [Int] { (0..<table.queueCount).map(table.queuedSlot) }
 
-    /// Puts a burst whose times have changed into the queue, so that the limiter looks at it in time.
-    private func queueAgain(_ slot: Int, at now: Int64) {
-        let timer = table[slot].timer
-        // Without a timer the key only has to be forgotten: at its place in the queue, or by the caller that took it
-        // out.
-        let time = timer ?? rules.quietTime(table[slot])!
+    /// Puts a burst whose times have changed into the queue, or takes it out.
+    private func updateQueue(_ slot: Int) {
+        guard let time = table[slot].timerOfPending else { return table.unqueue(slot) }
         // A time that has moved to later is noticed at the earlier one: so a call inside a burst leaves the queue
         // alone.
         if let queued = table.time(of: slot), queued <= time { return }
-        if timer != nil || time > now { table.put(slot, at: time) }
+        table.put(slot, at: time)
+    }
+
+    /// Looks at slots in turn for a key that can be forgotten.
+    ///
+    /// - Parameter looks: How many slots it may look at. Subtracts those that it has looked at.
+    final func findQuiet(_ looks: inout Int) -> Int? {
+        // What is pending is not quiet, and of many limiters that is all there is.
+        guard table.queueCount < table.count else { return nil }
+        let now = now
+        while looks > 0 {
+            looks -= 1
+            if let slot = table.turnHand(), rules.isQuiet(&table[slot], at: now) { return slot }
+        }
+        return nil
+    }
+
+    /// The number of keys that cannot be forgotten.
+    final var loudKeyCount: Int {
+        let now = now
+        return table.usedSlots.count { !rules.isQuiet(&table[$0], at: now) }
+    }
+
+    /// A quiet key becomes a new one: under other rules it may not be quiet, and whether it has been forgotten must not
+    /// matter.
+    final override func catchUp(at now: Int64) {
+        for slot in table.usedSlots where rules.isQuiet(&table[slot], at: now) { table[slot] = BurstTimes() }
     }
 
     final func setTimerToFirst(at now: Int64) {
@@ -127,14 +154,20 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         let slot = contents.slot(of: key, hash, in: table) ?? add(key, hash)
         switch call(slot) {
         case .refuse, .ignore: return true
-        case .begin: contents.inputs.begin(with: input, at: slot)
+        case .begin:
+            contents.inputs.begin(with: input, at: slot)
+            forgetQuietKeysAndUnlock()
+            return true
         case .append: contents.inputs.append(input, at: slot)
         case .replace:
             let replaced = contents.inputs.replaceLast(with: input, at: slot)
             endCall()
             _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
             return true
-        case .act(let wasPending): return act(slot, input, wasPending)
+        case .act(let wasPending):
+            let isAccepted = act(slot, input, wasPending)
+            forgetQuietKeys()
+            return isAccepted
         }
         endCall()
         return true
@@ -216,17 +249,17 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
 
     var pendingKeys: [Key] { lock.withLock { pendingSlots.map { contents.keys[$0] } } }
 
-    var keyCount: Int { lock.withLock { table.count } }
+    var keyCount: Int { lock.withLock { loudKeyCount } }
 
     var interval: Duration {
         get { .nanoseconds(lock.withLock { rules.interval }) }
-        set { lock.withLock { rules.changeInterval(to: newValue.wholeNanoseconds) } }
+        set { changeRules { $0.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
     /// Of a debounce.
     var maxWait: Duration? {
         get { lock.withLock { rules.maxWait }.map { .nanoseconds($0) } }
-        set { lock.withLock { rules.changeMaxWait(to: newValue?.wholeNanoseconds) } }
+        set { changeRules { $0.changeMaxWait(to: newValue?.wholeNanoseconds) } }
     }
 
     // MARK: LimiterBase
@@ -237,10 +270,12 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
     override func timerFired() {
         let count = min(lock.withLock { table.queueCount }, LimiterBase.actionsPerPortion)
         for _ in 0..<count where !serveFirst() { break }
-        lock.withLock { setTimerToFirst(at: now) }
+        lock.lock()
+        setTimerToFirst(at: now)
+        forgetQuietKeysAndUnlock(count)
     }
 
-    override var hasPending: Bool { !pendingSlots.isEmpty }
+    override var hasPending: Bool { table.queueCount > 0 }
 
     override func takePending() -> [Action] {
         guard isOpen else { return [] }
@@ -267,6 +302,12 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         return true
     }
 
+    @usableFromInline @inline(never)
+    func forgetQuietKeys() {
+        lock.lock()
+        forgetQuietKeysAndUnlock()
+    }
+
     // MARK: With the lock held
 
     @usableFromInline
@@ -275,6 +316,22 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         let slot = table.addSlot(hash)
         (contents.keys + slot).initialize(to: key)
         return slot
+    }
+
+    /// Forgets the quiet keys among the next few. Releases the lock: a key's deinit may call the limiter.
+    ///
+    /// - Parameter events: After how many events it is called.
+    @usableFromInline @inline(never)
+    func forgetQuietKeysAndUnlock(_ events: Int = 1) {
+        var looks = events * KeyedLimiterCore.looks
+        while let slot = findQuiet(&looks) {
+            let key = contents.keys[slot]
+            forget(slot)
+            lock.unlock()
+            _ = consume key
+            lock.lock()
+        }
+        lock.unlock()
     }
 
     /// Forgets a key that is not in the queue and has no input, and to which the caller has another reference.

@@ -1,7 +1,9 @@
 /// Limits how often something is done for each key: the common base of ``KeyedThrottle`` and ``KeyedDebounce``.
 ///
-/// Make one of these two. It treats each key as a limiter of its own would. A key costs memory until it behaves like a
-/// new one: then it is forgotten. All keys share one timer.
+/// Make one of these two. It treats each key as a limiter of its own would. All keys share one timer, which runs only
+/// while a call is pending. A key costs memory until it behaves like a new one: then it is forgotten with one of the
+/// next calls of any key. A limiter that is called no more keeps its last keys; ``KeyedRateLimiter/cancelAll()`` drops
+/// them.
 ///
 /// **Many keys at once.** Keys that are due at the same instant act in no particular order. Of keys that are due
 /// together the loop's thread serves 64, and then makes a pass, so that timers, sources and blocks get their turn. A
@@ -60,10 +62,11 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
     public final func isPending(_ key: Key) -> Bool { core.isPending(key) }
 
     /// The keys for which a call is pending, in no particular order: of this moment, for a report or a save. Takes time
-    /// that grows with the number of keys that are remembered, with the limiter's lock held. From any thread.
+    /// that grows with their number, with the limiter's lock held. From any thread.
     public final var pendingKeys: [Key] { core.pendingKeys }
 
-    /// The number of keys that are remembered. From any thread.
+    /// The number of keys whose past matters: others behave like new ones. Takes time that grows with the number of
+    /// keys in memory, with the limiter's lock held. From any thread.
     public final var keyCount: Int { core.keyCount }
 
     /// The kind of limiter and its interval, and if a timer runs for a key, why that does not act yet.
@@ -71,7 +74,8 @@ public class KeyedRateLimiter<Key: Hashable & Sendable, Input: Sendable>: Custom
 
     /// The interval of every key, as in ``RateLimiter``. May be set from any thread. A new value counts for each key
     /// from its next call on, also inside a burst. A pending call without another one waits for the timer that runs
-    /// already, and then for the rest of an interval that has become longer: see ``KeyedRateLimiter/flushAll()``.
+    /// already, and then for the rest of an interval that has become longer: see ``KeyedRateLimiter/flushAll()``. To
+    /// set it takes time that grows with the number of keys in memory.
     public final var interval: Duration {
         get { core.interval }
         set { core.interval = newValue }

@@ -38,9 +38,9 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
     final var isOpen: Bool { life == .open }
     /// When a trailing edge can come first; `.min` once the limiter has acted.
     @exclusivity(unchecked) private var firstTrailingEdge = Int64.min
-    /// Made by the first burst, and set again by each: a timer without a fire time keeps no run going.
+    /// Made by the first pending input, and set again by each burst: a timer without a fire time keeps no run going.
     @exclusivity(unchecked) private var timer: Loop.Timer?
-    /// When the timer fires; nil when it does not run.
+    /// When the timer fires; nil when nothing is pending.
     @exclusivity(unchecked) private var timerTime: Int64?
     /// For each of these actions the loop has a block, or the thread that lined it up performs it next.
     @exclusivity(unchecked) private var linedUp = FirstInFirstOut<Action>()
@@ -64,6 +64,9 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
     /// The timer has fired, and no timer runs. Called on the loop's thread, without the lock.
     func timerFired() {}
 
+    /// Handles timers whose time has come and for which nothing is pending, as the rules' `catchUp`. The lock is held.
+    func catchUp(at now: Int64) {}
+
     /// Takes everything that is pending, as actions. The lock is held, and the limiter open.
     func takePending() -> [Action] { [] }
 
@@ -81,6 +84,14 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
 
     /// Whether the timer runs, and its time has come. The lock is held.
     final func isTimerDue(at now: Int64) -> Bool { timerTime.map { $0 <= now } ?? false }
+
+    /// Changes the rules. What was due before must follow the old ones.
+    final func changeRules(_ body: (inout RateLimitRules) -> Void) {
+        lock.withLock {
+            catchUp(at: now)
+            body(&rules)
+        }
+    }
 
     /// Starts, moves or stops the timer. The lock is held.
     final func setTimer(to time: Int64?) {

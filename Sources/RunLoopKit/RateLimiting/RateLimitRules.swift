@@ -37,18 +37,25 @@ struct RateLimitRules: Hashable, Sendable {
 
     // MARK: Events
 
-    /// Handles a call as most are: inside a burst whose timer runs, and nothing is due. Does nothing, and returns
-    /// false, if it is another one.
+    /// Handles a call as most are: it changes nothing but the time of the last call. Does nothing, and returns false,
+    /// if it is another one.
     ///
     /// Inlined, since otherwise the rules are copied first, which takes as long as the rest.
     @inline(__always)
     func continueBurst(_ burst: inout BurstTimes, at now: Int64) -> Bool {
-        guard let timer = burst.timer, !isOfLongerInterval(timer, at: now), !isDue(burst, at: now) else {
-            return false
-        }
+        guard let timer = burst.timer, timer > now, !isOfLongerInterval(timer, at: now), !isLimitOver(burst, at: now),
+            burst.isPending == edges.contains(.trailing)
+        else { return false }
         burst.lastCall = now
-        burst.isPending = edges.contains(.trailing)
         return true
+    }
+
+    /// Handles the timer if its time has come and nothing is pending: then its event only moves or stops it, and comes
+    /// early enough if it comes right before the next one. So a limiter needs a timer only for what is pending.
+    @inline(__always)
+    func catchUp(_ burst: inout BurstTimes, at now: Int64) {
+        guard !burst.isPending, let timer = burst.timer, timer <= now else { return }
+        _ = timerFired(&burst, at: now)
     }
 
     /// Returns whether to act now.
@@ -81,7 +88,13 @@ struct RateLimitRules: Hashable, Sendable {
     /// Returns whether to act now on what is pending.
     func flush(_ burst: inout BurstTimes, at now: Int64) -> Bool { burst.timer != nil && trailingEdge(&burst, at: now) }
 
-    /// The time from which a burst without a timer behaves like a new one, and can be dropped. Nil when a timer runs.
+    /// Whether a burst behaves like a new one, and can be dropped. Nothing is pending then.
+    func isQuiet(_ burst: inout BurstTimes, at now: Int64) -> Bool {
+        catchUp(&burst, at: now)
+        return quietTime(burst).map { $0 <= now } ?? false
+    }
+
+    /// The time from which a burst without a timer behaves like a new one. Nil when a timer runs.
     func quietTime(_ burst: BurstTimes) -> Int64? {
         guard burst.timer == nil else { return nil }
         let call = burst.lastCall?.addingSaturating(interval) ?? .min
@@ -176,4 +189,7 @@ struct BurstTimes: Hashable, Sendable {
         get { timerRuns ? timerTime : nil }
         set { (timerRuns, timerTime) = (newValue != nil, newValue ?? 0) }
     }
+
+    /// When the timer fires for a pending input; nil if nothing is pending. See `RateLimitRules.catchUp`.
+    var timerOfPending: Int64? { isPending ? timer : nil }
 }

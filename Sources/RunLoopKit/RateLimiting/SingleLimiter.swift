@@ -30,21 +30,20 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
             lock.unlock()
             return isOpen ? .ignore : .refuse
         }
-        let (now, wasPending) = (now, burst.isPending)
+        let now = now
         guard rules.continueBurst(&burst, at: now) else { return handleOtherCall(at: now) }
-        if !burst.isPending {
-            lock.unlock()
-            return .ignore
-        }
-        return .keep(wasPending: wasPending, keepsAll: keepsAll)
+        if burst.isPending { return .keep(wasPending: true, keepsAll: keepsAll) }
+        lock.unlock()
+        return .ignore
     }
 
-    /// Handles a call that acts, or begins a burst: it sets the timer.
+    /// Handles a call that acts, begins a burst, or is the first one that is pending: it may set the timer.
     @inline(never)
     private func handleOtherCall(at now: Int64) -> CallStep {
         let wasPending = burst.isPending
+        rules.catchUp(&burst, at: now)
         let acts = rules.call(&burst, at: now)
-        setTimer(to: burst.timer)
+        setTimer(to: burst.timerOfPending)
         if acts { return .act(wasPending: wasPending) }
         if burst.isPending { return .keep(wasPending: wasPending, keepsAll: keepsAll) }
         lock.unlock()
@@ -138,13 +137,13 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
 
     var interval: Duration {
         get { .nanoseconds(lock.withLock { rules.interval }) }
-        set { lock.withLock { rules.changeInterval(to: newValue.wholeNanoseconds) } }
+        set { changeRules { $0.changeInterval(to: newValue.wholeNanoseconds) } }
     }
 
     /// Of a debounce.
     var maxWait: Duration? {
         get { lock.withLock { rules.maxWait }.map { .nanoseconds($0) } }
-        set { lock.withLock { rules.changeMaxWait(to: newValue?.wholeNanoseconds) } }
+        set { changeRules { $0.changeMaxWait(to: newValue?.wholeNanoseconds) } }
     }
 
     // MARK: LimiterBase
@@ -155,6 +154,8 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
     }
 
     override var hasPending: Bool { burst.isPending }
+
+    override func catchUp(at now: Int64) { rules.catchUp(&burst, at: now) }
 
     override func takePending() -> [Action] { rules.flush(&burst, at: now) ? [makeAction()] : [] }
 
@@ -167,7 +168,7 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
 
     /// Returns false if it does not act, or the loop refuses the action.
     private func actAndUnlock(if acts: Bool) -> Bool {
-        setTimer(to: burst.timer)
+        setTimer(to: burst.timerOfPending)
         guard acts else {
             lock.unlock()
             return false
