@@ -271,6 +271,43 @@ import Testing
         loop.endHosting()
     }
 
+    @Test("A manual clock stops between the time of a timer and the end of its tolerance")
+    func advanceIntoTolerance() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let calls = Count()
+        loop.add(Loop.Timer(after: .seconds(1), tolerance: .seconds(10)) { _ in calls.up() })
+        let endless = Loop.Timer(after: .seconds(1), tolerance: .nanoseconds(Int64.max)) { _ in calls.up() }
+        clock.advance(by: .seconds(5))
+        #expect(calls.value == 0)
+        clock.advance(by: .seconds(6))
+        #expect(calls.value == 1)
+        loop.add(endless)
+        clock.advance(by: .seconds(5))
+        #expect(calls.value == 1)
+    }
+
+    @Test("At the end of time, on any clock, a timer that was stopped does not fire")
+    func stoppedAtEndOfTime() {
+        for base: Loop.TimeBase in [.suspending, .continuous, .wallClock] {
+            let (loop, clock) = Loop.inVirtualTime(.manual)
+            let calls = Count()
+            let timer = Loop.Timer(at: .distantFuture, timeBase: base) { _ in calls.up() }
+            loop.add(timer)
+            if base == .wallClock { clock.setWallClock(to: .distantFuture) }
+            clock.advance(by: .seconds(Int64.max))
+            #expect(calls.value == 0 && clock.now(base) < .distantFuture)
+        }
+    }
+
+    @Test("The wall clock is set on a clock that began at the beginning of time")
+    func wallClockFromTheBeginning() {
+        let clock = VirtualClock(startingAt: .distantPast)
+        for time: Loop.Instant in [.distantPast, Loop.Instant(nanoseconds: 0)] {
+            clock.setWallClock(to: time)
+            #expect(clock.now(.wallClock) <= time && clock.now == .distantPast)
+        }
+    }
+
     @Test("The end of time is never reached")
     func endOfTime() throws {
         let clock = VirtualClock()

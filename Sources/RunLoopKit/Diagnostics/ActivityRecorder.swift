@@ -29,7 +29,7 @@ final class ActivityRecorder: Sendable {
 
     /// Adds the time since the last event to that of the present phase.
     func account(until time: Int64) {
-        let elapsed = time - accountedUntil.load(ordering: .relaxed)
+        let elapsed = time.subtractingSaturating(accountedUntil.load(ordering: .relaxed))
         // Acquire and release keep the changes of the times between the two stores: a thread that reads a changed time
         // (acquire) reads `busy` or a later value afterwards.
         accountedUntil.store(ActivityRecorder.busy, ordering: .relaxed)
@@ -43,7 +43,7 @@ final class ActivityRecorder: Sendable {
     }
 
     private static func add(_ time: Int64, to total: borrowing Atomic<Int64>) {
-        total.store(total.load(ordering: .relaxed) + time, ordering: .releasing)
+        total.store(total.load(ordering: .relaxed).addingSaturating(time), ordering: .releasing)
     }
 
     // MARK: On any thread
@@ -65,12 +65,12 @@ final class ActivityRecorder: Sendable {
     private func times(at now: Int64) -> (inHandlers: Int64, awake: Int64)? {
         let start = accountedUntil.load(ordering: .acquiring)
         var inHandlers = inHandlers.load(ordering: .acquiring)
-        var awake = running.load(ordering: .acquiring) + inHandlers
+        var awake = running.load(ordering: .acquiring).addingSaturating(inHandlers)
         let phase = phase.load(ordering: .acquiring)
         guard start != ActivityRecorder.busy, accountedUntil.load(ordering: .relaxed) == start else { return nil }
-        let elapsed = max(0, now - start)
-        if phase == .handler { inHandlers += elapsed }
-        if phase == .handler || phase == .running { awake += elapsed }
+        let elapsed = max(0, now.subtractingSaturating(start))
+        if phase == .handler { inHandlers = inHandlers.addingSaturating(elapsed) }
+        if phase == .handler || phase == .running { awake = awake.addingSaturating(elapsed) }
         return (inHandlers, awake)
     }
 }

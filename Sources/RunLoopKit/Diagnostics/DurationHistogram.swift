@@ -22,10 +22,11 @@ public struct DurationHistogram: Equatable, Sendable, CustomStringConvertible {
     /// The duration that a share of all durations does not exceed, rounded up to the end of its bucket; zero if there
     /// are no durations.
     ///
-    /// - Parameter percent: From 0 to 100, such as 99.9.
+    /// - Parameter percent: From 0 to 100, such as 99.9. Less, and NaN, counts as 0; more as 100.
     public func percentile(_ percent: Double) -> Duration {
         guard count > 0 else { return .zero }
-        let rank = max(1, Int((min(max(percent, 0), 100) / 100 * Double(count)).rounded(.up)))
+        let share = percent > 0 ? min(percent, 100) / 100 : 0
+        let rank = max(1, Int((share * Double(count)).rounded(.up)))
         var seen = 0
         for (index, number) in counts.enumerated() {
             seen += number

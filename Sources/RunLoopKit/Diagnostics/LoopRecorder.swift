@@ -134,7 +134,8 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
 
     private func endPass(_ level: inout Level, at time: Int64) {
         guard let pass = level.pass.take() else { return }
-        activity.passes.record(time - pass.start - (activity.timeAsleep - pass.asleep))
+        let asleep = activity.timeAsleep.subtractingSaturating(pass.asleep)
+        activity.passes.record(time.subtractingSaturating(pass.start).subtractingSaturating(asleep))
     }
 
     /// Makes an event, in the steps above.
@@ -169,7 +170,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     /// Keeps a stall that ends with the event that is being made, with its true end.
     private func noteStall(until time: Int64) {
         let start = since.load(ordering: .relaxed)
-        guard start != LoopRecorder.never, time - start >= threshold else { return }
+        guard start != LoopRecorder.never, time.subtractingSaturating(start) >= threshold else { return }
         let stall = Ended(mark: mark.load(ordering: .relaxed), start: start, end: time, levels: levels)
         lock.withLock {
             lastEnded = stall.mark
@@ -190,7 +191,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     var calloutInWords: String? {
         guard let (mark, since) = runningHandler else { return nil }
         let name = whileInHandler(mark) { levels, _ in levels.last?.callout?.name } ?? nil
-        return name.map { "\($0) for \(Duration.nanoseconds(max(0, now() - since)))" }
+        return name.map { "\($0) for \(Duration.nanoseconds(max(0, now().subtractingSaturating(since))))" }
     }
 
     func isInHandler(_ number: UInt64) -> Bool { mark.load(ordering: .acquiring) == number }

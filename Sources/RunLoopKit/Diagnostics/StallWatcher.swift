@@ -63,7 +63,7 @@ final class StallWatcher: @unchecked Sendable {
         let all = lock.withLock { watched }
         // Time in which the watcher should have looked and did not run: perhaps the process was stopped.
         let blind = min(due ?? now, now)..<now
-        var next = now + rules.thresholds[0]
+        var next = now.addingSaturating(rules.thresholds[0])
         var reports: [StallReport] = []
         for watched in all {
             let found = watched.look(at: now, blind: blind, rules)

@@ -69,7 +69,7 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     }
 
     func didWait(readyCount: Int, wasWoken: Bool) {
-        if recorder.now - waitStart > DescriptorWaste.pause { waste.hasSlept() }
+        if recorder.now.subtractingSaturating(waitStart) > DescriptorWaste.pause { waste.hasSlept() }
         record(.didWait) {
             $0.flag = wasWoken ? 1 : 0
             $0.number = UInt64(truncatingIfNeeded: readyCount)

@@ -45,16 +45,19 @@ final class WatchedLoop: @unchecked Sendable {
         }
         if let mark = handler?.mark, mark <= ended.last { handler = nil }
         guard let handler, !isOver else {
-            if isOver, let last = suspect?.report { reports.append(last.over(at: now, after: now - suspect!.since)) }
+            if isOver, let suspect, let last = suspect.report {
+                reports.append(last.over(at: now, after: now.subtractingSaturating(suspect.since)))
+            }
             suspect = nil
-            return (reports, now + rules.thresholds[0])
+            return (reports, now.addingSaturating(rules.thresholds[0]))
         }
         var suspect = suspect?.mark == handler.mark ? suspect! : Suspect(mark: handler.mark, since: handler.since)
-        suspect.discount += blind.overlap(with: handler.since..<max(handler.since, now))
-        let counted = now - handler.since - suspect.discount
+        suspect.discount = suspect.discount.addingSaturating(
+            blind.overlap(with: handler.since..<max(handler.since, now)))
+        let counted = now.subtractingSaturating(handler.since).subtractingSaturating(suspect.discount)
         if let exceeded = rules.thresholds.lastIndex(where: { $0 <= counted }), exceeded >= suspect.exceeded {
             if rules.isTraced() {
-                suspect.discount += counted
+                suspect.discount = suspect.discount.addingSaturating(counted)
             } else if let made = makeReport(of: suspect, rules.thresholds[exceeded], counted, rules) {
                 suspect.report = made
                 suspect.exceeded = exceeded + 1
@@ -64,8 +67,9 @@ final class WatchedLoop: @unchecked Sendable {
         self.suspect = suspect
         let isLast = suspect.exceeded == rules.thresholds.count
         // To notice the end, or the threshold that comes next.
-        let next = isLast ? now : suspect.since + suspect.discount + rules.thresholds[suspect.exceeded]
-        return (reports, next > now ? next : now + rules.thresholds[0])
+        let counts = suspect.since.addingSaturating(suspect.discount)
+        let next = isLast ? now : counts.addingSaturating(rules.thresholds[suspect.exceeded])
+        return (reports, next > now ? next : now.addingSaturating(rules.thresholds[0]))
     }
 
     /// A report of a stall that lasts; nil if it has just ended.
@@ -89,8 +93,8 @@ final class WatchedLoop: @unchecked Sendable {
     /// A report of a stall that has ended; nil if not all of its time counts, and the rest is no stall.
     private func report(_ ended: LoopRecorder.Ended, _ blind: Range<Int64>, _ rules: StallRules) -> StallReport? {
         let known = suspect?.mark == ended.mark ? suspect : nil
-        let discount = (known?.discount ?? 0) + blind.overlap(with: ended.start..<ended.end)
-        let counted = ended.end - ended.start - discount
+        let discount = blind.overlap(with: ended.start..<ended.end).addingSaturating(known?.discount ?? 0)
+        let counted = ended.end.subtractingSaturating(ended.start).subtractingSaturating(discount)
         if let last = known?.report { return last.over(at: ended.end, after: counted) }
         guard counted >= rules.thresholds[0], !rules.isTraced() else { return nil }
         return StallReport(
@@ -126,6 +130,7 @@ extension StallReport {
 
 extension Range<Int64> {
     fileprivate func overlap(with other: Range<Int64>) -> Int64 {
-        Swift.max(0, Swift.min(upperBound, other.upperBound) - Swift.max(lowerBound, other.lowerBound))
+        let (start, end) = (Swift.max(lowerBound, other.lowerBound), Swift.min(upperBound, other.upperBound))
+        return Swift.max(0, end.subtractingSaturating(start))
     }
 }

@@ -27,7 +27,7 @@ extension Loop: ClockedLoop {
         lock.withLock {
             guard let state = existingState(for: mode), !hasEnded else { return false }
             return hasPostedWork(for: state)
-                || earliestDeadline(in: state) <= clock.nanoseconds
+                || isTimerDue(in: state)
                 || !state.ready.isEmpty || state.hasMessages
                 || state.isOpen && isReadable(state)
         }

@@ -93,6 +93,6 @@ extension Loop {
     /// that its wall clock is not set.
     func onOwnClock(_ time: Int64?, from base: TimeBase) -> Int64 {
         guard let time, base != .suspending else { return time ?? TimerHeap.never }
-        return time.addingSaturating(-clock.lead(of: base))
+        return time.subtractingSaturating(clock.lead(of: base))
     }
 }

@@ -322,7 +322,8 @@ extension Loop {
         lock.unlock()
         own.host?.mayHaveMore(in: self)
         let now = firing.isEarly ? spinUntilDue(firing) : now
-        callOut(Callout(.timer, timer, lateness: now - firing.scheduledTime.nanoseconds)) {
+        let lateness = now.subtractingSaturating(firing.scheduledTime.nanoseconds)
+        callOut(Callout(.timer, timer, lateness: lateness)) {
             loopIsCallingOutToATimer(firing)
         }
         lock.lock()

@@ -264,8 +264,8 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     final func windowStart() -> Int64? {
         let now = settings.clock.nanoseconds
         guard settings.window.mode == .firstly, lastRun != nil, isInWindow(at: now) else { return nil }
-        let age = now.addingSaturating(-lastRun!.time)
-        let start = lastRun!.wallTime ?? max(0, settings.clock.nanoseconds(.wallClock).addingSaturating(-age))
+        let age = now.subtractingSaturating(lastRun!.time)
+        let start = lastRun!.wallTime ?? max(0, settings.clock.nanoseconds(.wallClock).subtractingSaturating(age))
         lastRun!.wallTime = start
         return start
     }
@@ -276,10 +276,8 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         guard let start, settings.window.mode == .firstly, delayed == nil, !isInWindow(at: now) else { return }
         // Not in the future, so that a wall clock that was set back makes no window longer.
         let wallTime = settings.clock.nanoseconds(.wallClock)
-        let begin = max(-.max, min(start, wallTime))
-        let age = wallTime.addingSaturating(-begin)
-        // Not the smallest number, which has no opposite.
-        let time = max(-.max, now.addingSaturating(-age))
+        let begin = min(start, wallTime)
+        let time = now.subtractingSaturating(wallTime.subtractingSaturating(begin))
         lastRun = LastRun(loop: settings.window.loop, time: time, wallTime: max(0, begin))
         if !isInWindow(at: now) { lastRun = nil }
     }

@@ -37,7 +37,8 @@ extension Loop {
 
         /// This instant moved back by `duration`, saturating.
         public static func - (instant: Instant, duration: Duration) -> Instant {
-            instant.advanced(by: .zero - duration)
+            // Rounded up as `advanced(by:)` does. Not by it: the smallest duration has no opposite.
+            Instant(nanoseconds: Int64(clamping: Int128(instant.nanoseconds) - duration.exactNanosecondsRoundedDown))
         }
 
         /// The duration from the right instant to the left one; negative if the left one is earlier.
@@ -58,6 +59,11 @@ extension Duration {
         return remainder > 0 ? quotient + 1 : quotient
     }
 
+    fileprivate var exactNanosecondsRoundedDown: Int128 {
+        let (quotient, remainder) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return remainder < 0 ? quotient - 1 : quotient
+    }
+
     /// The same, saturating.
     var wholeNanoseconds: Int64 {
         // Up to 2.6 hours, without a division of 128 bits: 20 instructions of 67. A billion is 2^9 × 1,953,125.
@@ -67,10 +73,18 @@ extension Duration {
     }
 }
 
+// What times are computed with: a sum or a difference beyond the range is the end of the range.
 extension Int64 {
     func addingSaturating(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         if overflow { return other < 0 ? .min : .max }
         return sum
+    }
+
+    /// Not `addingSaturating(-other)`: the smallest number has no opposite.
+    func subtractingSaturating(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        if overflow { return other < 0 ? .max : .min }
+        return difference
     }
 }

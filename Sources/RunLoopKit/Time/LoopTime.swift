@@ -36,7 +36,7 @@ enum LoopTime: Sendable {
     /// How far the clock of a time base is ahead of this one.
     func lead(of base: Loop.TimeBase) -> Int64 {
         switch self {
-        case .monotonic: nanoseconds(base) - nanoseconds
+        case .monotonic: nanoseconds(base).subtractingSaturating(nanoseconds)
         case .virtual(let clock): base == .wallClock ? clock.wallClockLead : 0
         }
     }

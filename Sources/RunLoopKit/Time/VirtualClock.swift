@@ -45,8 +45,9 @@ public final class VirtualClock: @unchecked Sendable {
         var isQuiet: Bool { waker.isAsleep && !System.isReadable(poller) }
     }
 
-    /// A deadline that never comes.
-    private static let never = Int64.max
+    /// No deadline from here on ever comes: a timer that is stopped has this one (`DeadlineHeap.stopped`). The time,
+    /// and that of the wall clock, stays before it.
+    private static let never = Int64.max - 1
 
     private let lock = Lock(.clock)
     private let changed = Condition()
@@ -94,7 +95,7 @@ public final class VirtualClock: @unchecked Sendable {
     /// differs once it was set.
     public func now(_ base: Loop.TimeBase) -> Loop.Instant {
         guard base == .wallClock else { return now }
-        return Loop.Instant(nanoseconds: lock.withLock { time.addingSaturating(lead) })
+        return Loop.Instant(nanoseconds: lock.withLock { min(time.addingSaturating(lead), VirtualClock.never - 1) })
     }
 
     /// How far the wall clock is ahead of the virtual time.
@@ -113,7 +114,7 @@ public final class VirtualClock: @unchecked Sendable {
         // No time passes before all loops follow.
         let hold = hold()
         let loops = lock.withLock {
-            lead = time.nanoseconds.addingSaturating(-self.time)
+            lead = time.nanoseconds.subtractingSaturating(self.time)
             return attached
         }
         for loop in loops { loop.loop()?.followWallClock() }
@@ -289,7 +290,7 @@ public final class VirtualClock: @unchecked Sendable {
         // Usually one iteration, since a woken loop is busy. A hosted loop is not if its thread sleeps elsewhere.
         while isIdle {
             let next = sleepers.lazy.map(\.deadline).min() ?? VirtualClock.never
-            guard next <= limit, next != VirtualClock.never else {
+            guard next <= limit, next < VirtualClock.never else {
                 if advance == .manual { time = max(time, limit) }
                 return changed.broadcast()
             }

@@ -1,0 +1,336 @@
+import Foundation
+import TestSupport
+
+@testable import RunLoopKit
+
+/// A random program whose times are all extreme. It only has to end.
+final class ExtremeProgram {
+    static let numbers: [Int64] = [
+        .min, .min + 1, .min / 2, -1_000_000_000, -1, 0, 1, 1_000_000_000, .max / 2, .max / 2 + 1, .max - 2, .max - 1,
+        .max,
+    ]
+
+    static let durations: [Duration] =
+        numbers.map { .nanoseconds($0) } + [
+            .seconds(Int64.min), .seconds(Int64.max), Duration(attoseconds: .min), Duration(attoseconds: .max),
+            Duration(attoseconds: 1), Duration(attoseconds: -1), .milliseconds(Int64.max),
+        ]
+
+    private let seed: UInt64
+    private var random: SplitMix
+    private let clock: VirtualClock?
+    private let loop: Loop
+    private var timers: [Loop.Timer] = []
+    private var others: [Any] = []
+
+    init(_ seed: UInt64, isVirtual: Bool) {
+        self.seed = seed
+        random = SplitMix(seed)
+        clock = isVirtual ? Self.clock(&random) : nil
+        loop = clock.map { Loop(clock: $0) } ?? .current
+    }
+
+    private static func clock(_ random: inout SplitMix) -> VirtualClock {
+        let start = Loop.Instant(nanoseconds: numbers[Int(random.next() % UInt64(numbers.count))])
+        return VirtualClock(random.next() % 2 == 0 ? .automatic : .manual, startingAt: start)
+    }
+
+    private func dice(_ sides: Int) -> Int { Int(random.next() % UInt64(sides)) }
+    private var isHeads: Bool { dice(2) == 0 }
+    private var number: Int64 { Self.numbers[dice(Self.numbers.count)] }
+    private var instant: Loop.Instant { Loop.Instant(nanoseconds: number) }
+    private var duration: Duration { Self.durations[dice(Self.durations.count)] }
+    private var timeBase: Loop.TimeBase { [.suspending, .continuous, .wallClock][dice(3)] }
+    private var edges: RateLimitEdges { RateLimitEdges(rawValue: UInt8(1 + dice(3))) }
+    private var release: RateLimitRelease { isHeads ? .discard : .flush }
+
+    private func announce() {
+        FileHandle.standardError.write(Data("program \(seed), \(clock == nil ? "real" : "virtual") time\n".utf8))
+    }
+
+    // MARK: One loop
+
+    func run() {
+        announce()
+        let tracer = LoopTracer(capacity: 512, clock: clock)
+        tracer.attach(to: loop)
+        for _ in 0..<25 { step() }
+        for timer in timers { _ = (loop.explain(timer).description, timer.description, timer.nextFireTime) }
+        _ = (loop.description, loop.nextTimerFireTime(in: .default), Loop.dump)
+        let trace = tracer.snapshot()
+        _ = (trace.text, trace.chromeTrace, trace.html, trace.findings, trace.handlers)
+        tracer.detach()
+        for timer in timers { timer.invalidate() }
+        others = []
+        if clock != nil { loop.end() }
+    }
+
+    private func step() {
+        switch dice(12) {
+        case 0, 1: addTimer()
+        case 2: changeTimer()
+        case 3: moveTime()
+        case 4, 5: runLoop()
+        case 6: host()
+        case 7, 8: useLimiter()
+        case 9: useRules()
+        case 10: useState()
+        default:
+            loop.spinDuration = duration
+            loop.spinDuration = .zero
+            if clock == nil { useMainActor() }
+        }
+    }
+
+    /// Ends after a few calls, so that the shortest interval ends too.
+    private func handler() -> @Sendable (Loop.Timer.Firing) -> Void {
+        let calls = Count()
+        return { firing in
+            _ = (firing.missed, firing.scheduledTime)
+            calls.up()
+            if calls.value > 4 { firing.timer.invalidate() }
+        }
+    }
+
+    private func addTimer() {
+        let interval = isHeads ? duration : nil
+        let timer: Loop.Timer =
+            switch dice(8) {
+            case 0:
+                Loop.Timer(
+                    after: duration, repeating: interval, tolerance: duration, timeBase: timeBase, handler: handler())
+            case 1: Loop.Timer(restartableAfter: duration, tolerance: duration, timeBase: timeBase, handler: handler())
+            case 2:
+                Loop.Timer(
+                    at: instant, repeating: interval, tolerance: duration, timeBase: timeBase, handler: handler())
+            case 3: Loop.Timer(every: duration, tolerance: duration, timeBase: timeBase, handler: handler())
+            default: isolatedTimer(interval)
+            }
+        timer.isPrecise = dice(4) == 0
+        timers.append(timer)
+        if clock != nil || !isOfActor(timer) { loop.add(timer, in: isHeads ? .default : .common) }
+    }
+
+    private var isolated: [ObjectIdentifier] = []
+    private func isOfActor(_ timer: Loop.Timer) -> Bool { isolated.contains(ObjectIdentifier(timer)) }
+
+    /// It is refused by any loop but its actor's: only its initializer counts here.
+    private func isolatedTimer(_ interval: Duration?) -> Loop.Timer {
+        let timer: Loop.Timer =
+            switch dice(8) {
+            case 0: Loop.Timer(after: duration, repeating: interval, tolerance: duration, isolation: .shared) { _ in }
+            case 1: Loop.Timer(restartableAfter: duration, tolerance: duration, isolation: .shared) { _ in }
+            case 2: Loop.Timer(at: instant, repeating: interval, tolerance: duration, isolation: .shared) { _ in }
+            case 3: Loop.Timer(every: duration, tolerance: duration, isolation: .shared) { _ in }
+            case 4: Loop.Timer(after: duration, repeating: interval, isolation: Resident()) { _, _ in }
+            case 5: Loop.Timer(restartableAfter: duration, tolerance: duration, isolation: Resident()) { _, _ in }
+            case 6: Loop.Timer(at: instant, repeating: interval, isolation: Resident()) { _, _ in }
+            default: Loop.Timer(every: duration, tolerance: duration, isolation: Resident()) { _, _ in }
+            }
+        isolated.append(ObjectIdentifier(timer))
+        return timer
+    }
+
+    private actor Resident {}
+
+    private func changeTimer() {
+        guard let timer = timers.randomElement(using: &random) else { return }
+        switch dice(4) {
+        case 0: timer.nextFireTime = isHeads ? instant : nil
+        case 1: timer.tolerance = duration
+        case 2: timer.restart(after: duration)
+        default: timer.restart()
+        }
+    }
+
+    private func moveTime() {
+        guard let clock else { return }
+        if isHeads { clock.setWallClock(to: instant) } else { clock.advance(by: duration) }
+        _ = (clock.now, clock.now(.wallClock), loop.now(.continuous))
+    }
+
+    /// A stop bounds the runs that would last in real time.
+    private func runLoop() {
+        loop.perform { [loop] in loop.stop() }
+        let returnAfterSourceHandled = isHeads
+        if isHeads {
+            loop.run(mode: .default, for: duration, returnAfterSourceHandled: returnAfterSourceHandled)
+        } else {
+            loop.run(mode: .default, until: instant, returnAfterSourceHandled: returnAfterSourceHandled)
+        }
+    }
+
+    private func host() {
+        guard (try? loop.beginHosting()) != nil else { return }
+        loop.hostedPass(for: duration)
+        _ = loop.hostWillSleep()
+        _ = loop.hostTimeout
+        loop.hostDidWake()
+        loop.endHosting()
+    }
+
+    // MARK: Limiters
+
+    private func useLimiter() {
+        let maxWait = isHeads ? duration : nil
+        switch dice(8) {
+        case 0: use(Throttle(interval: duration, edges: edges, on: loop, whenReleased: release) { _ in })
+        case 1: use(Throttle<Int>.collecting(interval: duration, edges: edges, on: loop) { _ in })
+        case 2:
+            use(Debounce(interval: duration, edges: edges, maxWait: maxWait, on: loop, whenReleased: release) { _ in })
+        case 3: use(Debounce<Int>.collecting(interval: duration, edges: edges, maxWait: maxWait, on: loop) { _ in })
+        case 4: use(KeyedThrottle(interval: duration, edges: edges, on: loop, whenReleased: release) { _, _ in })
+        case 5:
+            use(
+                isHeads
+                    ? KeyedThrottle<Int, Int>.collecting(interval: duration, edges: edges, on: loop) { _, _ in }
+                    : KeyedDebounce<Int, Int>.collecting(
+                        interval: duration, edges: edges, maxWait: maxWait, on: loop
+                    ) { _, _ in })
+        case 6: use(KeyedDebounce(interval: duration, edges: edges, maxWait: maxWait, on: loop) { _, _ in })
+        default:
+            let limiter =
+                isHeads
+                ? AsyncLimiter<Int, Int>.throttle(interval: duration, edges: edges, on: loop) { $0 }
+                : AsyncLimiter<Int, Int>.debounce(interval: duration, edges: edges, maxWait: maxWait, on: loop) { $0 }
+            _ = limiter.call(1)
+            limiter.interval = duration
+            _ = limiter.call(1)
+            others.append(limiter)
+        }
+    }
+
+    private func use(_ limiter: RateLimiter<Int>) {
+        for input in 0..<3 {
+            limiter(input)
+            if isHeads { moveTime() }
+            if isHeads { limiter.interval = duration }
+            if isHeads { (limiter as? Debounce<Int>)?.maxWait = duration }
+        }
+        _ = limiter.description
+        if isHeads { limiter.flush() }
+        others.append(limiter)
+    }
+
+    private func use(_ limiter: KeyedRateLimiter<Int, Int>) {
+        for input in 0..<3 {
+            limiter(input, for: dice(3))
+            if isHeads { moveTime() }
+            if isHeads { limiter.interval = duration }
+            if isHeads { (limiter as? KeyedDebounce<Int, Int>)?.maxWait = duration }
+        }
+        _ = (limiter.description, limiter.keyCount)
+        if isHeads { limiter.flushAll() }
+        others.append(limiter)
+    }
+
+    /// The rules alone, whose times are numbers. They must not decrease.
+    private func useState() {
+        let kind: RateLimitState.Kind = isHeads ? .throttle : .debounce(maxWait: isHeads ? number : nil)
+        var state = RateLimitState(kind, interval: number, edges: edges)
+        for now in (0..<6).map({ _ in number }).sorted() {
+            switch dice(5) {
+            case 0, 1: _ = state.call(at: now)
+            case 2: _ = state.timerFired(at: now)
+            case 3: _ = state.flush(at: now)
+            default: state.changeInterval(to: number)
+            }
+        }
+    }
+
+    private func useMainActor() {
+        if isHeads {
+            others.append(Throttle<Int>(interval: duration, isolation: .shared) { _ in })
+            others.append(KeyedThrottle<Int, Int>(interval: duration, isolation: .shared) { _, _ in })
+        } else {
+            others.append(Debounce<Int>(interval: duration, maxWait: duration, isolation: .shared) { _ in })
+            others.append(
+                KeyedDebounce<Int, Int>(interval: duration, maxWait: duration, isolation: .shared) { _, _ in })
+        }
+    }
+
+    // MARK: Rules
+
+    private final class Sheet: Sendable {}
+
+    private func useRules() {
+        let engine = ThrottleEngine()
+        let layouting = ThrottledMethod<Sheet, Int>("layout", engine: engine) { _, _ in }
+        let sheet = Sheet()
+        let mode = ThrottleRule.Mode.allCases.randomElement(using: &random)!
+        let rule: ThrottleRule? =
+            switch dice(5) {
+            case 0: try? layouting.limit(for: sheet, every: duration, mode: mode, on: loop)
+            case 1: try? layouting.limit(for: Sheet.self, every: duration, mode: mode, on: loop)
+            case 2: layouting.rule(for: sheet, interval: duration, mode: mode, on: loop)
+            default:
+                layouting.rule(
+                    for: Sheet.self, interval: duration, mode: mode, on: loop, isPersistent: isHeads)
+            }
+        if let rule, engine.rules.isEmpty { try? engine.apply(rule) }
+        for input in 0..<3 {
+            layouting(sheet, input)
+            if isHeads { moveTime() }
+            if isHeads { rule?.interval = duration }
+        }
+        if let snapshot = try? engine.snapshot() {
+            moveTime()
+            engine.discardWaitingRules()
+            try? engine.apply(snapshot, on: loop)
+        }
+        layouting(sheet, 4)
+        others += [layouting, sheet] as [Any]
+    }
+
+    // MARK: Threads
+
+    func runOnThreads() async throws {
+        announce()
+        let options = LoopThread.Options(name: "extreme", timerSlack: isHeads ? duration : nil, onRefusal: .runAnyway)
+        guard let thread = try? LoopThread(options: options) else { return }
+        for _ in 0..<4 {
+            thread.perform(after: duration) {}
+            // A limit that is over is an error.
+            _ = try? await thread.run(for: duration) {}
+            _ = try? await thread.loop.run(for: duration) {}
+            let (first, second) = (duration, duration)
+            await Task.detached {
+                try? thread.performAndWait(for: first) {}
+                try? thread.loop.performAndWait(for: second) {}
+            }.value
+        }
+        try await useSequences(of: thread.loop)
+        try useMonitor(on: thread)
+        thread.stop()
+        await Task.detached { thread.join() }.value
+    }
+
+    private func useSequences(of loop: Loop) async throws {
+        let (deadline, tolerance) = (instant, isHeads ? duration : nil)
+        let clock = LoopClock(loop, timeBase: timeBase)
+        let ticks = loop.ticks(every: duration, tolerance: duration)
+        let waits = [
+            Task { try? await clock.sleep(until: deadline, tolerance: tolerance) },
+            Task { for await tick in ticks where tick.missed < 0 { break } },
+        ]
+        _ = Loop.Ticks.Tick(scheduledTime: instant, missed: .max)
+        _ = Loop.Activities.Passage(activity: .entry, time: instant, missed: .max)
+        _ = try? await loop.run { 0 }
+        for wait in waits {
+            wait.cancel()
+            await wait.value
+        }
+    }
+
+    private func useMonitor(on thread: LoopThread) throws {
+        let thresholds = [duration, duration, .nanoseconds(1)]
+        let monitor = try StallMonitor(thresholds: thresholds, signal: nil) { _ = $0.description }
+        monitor.watch(thread)
+        for _ in 0..<3 { try thread.performAndWait { _ = System.monotonicNanoseconds() } }
+        let metrics = monitor.metrics(of: thread.loop)
+        for percent in [-Double.infinity, -1, 0, 1e-300, 100, 1e300, .infinity, .nan] {
+            _ = metrics?.passes.percentile(percent)
+        }
+        _ = metrics.map { $0.since($0).description }
+    }
+}
