@@ -104,6 +104,28 @@ import Testing
         #expect(made.value == 50 && scene.reports.entries.isEmpty && !watch.isActive)
     }
 
+    @Test("A property that is watched again is counted once, whatever it has now", arguments: [false, true])
+    func propertyWatchedTwice(_ isReplaced: Bool) {
+        let detector = scene.detector()
+        let made = Count()
+        panel.onLayout = { made.up() }
+        let first = detector.watch(panel, \.onLayout, as: "onLayout")
+        if isReplaced { panel.onLayout = { made.up() } }
+        let second = detector.watch(panel, \.onLayout, as: "onLayout")
+        detector.watch(panel, \.onTouch, as: "onTouch")
+        #expect(first === second)
+        scene.pass { [panel] in for _ in 0..<9 { panel.onLayout() } }
+        #expect(made.value == 9 && scene.reports.entries.isEmpty)
+        scene.pass { [panel] in for _ in 0..<10 { panel.onLayout() } }
+        #expect(made.value == 19 && scene.reports.entries.count == 1)
+        first.cancel()
+        scene.pass { [panel] in for _ in 0..<10 { panel.onLayout() } }
+        #expect(made.value == 29 && scene.reports.entries.count == 1)
+        #expect(detector.watch(panel, \.onLayout, as: "onLayout").isActive)
+        scene.pass { [panel] in for _ in 0..<10 { panel.onLayout() } }
+        #expect(made.value == 39 && scene.reports.entries.count == 2)
+    }
+
     @Test("A watched property retains neither its object nor the detector")
     func propertyRetainsNothing() {
         weak var goneDetector: FeedbackLoopDetector?
@@ -136,6 +158,23 @@ import Testing
         watch.cancel()
         scene.pass { for index in 0..<50 { layouting(sheet, index) } }
         #expect(made.value == 59 && scene.reports.entries.count == 1)
+    }
+
+    @Test("A limited method that is watched again is counted once")
+    func methodWatchedTwice() {
+        let made = Count()
+        let layouting = ThrottledMethod<Sheet, Int>("layout", engine: ThrottleEngine()) { _, _ in made.up() }
+        let detector = scene.detector()
+        let watches = (0..<3).map { _ in detector.watch(layouting) }
+        #expect(watches.allSatisfy { $0 === watches[0] })
+        let sheet = Sheet()
+        scene.pass { for index in 0..<9 { layouting(sheet, index) } }
+        #expect(made.value == 9 && scene.reports.entries.isEmpty)
+        scene.pass { for index in 0..<10 { layouting(sheet, index) } }
+        #expect(scene.reports.entries.count == 1)
+        watches[1].cancel()
+        #expect(!layouting.isWatched)
+        #expect(detector.watch(layouting).isActive && layouting.isWatched)
     }
 
     @Test("A limited static method is counted for each type that it is called on")

@@ -159,10 +159,16 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
 
     // MARK: Watches
 
-    func keep(_ watch: Watch) {
-        lock.withLock { watches.append(watch) }
+    /// Keeps a watch, unless there is one of the same thing. Returns the one that is kept.
+    func keep(_ watch: Watch) -> Watch {
+        let kept = lock.withLock {
+            if let known = watches.first(where: { $0.isActive && $0.watched == watch.watched }) { return known }
+            watches.append(watch)
+            return watch
+        }
         // Detached meanwhile: `detach` may have missed it.
-        if state.load(ordering: .relaxed) == .detached { watch.cancel() }
+        if state.load(ordering: .relaxed) == .detached { kept.cancel() }
+        return kept
     }
 
     func forget(_ watch: Watch) { lock.withLock { watches.removeAll { $0 === watch } } }

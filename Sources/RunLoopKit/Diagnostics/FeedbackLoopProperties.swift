@@ -10,8 +10,9 @@ extension FeedbackLoopDetector {
     /// detector.watch(panel, \.onLayout, as: "layout")
     /// ```
     ///
-    /// On a thread that may access the property. A closure that is assigned later is not counted. For a closure with a
-    /// result, or more than three parameters, assign what `wrap(name, of: object, …)` returns.
+    /// On a thread that may access the property. A closure that is assigned later is not counted: watch the property
+    /// again. That returns the same watch, and each call is counted once, whatever the property has now. For a closure
+    /// with a result, or more than three parameters, assign what `wrap(name, of: object, …)` returns.
     ///
     /// - Parameters:
     ///   - object: The object. It is not retained.
@@ -105,8 +106,7 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, Body>, _ name: String, _ file: StaticString,
         _ line: UInt, _ counting: (WatchedProperty, Body) -> Body
     ) -> Watch {
-        let watch = Watch(of: self) { _ in }
-        keep(watch)
+        let watch = keep(Watch(of: Watched(object, path), by: self) { _ in })
         let watched = WatchedProperty(object, name, CallSite(file: file, line: line), self, watch)
         object[keyPath: path] = counting(watched, object[keyPath: path])
         return watch
@@ -120,17 +120,18 @@ private final class WatchedProperty: @unchecked Sendable {
     private let site: CallSite
     private weak let detector: FeedbackLoopDetector?
     private let watch: FeedbackLoopDetector.Watch
+    private let replacement: Int
 
     init(
         _ object: AnyObject, _ name: String, _ site: CallSite, _ detector: FeedbackLoopDetector,
         _ watch: FeedbackLoopDetector.Watch
     ) {
         (self.object, self.name, self.site) = (object, name, site)
-        (self.detector, self.watch) = (detector, watch)
+        (self.detector, self.watch, replacement) = (detector, watch, watch.replace())
     }
 
     func call(_ body: () -> Void) {
-        guard watch.isActive, let object, let detector else { return body() }
+        guard watch.counts(replacement: replacement), let object, let detector else { return body() }
         detector.call(name, of: .object(object), { nil }, site, body)
     }
 }

@@ -127,19 +127,24 @@ extension FeedbackLoopDetector {
     /// counts of their own.
     ///
     /// A call is counted when the body runs: one that a rule holds back is counted then, and one that a rule ignores is
-    /// not counted. Each detector counts the calls on its own loop's thread.
+    /// not counted. Each detector counts the calls on its own loop's thread, and each call once: watching a method
+    /// again changes nothing, and returns the watch that exists.
     ///
     /// - Returns: An object that ends the watch. Releasing it changes nothing.
     @discardableResult
     public func watch<Target: Sendable, Input: Sendable>(_ method: ThrottledMethod<Target, Input>) -> Watch {
         // Not weakly: a method is usually static, and the body does not retain the watch.
-        let watch = Watch(of: self) { [body = method.body] watch in body.removeWatches(of: watch) }
-        method.body.add(
+        let body = method.body
+        let watch = Watch(of: Watched(body), by: self) { watch in body.removeWatches(of: watch) }
+        let kept = keep(watch)
+        guard kept === watch else { return kept }
+        body.add(
             { [weak self, name = method.name, traits = method.traits] target, run in
                 guard let self else { return run() }
                 call(name, of: traits.counted(target), { nil }, nil, run)
             }, of: watch)
-        keep(watch)
+        // Cancelled meanwhile, before there was anything to remove.
+        if !watch.isActive { body.removeWatches(of: watch) }
         return watch
     }
 }
