@@ -141,6 +141,21 @@ import Testing
         }
     }
 
+    @Test("A thread that cannot be started is started by the next loop that has work")
+    func retriedThread() throws {
+        let starts = Count()
+        let loops = (0..<3).map { _ in Loop(clock: VirtualClock()) }
+        let unrun = UnrunLoops { _ throws(LoopError) in
+            starts.up()
+            guard starts.value > 1 else { throw LoopError(call: "pthread_create", code: EAGAIN) }
+            return try System.startThread(stackSize: nil) {}
+        }
+        for (loop, count) in zip(loops, [1, 2, 2]) {
+            unrun.watch(loop, for: "a timer")
+            #expect(starts.value == count)
+        }
+    }
+
     @Test("A rule on a loop that no thread runs is reported when it first delays a call")
     func ruleWhoseLoopNeverRuns() async {
         await #expect(processExitsWith: .success) {

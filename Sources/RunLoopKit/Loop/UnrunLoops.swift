@@ -7,17 +7,29 @@ final class UnrunLoops: @unchecked Sendable {
     /// How long a loop may have work before it first runs.
     static let patience: Int64 = 2_000_000_000
 
+    /// Starts a thread, to be detached.
+    typealias Start = @Sendable (_ body: @escaping @Sendable () -> Void) throws(LoopError) -> CThread
+
+    init(
+        start: @escaping Start = { body throws(LoopError) in try System.startThread(stackSize: nil, body) }
+    ) {
+        self.start = start
+    }
+
     private struct Entry {
         weak var loop: Loop?
         let item: String
         let deadline: Int64
     }
 
+    private let start: Start
     private let lock = Lock(.leaf)
+    // Guarded by `lock`.
     private var entries: [Entry] = []
     private var hasThread = false
 
-    /// Looks at `loop` later, since it has got its first work.
+    /// Looks at `loop` later, since it has got its first work. If the thread cannot be started, the next loop tries
+    /// again, for all that wait.
     func watch(_ loop: Loop, for item: String) {
         let needsThread = lock.withLock {
             entries.append(
@@ -25,8 +37,12 @@ final class UnrunLoops: @unchecked Sendable {
             defer { hasThread = true }
             return !hasThread
         }
-        guard needsThread, let thread = try? System.startThread(stackSize: nil, { self.main() }) else { return }
-        System.detach(thread)
+        guard needsThread else { return }
+        do throws(LoopError) {
+            System.detach(try start { self.main() })
+        } catch {
+            lock.withLock { hasThread = false }
+        }
     }
 
     private func main() {
