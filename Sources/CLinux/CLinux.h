@@ -54,6 +54,37 @@ static inline long clinux_write(int descriptor, const void *buffer, unsigned lon
     return syscall(SYS_write, descriptor, buffer, count);
 }
 
+// Writes a text, or digits, at the end of another one. Async-signal-safe. Returns the new end.
+static inline char *clinux_append_text(char *end, const char *text) { return stpcpy(end, text); }
+
+static inline char *clinux_append_number(char *end, unsigned number) {
+    if (number >= 10) end = clinux_append_number(end, number / 10);
+    *end = (char)('0' + number % 10);
+    return end + 1;
+}
+
+// Ends the process after a call on an eventfd of the library's has failed as it only can if the program has closed that
+// descriptor, or put another file in its place. Async-signal-safe: a signal handler may make the call.
+_Noreturn static inline void clinux_eventfd_failed(const char *call, int descriptor, long result) {
+    int number = errno;
+    char text[256], *end = clinux_append_text(text, "RunLoopKit: ");
+    end = clinux_append_text(end, call);
+    end = clinux_append_text(end, "(eventfd ");
+    if (descriptor < 0) end = clinux_append_text(end, "-");
+    end = clinux_append_number(end, descriptor < 0 ? -(unsigned)descriptor : (unsigned)descriptor);
+    if (result >= 0) {
+        end = clinux_append_text(end, "): only part of a number");
+    } else if (number == EBADF) {
+        end = clinux_append_text(end, "): Bad file descriptor (EBADF)");
+    } else {
+        end = clinux_append_number(clinux_append_text(end, "): errno "), (unsigned)number);
+    }
+    end = clinux_append_text(
+        end, "; the program has closed a descriptor of a loop: close only those that it has opened\n");
+    clinux_write(2, text, (unsigned long)(end - text));
+    __builtin_trap();
+}
+
 static inline int clinux_close(int descriptor) { return (int)syscall(SYS_close, descriptor); }
 
 static inline int clinux_open_for_reading(const char *path) {

@@ -22,20 +22,27 @@ extension System {
         try check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
     }
 
-    /// Adds 1 to an eventfd. Async-signal-safe: no lock, no allocation, errno kept.
+    /// Adds 1 to an eventfd. Async-signal-safe: no lock, no allocation, errno kept. A count that cannot grow (EAGAIN)
+    /// makes the descriptor readable already. Traps on any other failure, since a wake-up would be lost.
     static func signal(eventFD: Descriptor) {
         let saved = clinux_errno()
         var one: UInt64 = 1
-        while clinux_write(eventFD, &one, 8) < 0, clinux_errno() == EINTR {}
+        while true {
+            let written = clinux_write(eventFD, &one, 8)
+            if written == 8 || (written < 0 && clinux_errno() == EAGAIN) { break }
+            if written >= 0 || clinux_errno() != EINTR { clinux_eventfd_failed("write", eventFD, written) }
+        }
         clinux_set_errno(saved)
     }
 
-    /// Reads what was added to an eventfd since the last read; 0 if nothing was.
+    /// Reads what was added to an eventfd since the last read; 0 if nothing was. Traps on a failure.
     static func drain(eventFD: Descriptor) -> UInt64 {
         var count: UInt64 = 0
         while true {
-            if clinux_read(eventFD, &count, 8) == 8 { return count }
-            if clinux_errno() != EINTR { return 0 }
+            let read = clinux_read(eventFD, &count, 8)
+            if read == 8 { return count }
+            if read < 0, clinux_errno() == EAGAIN { return 0 }
+            if read >= 0 || clinux_errno() != EINTR { clinux_eventfd_failed("read", eventFD, read) }
         }
     }
 }
