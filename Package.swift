@@ -41,7 +41,7 @@ let package = Package(
             name: "MainThreadTests",
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
-                "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram",
+                "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram", "MistakeProgram",
                 "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
                 "RunLoopKit",
                 "SignalProgram", "TestSupport",
@@ -60,6 +60,8 @@ let package = Package(
             name: "ThreadProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/ThreadProgram"),
         .executableTarget(
             name: "MemoryProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MemoryProgram"),
+        .executableTarget(
+            name: "MistakeProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MistakeProgram"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
         .executableTarget(

@@ -80,7 +80,10 @@ final class SequenceBuffer<Element: Sendable>: @unchecked Sendable {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 lock.lock()
-                precondition(waiter == nil, "RunLoopKit: two tasks wait for one iterator of a loop's sequence.")
+                require(
+                    waiter == nil,
+                    "two tasks wait for the next element of one iterator of a loop's sequence. Make an iterator for "
+                        + "each task.")
                 let mustWait = !isReadyWhileLocked && !isWoken
                 if mustWait { waiter = continuation }
                 lock.unlock()

@@ -89,8 +89,13 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     ) {
         let (product, overflows) = threshold.multipliedReportingOverflow(by: 10)
         let typeThreshold = typeThreshold ?? (overflows ? .max : product)
-        precondition(threshold > 0 && typeThreshold > 0, "RunLoopKit: a threshold must be positive.")
-        precondition(backtraceDepth >= 0, "RunLoopKit: a backtrace cannot have \(backtraceDepth) addresses.")
+        require(
+            threshold > 0 && typeThreshold > 0,
+            "a FeedbackLoopDetector with the thresholds \(threshold) and \(typeThreshold) would report everything. "
+                + "Give thresholds of one or more.")
+        require(
+            backtraceDepth >= 0,
+            "the backtraces of a FeedbackLoopDetector cannot have \(backtraceDepth) addresses. Give zero for none.")
         (self.loop, self.threshold, self.typeThreshold) = (loop, threshold, typeThreshold)
         (self.backtraceDepth, self.actions, self.label) = (backtraceDepth, actions, label)
         observers = FeedbackLoopDetector.makeObservers(of: loop, runs)

@@ -20,8 +20,10 @@ final class StallRules: Sendable {
         thresholds: [Int64], isTraced: @escaping @Sendable () -> Bool,
         prepareThread: @escaping @Sendable () -> Void, takeBacktrace: @escaping @Sendable (Int32) -> [UInt]
     ) {
-        precondition(
-            thresholds.contains { $0 > 0 }, "RunLoopKit: a StallMonitor needs a threshold of more than zero.")
+        require(
+            thresholds.contains { $0 > 0 },
+            "a StallMonitor with the thresholds \(thresholds.map { Duration.nanoseconds($0) }) reports nothing. Give "
+                + "one of more than zero, or StallMonitor.defaultThresholds.")
         self.thresholds = thresholds.filter { $0 > 0 }.sorted()
         self.isTraced = isTraced
         self.prepareThread = prepareThread

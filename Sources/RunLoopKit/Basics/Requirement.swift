@@ -1,0 +1,7 @@
+/// Traps with a text unless a condition holds, in release builds too: there `precondition` says nothing.
+@inline(__always)
+func require(
+    _ condition: Bool, _ mistake: @autoclosure () -> String, file: StaticString = #file, line: UInt = #line
+) {
+    if !condition { fatalError("RunLoopKit: \(mistake())", file: file, line: line) }
+}

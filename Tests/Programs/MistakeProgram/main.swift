@@ -1,0 +1,135 @@
+// Makes one mistake for which the documentation promises a trap, by name. Without a name it lists all of them: the
+// name, a tab, and what stderr must say.
+//
+//     MistakeProgram stall-monitor
+//
+// The checks run it in a debug build and in a release build, whose `precondition` says nothing.
+import Foundation
+import RunLoopKit
+
+struct Mistake {
+    let name: String
+    let text: String
+    let make: @Sendable () throws -> Void
+}
+
+/// A loop that belongs to another thread.
+func elsewhere() throws -> Loop { try LoopThread(name: "elsewhere").loop }
+
+final class Document: Sendable {}
+
+/// Closes all eventfds of the process.
+func closeEventFDs() {
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
+        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
+        if target?.contains("eventfd") == true { close(Int32(name)!) }
+    }
+}
+
+let mistakes = [
+    Mistake(name: "stall-monitor", text: "RunLoopKit: a StallMonitor with the thresholds []") {
+        _ = try StallMonitor(thresholds: [])
+    },
+    Mistake(name: "stall-monitor-zero", text: "RunLoopKit: a StallMonitor with the thresholds [0.0 seconds]") {
+        _ = try StallMonitor(thresholds: [.zero])
+    },
+    Mistake(name: "detector-threshold", text: "RunLoopKit: a FeedbackLoopDetector with the thresholds 0 and 0") {
+        _ = FeedbackLoopDetector(threshold: 0)
+    },
+    Mistake(name: "detector-depth", text: "RunLoopKit: the backtraces of a FeedbackLoopDetector cannot have -1") {
+        _ = FeedbackLoopDetector(backtraceDepth: -1)
+    },
+    Mistake(name: "shared-iterator", text: "RunLoopKit: two tasks wait for the next element of one iterator") {
+        let thread = try LoopThread()
+        nonisolated(unsafe) let iterator = thread.loop.ticks(every: .seconds(1000)).makeAsyncIterator()
+        for _ in 0..<2 {
+            Task {
+                var own = iterator
+                _ = await own.next()
+            }
+        }
+        // A mistake that does not trap ends.
+        thread.perform(after: .seconds(20)) { thread.stop() }
+        thread.join()
+    },
+    Mistake(name: "run-elsewhere", text: "RunLoopKit: Loop.run was called on a thread that the loop does not") {
+        try elsewhere().run()
+    },
+    Mistake(name: "prepare-elsewhere", text: "RunLoopKit: Loop.prepare(_:) was called on a thread") {
+        try elsewhere().prepare(.default)
+    },
+    Mistake(name: "run-main-elsewhere", text: "RunLoopKit: Loop.main.run was called on a thread that is not the") {
+        let thread = try LoopThread()
+        thread.perform { Loop.main.run() }
+        thread.join()
+    },
+    Mistake(name: "async-main-elsewhere", text: "RunLoopKit: Loop.runMain was called on a thread that is not the") {
+        let thread = try LoopThread()
+        thread.perform { Loop.runMain {} }
+        thread.join()
+    },
+    Mistake(name: "async-main-nested", text: "RunLoopKit: Loop.runMain was called inside a run of the main loop") {
+        Loop.main.perform { Loop.runMain {} }
+        Loop.main.run()
+    },
+    Mistake(name: "loop-bound", text: "RunLoopKit: a LoopBound<Int> was touched on a thread other than its loop's") {
+        print(LoopBound(1, on: try elsewhere()).value)
+    },
+    Mistake(name: "join-itself", text: "RunLoopKit: LoopThread.join() was called on the thread \"worker\" itself") {
+        let thread = try LoopThread(name: "worker")
+        thread.perform { thread.join() }
+        thread.join()
+    },
+    Mistake(name: "join-pool", text: "RunLoopKit: LoopThreadPool.join() was called on the pool's own thread") {
+        let pool = try LoopThreadPool(count: 1)
+        pool.perform { pool.join() }
+        pool.join()
+    },
+    Mistake(name: "host-common", text: "RunLoopKit: Loop.beginHosting(common): a loop cannot be hosted in the mode") {
+        _ = try Loop.current.beginHosting(.common)
+    },
+    Mistake(name: "host-twice", text: "RunLoopKit: Loop.beginHosting(default): a loop cannot be hosted in the mode") {
+        _ = (try Loop.current.beginHosting(), try Loop.current.beginHosting())
+    },
+    Mistake(name: "hosted-pass", text: "RunLoopKit: Loop.hostedPass was called on a loop that is not hosted") {
+        Loop.current.hostedPass()
+    },
+    Mistake(name: "end-thread-loop", text: "RunLoopKit: Loop.end() was called on a loop that runs or is hosted") {
+        Loop.current.end()
+    },
+    Mistake(name: "method-twice", text: "RunLoopKit: the method \"save\" of Document was declared twice") {
+        let methods = (0..<2).map { _ in ThrottledMethod<Document, Void>("save") { _, _ in } }
+        withExtendedLifetime(methods) {}
+    },
+    Mistake(name: "mistake", text: "RunLoopKit: The loop refused the timer \"tick\", which is invalid") {
+        Loop.mistakeHandling = .trap
+        let timer = Loop.Timer(every: .seconds(1), label: "tick") { _ in }
+        timer.invalidate()
+        Loop.current.add(timer)
+    },
+    Mistake(name: "forked-child", text: "RunLoopKit: Loop.run was called in a forked child") {
+        // `fork` by its symbol: Swift does not import it.
+        let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
+        let loop = Loop.current
+        let child = fork()
+        if child == 0 { loop.run() }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+        exit(status == 0 ? 0 : 1)
+    },
+    Mistake(name: "closed-eventfd", text: "Bad file descriptor (EBADF); the program has closed a descriptor") {
+        let thread = try LoopThread()
+        // It sleeps until somebody writes.
+        while !thread.loop.isWaiting { sched_yield() }
+        closeEventFDs()
+        thread.perform {}
+        thread.join()
+    },
+]
+
+if CommandLine.arguments.count < 2 {
+    for mistake in mistakes { print("\(mistake.name)\t\(mistake.text)") }
+} else {
+    try mistakes.first { $0.name == CommandLine.arguments[1] }!.make()
+    print("nothing trapped")
+}
