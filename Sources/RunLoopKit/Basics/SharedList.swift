@@ -5,7 +5,7 @@ import Synchronization
 /// | thread | what it does |
 /// |---|---|
 /// | one that reads | joins `readers`, reads `elements`, uses them, leaves `readers` |
-/// | one that changes it | swaps in new elements, retires the old ones; if there are no readers, releases those retired |
+/// | one that changes it | swaps in new elements, retires the old ones; without readers, releases those retired |
 ///
 /// All these accesses are sequentially consistent: a reading thread that the second thread does not see comes after
 /// that thread's look in their one order, and so after the swap, and reads the new elements. So no thread uses elements
@@ -40,6 +40,20 @@ struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
     func read(_ body: ([Element]) -> Void) {
         readers.enter()
         defer { readers.leave() }
+        look(body)
+    }
+
+    /// Calls `first` with the elements, and then `second` with those that the list has by then.
+    @inline(__always)
+    func read(_ first: ([Element]) -> Void, then second: ([Element]) -> Void) {
+        readers.enter()
+        defer { readers.leave() }
+        look(first)
+        look(second)
+    }
+
+    @inline(__always)
+    private func look(_ body: ([Element]) -> Void) {
         guard let elements = SharedList.elements(at: elements.load(ordering: .sequentiallyConsistent)) else {
             return body([])
         }

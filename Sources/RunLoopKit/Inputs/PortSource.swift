@@ -60,10 +60,13 @@ extension Loop {
             // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
             // an edge, and a write would be needless.
             guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
-            notes.read { notes in if !notes.isEmpty { takeTurn(in: notes) } }
-            eventFD.signal()
-            // A mode that the port joins later finds the eventfd written.
-            notes.read { notes in for note in notes { note.set() } }
+            notes.read { notes in
+                if !notes.isEmpty { takeTurn(in: notes) }
+                eventFD.signal()
+            } then: { notes in
+                // A mode that the port joins later finds the eventfd written.
+                for note in notes { note.set() }
+            }
         }
 
         private func takeTurn(in notes: [EdgeNote]) {

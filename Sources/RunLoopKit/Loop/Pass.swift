@@ -42,10 +42,9 @@ extension Loop {
             run.hasJustDrainedMainQueue = true
             drainMainQueue()
             hasHandledSource = true
-        case .source1(var ready):
-            repeat {
-                if performSource1(ready, of: run) { hasHandledSource = true }
-            } while takeNext(&ready, in: run)
+        case .source1(let ready):
+            if performSource1(ready, of: run) { hasHandledSource = true }
+            if !mode.ready.isEmpty, performSource1sOfNextPasses(of: run) { hasHandledSource = true }
         }
         performBlocksIfInTime(of: run)  // 3.10
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
@@ -268,14 +267,14 @@ extension Loop {
         }
     }
 
-    /// Takes the source that the next pass would serve, if nothing shows the passes between: see `showsPasses(of:)`.
-    @inline(__always)
-    private func takeNext(_ ready: inout ReadySource, in run: Run) -> Bool {
-        guard !run.mode.ready.isEmpty, !showsPasses(of: run), let next = takeListedSource(in: run.mode) else {
-            return false
+    /// Performs the sources that the next passes would serve, as long as nothing shows these passes.
+    @inline(never)
+    private func performSource1sOfNextPasses(of run: Run) -> Bool {
+        var hasHandled = false
+        while !showsPasses(of: run), let ready = takeListedSource(in: run.mode) {
+            if performSource1(ready, of: run) { hasHandled = true }
         }
-        ready = next
-        return true
+        return hasHandled
     }
 
     /// Whether anything tells that a pass ends and the next begins: an observer or a monitor; a block or a signalled

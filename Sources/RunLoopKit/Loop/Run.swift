@@ -43,7 +43,7 @@ final class Run {
     /// Set after the entry observers have been called: a duration counts from then.
     @exclusivity(unchecked) var limit = Limit.onePass
 
-    /// Whether wake-ups mean nothing to the run: from the end of its wait until its next pass, which looks for all work.
+    /// Whether the run ignores wake-ups: from the end of its wait until its next pass, which looks at all work.
     @exclusivity(unchecked) var ignoresWakeUps = false
 
     /// `Waker.takenWakeUps` when the run last looked for work. A run above it may have taken later ones that this run

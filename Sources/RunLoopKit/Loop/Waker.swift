@@ -9,7 +9,7 @@ import Synchronization
 /// | thread | what it does |
 /// |---|---|
 /// | a sender | publishes its work and adds its note; if it finds *asleep* without *written*, it writes |
-/// | a sender that writes | joins the writers, writes the eventfd, leaves them; adds *written* if the sleep is the same |
+/// | a sender that writes | joins the writers, writes the eventfd, leaves; adds *written* if the sleep is the same |
 /// | the loop, going to sleep | changes *awake* to *asleep*; if it finds a note instead, it only polls |
 /// | the loop, awake again | changes the state to *awake*, takes the notes, and learns whether a sender notified it |
 /// | the loop, beginning a pass after a wait | does the same and ignores the notes, since it looks at all work next |

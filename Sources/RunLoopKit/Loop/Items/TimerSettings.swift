@@ -108,6 +108,10 @@ extension Loop.Timer {
 
     /// Sets the fire time of a limiter's timer, which is not in the past; nil for none.
     func set(to time: Int64?) {
-        change { _ in fireTime = .at(time.map { min($0, TimerHeap.stopped) } ?? TimerHeap.never) }
+        change { _ in
+            // Stopped: it needs no place among others.
+            guard let time else { return self.time = TimerHeap.never }
+            fireTime = .at(min(time, TimerHeap.stopped))
+        }
     }
 }
