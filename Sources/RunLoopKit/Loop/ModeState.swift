@@ -45,8 +45,8 @@ final class ModeState {
     /// held. Relaxed, as `observed`.
     let hasTimers = Atomic<Bool>(false)
 
-    /// Whether the mode has what the loop learns from the kernel alone, such as a descriptor: a pass that polls then
-    /// asks it. Written with the lock held. Relaxed, as `observed`.
+    /// Whether the mode has an item of which the kernel alone tells, such as a descriptor: a pass that polls
+    /// then asks it. Written with the lock held. Relaxed, as `observed`.
     private let needsKernel = Atomic<Bool>(false)
 
     /// Whether a port of the mode has been sent to since the loop last asked the kernel.
@@ -63,8 +63,8 @@ final class ModeState {
     /// Made when the mode first runs: a mode that never runs owns no descriptor.
     @exclusivity(unchecked) private var poller: Poller?
 
-    /// Whether the epoll set has the eventfd of the main queue.
-    @exclusivity(unchecked) private var servesMainQueue = false
+    /// Whether the epoll set has the eventfd of the main queue. Only the loop's thread accesses it.
+    @exclusivity(unchecked) private(set) var servesMainQueue = false
 
     private let readyList = ReadyList()
 
@@ -341,6 +341,6 @@ final class ModeState {
     /// Timers on the loop's own clock are found by reading it. Only a timerfd tells that the wall clock was set.
     private func noteNeeds() {
         needsKernel.store(
-            source1s.kernelCount > 0 || servesMainQueue || timers.others != nil, ordering: .relaxed)
+            source1s.kernelCount > 0 || timers.others != nil, ordering: .relaxed)
     }
 }

@@ -168,7 +168,7 @@ extension Loop {
             }
             count = sleep(until: deadline, in: mode)
         } else {
-            count = poll(in: mode)
+            count = poll(in: run)
         }
         let wasNotified = waker.endWait()
         own.hasAskedLast = true
@@ -182,8 +182,11 @@ extension Loop {
 
     /// Asks the kernel what is ready, without waiting; unless the loop knows without it, which saves most of a pass.
     @inline(__always)
-    private func poll(in mode: ModeState) -> Int {
-        guard mode.takeNeedToPoll() || own.host?.takeNeedToPoll(in: mode) ?? false else { return 0 }
+    private func poll(in run: Run) -> Int {
+        let mode = run.mode
+        // The main queue was asked at step 3.5, except after a drain.
+        let asksMainQueue = mode.servesMainQueue && run.hasJustDrainedMainQueue
+        guard mode.takeNeedToPoll() || asksMainQueue || own.host?.takeNeedToPoll(in: mode) ?? false else { return 0 }
         Tally.count(tally.polls)
         let count = mode.wait(blocking: false)
         if count == Poller.capacity { mode.edgeNote.set() }  // There may be more.
