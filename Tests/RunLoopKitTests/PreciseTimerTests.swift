@@ -241,4 +241,23 @@ import Testing
             loop.endHosting()
         }
     }
+
+    /// The one that is due first ends the sleep, whichever was added first.
+    @Test("An earlier timer that another thread adds beside a precise one ends the sleep", arguments: [false, true])
+    func earlierTimerDuringASleep(isPrecise: Bool) throws {
+        let thread = try LoopThread()
+        let late = Loop.Timer(after: .seconds(3600)) { _ in }
+        late.isPrecise = true
+        try thread.performAndWait { Loop.current.add(late) }
+        spin(until: thread.loop.waker.isAsleep)
+        let early = Loop.Timer(after: .seconds(1800)) { _ in }
+        early.isPrecise = isPrecise
+        thread.loop.add(early)
+        let due = try #require(early.nextFireTime).nanoseconds
+        let (armed, deadline) = thread.loop.lock.withLock {
+            (thread.loop.timerFDs.suspending?.armedTime, thread.loop.sleep?.deadline)
+        }
+        let expected = isPrecise ? due - HeadStart.most : due
+        #expect(armed == expected && deadline == expected)
+    }
 }

@@ -115,11 +115,15 @@ extension Loop {
             lastSleep!.deadline = wakeUp
             arm(at: wakeUp)
         }
+        defer {
+            assert(
+                lastSleep!.deadline <= nextSleep(in: mode).deadline, "RunLoopKit: a loop oversleeps its first timer.")
+        }
         guard mode.timers.others != nil else { return }
         if let deadline = mode.timers.others!.precise.earliestDeadline {
             // The loop wakes up early enough to prepare for it.
             let wakeUp = deadline.addingSaturating(-HeadStart.most)
-            if wakeUp < sleep.deadline {
+            if wakeUp < lastSleep!.deadline {
                 lastSleep!.deadline = wakeUp
                 arm(at: wakeUp)
             }
