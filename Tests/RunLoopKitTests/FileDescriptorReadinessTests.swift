@@ -198,4 +198,27 @@ import Testing
         loop.run(mode: "other", for: .seconds(1))
         #expect(log.entries == [.priority, .priority])
     }
+
+    /// A nested run fetches a report for the source whose handler runs, which then reads the descriptor.
+    @Test("The report of an owned descriptor that is fetched inside its handler is asked again after that")
+    func reportFetchedInsideTheHandler() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<String>()
+        let (first, second) = (Ends.pipe(), Ends.pipe())
+        let other = try Source(owning: System.duplicate(first.reader)) { source, _ in
+            log.add(readText(source.descriptor, 1) ?? "nothing")
+        }
+        let nesting = try Source(owning: System.duplicate(second.reader)) { source, _ in
+            loop.run(mode: .default, for: .zero)
+            log.add(readText(source.descriptor, 1) ?? "nothing")
+        }
+        loop.add(other)
+        loop.add(nesting)
+        first.send("ab")
+        second.send("c")
+        loop.add(Loop.Timer(after: .seconds(1)) { _ in loop.stop() })
+        loop.run()
+        #expect(log.entries == ["a", "b", "c"])
+    }
 }

@@ -90,8 +90,8 @@ extension Loop {
         /// See `sourceSlot`. Guarded by the lock of the loop.
         @exclusivity(unchecked) private var slot = -1
 
-        /// Whether the kernel has reported the descriptor since the handler was last called. Only the thread of the
-        /// loop accesses it.
+        /// Whether the kernel has reported the descriptor since a call of the handler last began or ended. Guarded by
+        /// the item's lock.
         @exclusivity(unchecked) private var isReported = false
 
         // MARK: Making one
@@ -167,7 +167,11 @@ extension Loop {
         public var interest: Interest {
             get { itemLock.withLock { wanted } }
             set {
-                let hasChanged = itemLock.withLock { exchange(&wanted, with: newValue) != newValue }
+                let hasChanged = itemLock.withLock {
+                    let hasChanged = exchange(&wanted, with: newValue) != newValue
+                    if hasChanged { isReported = false }
+                    return hasChanged
+                }
                 if hasChanged { watchesChanged(areWatched: true) }
             }
         }
@@ -193,7 +197,7 @@ extension Loop {
 
         // MARK: Source1
 
-        func noteReport() { isReported = true }
+        func noteReport() { itemLock.withLock { isReported = true } }
 
         /// A disarmed source watches nothing: epoll reports hang-ups and errors even with no events requested.
         ///
@@ -216,15 +220,15 @@ extension Loop {
         }
 
         /// If other handlers have been called since the report, asks the kernel again: they may have read the
-        /// descriptor. No other handler reads one that the source owns: there the report holds until the source is
-        /// called.
+        /// descriptor. No other handler reads one that the source owns: there the report holds, unless a call of this
+        /// handler is active, or has ended since.
         ///
         /// Exceptional conditions are an exception: for some files (`/proc/mounts`) asking consumes them.
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
             itemLock.withLock {
                 guard armed else { return nil }
                 var found = events
-                if !isFresh, !(isOwning && isReported && !events.contains(.write)) {
+                if !isFresh, !(isOwning && isReported && activeCalls == 0 && !events.contains(.write)) {
                     found = System.readiness(of: watched, for: PollEvents(wanted))
                     if events.contains(.priority) { found.formUnion(events.intersection([.priority, .error])) }
                 }
@@ -263,6 +267,7 @@ extension Loop {
         private func endCall() {
             itemLock.lock()
             activeCalls -= 1
+            isReported = false
             let isUnused = isUnused
             itemLock.unlock()
             if isUnused { closeIfUnused() }
