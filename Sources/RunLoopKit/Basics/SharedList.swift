@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// All these accesses are sequentially consistent: a reading thread that the second thread does not see comes after
 /// that thread's look in their one order, and so after the swap, and reads the new elements. So no thread uses elements
-/// that are released, and no thread waits for another one. What a reader has kept from being released is released by
+/// that are released, and a change waits for no other thread. What a reader has kept from being released is released by
 /// the next change, or with the list.
 struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
     private final class Elements: @unchecked Sendable {
@@ -26,7 +26,7 @@ struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
     /// Retained. Changed only by threads that change the list. Relaxed: their lock orders it.
     private let retired = Atomic<UnsafeRawPointer?>(nil)
 
-    let readers = Readers()
+    private let readers = Readers()
 
     deinit {
         releaseRetired()
@@ -71,6 +71,12 @@ struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
         elements.store(new, ordering: .sequentiallyConsistent)
         if let old { retire(old) }
         if readers.areNone { releaseRetired() }
+    }
+
+    /// Waits until no thread reads the list: all threads that read it later find it as it is now. Called as `change`.
+    func waitForReaders() {
+        readers.waitUntilNone()
+        releaseRetired()
     }
 
     private func retire(_ old: Unmanaged<Elements>) {

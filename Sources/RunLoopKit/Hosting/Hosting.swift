@@ -61,6 +61,8 @@ final class Hosting: Host {
             // A handler may have run the host, which then has slept.
             endRest(of: loop)
             result = outcome(of: pass, of: loop)
+            // An observer of the next pass may run the host before that has looked at all work.
+            if result == .more, hasObserversOfBeginning { inform(loop, ofMore: true) }
         } while result == .more && budgetEnd.map { loop.clock.nanoseconds < $0 } ?? false
         switch result {
         case .idle, .finished: rest(after: pass, of: loop)
@@ -70,6 +72,11 @@ final class Hosting: Host {
         }
         endPass(pass, of: loop)
         return result
+    }
+
+    private var hasObserversOfBeginning: Bool {
+        let activities: Loop.Activity = [.beforeTimers, .beforeSources]
+        return mode.observed.load(ordering: .relaxed) & activities.rawValue != 0
     }
 
     @discardableResult

@@ -165,7 +165,7 @@ final class Monitors: Sendable {
 
     /// Detaches a monitor. It is not called any more after this returns.
     func detach(_ monitor: any LoopMonitor, _ isObserved: borrowing Atomic<Bool>) {
-        change(isObserved, { $0.removeAll { $0 === monitor } }, then: { list.readers.waitUntilNone() })
+        change(isObserved, { $0.removeAll { $0 === monitor } }, then: { list.waitForReaders() })
     }
 
     private func change(

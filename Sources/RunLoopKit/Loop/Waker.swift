@@ -25,7 +25,9 @@ import Synchronization
 ///
 /// No sender waits for another one. A sender that the scheduler stops between its note and its write has not added
 /// *written*, so each later sender writes as well: the loop wakes at the first write. Each change that the loop makes
-/// gives the sleep another number, so a sender that is late adds *written* to no later sleep.
+/// gives the sleep another number, so a sender that is late adds *written* to no later sleep. If the sleep is over, it
+/// writes nothing, since the loop then looks at all work before it sleeps again. One that has found *hosted* writes in
+/// any case, since a handler may run the host before that.
 ///
 /// A sender does not write if the loop is awake, or a write for this sleep has been made.
 ///
@@ -135,26 +137,31 @@ final class Waker: @unchecked Sendable {
     @inline(never)
     func endSleep(_ found: UInt64, _ note: UInt64) {
         if note == Waker.notified, found & Waker.notified == 0 { turn.store(nextTurn(), ordering: .relaxed) }
-        let sleep = Waker.sleep(of: found)
-        guard found & Waker.written == 0, process.isCurrent, beginWriting(for: sleep) else { return }
+        guard found & Waker.written == 0, process.isCurrent, beginWriting(found) else { return }
         writes.add(1, ordering: .relaxed)
-        if note == Waker.notified, found & Waker.notes == 0, !monitors.isEmpty { monitors.report { $0.wasWoken() } }
+        if note == Waker.notified, !monitors.isEmpty { monitors.report { $0.wasWoken() } }
         System.signal(eventFD: descriptor)
-        endWriting(for: sleep)
+        endWriting(for: Waker.sleep(of: found))
     }
 
-    /// Counts the caller among the writers, for whom the eventfd stays open. Returns false if the sleep is over, or a
-    /// write for it has been made.
-    func beginWriting(for sleep: UInt64) -> Bool {
-        var found = word.load(ordering: .relaxed)
-        while Waker.sleep(of: found) == sleep, found & Waker.written == 0 {
+    /// Counts the caller among the writers, for whom the eventfd stays open. Returns false if no write is needed.
+    ///
+    /// - Parameter found: The word before the caller added its note.
+    func beginWriting(_ found: UInt64) -> Bool {
+        var now = word.load(ordering: .relaxed)
+        while needsWrite(found, now) {
             // Relaxed: the note has acquired what `open()` did, and the word has one order, with `close()` in it.
-            let change = word.weakCompareExchange(
-                expected: found, desired: found + Waker.oneWriter, ordering: .relaxed)
+            let change = word.weakCompareExchange(expected: now, desired: now + Waker.oneWriter, ordering: .relaxed)
             if change.exchanged { return true }
-            found = change.original
+            now = change.original
         }
         return false
+    }
+
+    private func needsWrite(_ found: UInt64, _ now: UInt64) -> Bool {
+        guard now & Waker.closed == 0 else { return false }
+        let isSameSleep = Waker.sleep(of: found) == Waker.sleep(of: now)
+        return isSameSleep ? now & Waker.written == 0 : found & Waker.hosted != 0
     }
 
     func endWriting(for sleep: UInt64) {
@@ -274,7 +281,8 @@ final class Waker: @unchecked Sendable {
         guard descriptor >= 0 else { return }
         change(to: Waker.awake | Waker.closed)
         // A forked child has no senders, and the writers that it counts are its parent's.
-        closeIfUnused(process.isCurrent ? word.load(ordering: .relaxed) : Waker.closed)
+        // Acquire: the writes of those that have left come before.
+        closeIfUnused(process.isCurrent ? word.load(ordering: .acquiring) : Waker.closed)
     }
 
     private func closeIfUnused(_ word: UInt64) {
