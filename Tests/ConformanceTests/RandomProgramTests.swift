@@ -15,7 +15,9 @@ import Testing
     /// What is in which mode, when a timer fires, a description: whoever asks changes no callout.
     @Test("A random program leaves the same trace whatever is asked between its steps", arguments: Flavour.allCases)
     func sameTraceWhateverIsAsked(_ flavour: Flavour) {
-        search(1500, flavour, prefersCommon: true, for: \.dependsOnQuestions, showing: \.comparisonOfQuestions)
+        search(
+            programCount(1500), flavour, prefersCommon: true, for: \.dependsOnQuestions,
+            showing: \.comparisonOfQuestions)
     }
 
     private func search(

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeBound) struct DocumentFuzzDemoTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let seed = environment["FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
-    private static let count = (environment["FUZZ_DOCUMENTS"].flatMap { Int($0) } ?? 400) / 10
+    private static let count = (environment["FUZZ_DOCUMENTS"].flatMap { Int($0) } ?? Int(programCount(400))) / 10
 
     private static let rule =
         #"{"intervalNanoseconds":2000000000,"isStatic":false,"message":"save","mode":"last","#

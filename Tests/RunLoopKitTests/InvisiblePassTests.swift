@@ -148,7 +148,7 @@ import Testing
     func sameCallouts() {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["RANDOM_SEED"].flatMap { UInt64($0) } ?? 1
-        let count = environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? 500
+        let count = environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? programCount(500)
         for seed in first..<first + count {
             let program = SourceProgram(seed)
             guard Self.differs(program) else { continue }

@@ -130,7 +130,7 @@ import Testing
     func noRunSleeps() {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["RANDOM_SEED"].flatMap { UInt64($0) } ?? 1
-        let count = environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? 10_000
+        let count = environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? programCount(10_000)
         for seed in first..<first + count {
             let program = NestingProgram(seed)
             guard let violation = Self.violation(of: program) else { continue }
