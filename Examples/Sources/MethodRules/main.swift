@@ -90,5 +90,5 @@ try barRule.apply()
 for number in 1...3 { Stub.bar(number) }
 if let file {
     try JSONEncoder().encode(engine.snapshot()).write(to: file, options: .atomic)
-    print("  saved: \(try engine.snapshot().rules)")
+    print("  saved: \(engine.rules.filter { $0.isPersistent })")
 }
