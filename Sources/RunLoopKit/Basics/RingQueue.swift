@@ -20,6 +20,23 @@ struct RingQueue<Element>: ~Copyable {
         return slots![head]
     }
 
+    /// The last element.
+    ///
+    /// - Precondition: The queue is not empty.
+    var last: Element {
+        precondition(count > 0)
+        return self[count - 1]
+    }
+
+    /// Element number `index` after the first one, which has the index 0.
+    subscript(index: Int) -> Element {
+        @inline(__always)
+        get {
+            assert(index >= 0 && index < count, "RunLoopKit: \(index) of \(count).")
+            return slots.unsafelyUnwrapped[(head + index) & (capacity - 1)]
+        }
+    }
+
     init() {}
 
     deinit {
@@ -30,7 +47,7 @@ struct RingQueue<Element>: ~Copyable {
 
     @inline(__always)
     mutating func append(_ element: Element) {
-        if count == capacity { grow() }
+        if count == capacity { move(toCapacity: max(8, capacity * 2)) }
         (slots! + ((head + count) & (capacity - 1))).initialize(to: element)
         count += 1
     }
@@ -43,13 +60,15 @@ struct RingQueue<Element>: ~Copyable {
         head = (head + 1) & (capacity - 1)
         count -= 1
         // A queue that was large gives its memory back.
-        if count == 0, capacity > 64 {
-            slots!.deallocate()
-            slots = nil
-            capacity = 0
-            head = 0
-        }
+        if capacity > 64, count < capacity / 8 { move(toCapacity: capacity / 4) }
         return element
+    }
+
+    /// - Precondition: The queue is not empty.
+    mutating func removeLast() -> Element {
+        precondition(count > 0)
+        count -= 1
+        return (slots! + ((head + count) & (capacity - 1))).move()
     }
 
     /// - Precondition: The queue is not empty.
@@ -59,14 +78,15 @@ struct RingQueue<Element>: ~Copyable {
     }
 
     @inline(never)
-    private mutating func grow() {
-        let larger = UnsafeMutablePointer<Element>.allocate(capacity: max(8, capacity * 2))
+    private mutating func move(toCapacity newCapacity: Int) {
+        let new = UnsafeMutablePointer<Element>.allocate(capacity: newCapacity)
         if let slots {
-            // The messages from the head to the end of the memory, and those that continue at its beginning.
-            larger.moveInitialize(from: slots + head, count: capacity - head)
-            (larger + (capacity - head)).moveInitialize(from: slots, count: head)
+            // The elements from the head to the end of the memory, and those that continue at its beginning.
+            let upToEnd = min(count, capacity - head)
+            new.moveInitialize(from: slots + head, count: upToEnd)
+            (new + upToEnd).moveInitialize(from: slots, count: count - upToEnd)
             slots.deallocate()
         }
-        (slots, capacity, head) = (larger, max(8, capacity * 2), 0)
+        (slots, capacity, head) = (new, newCapacity, 0)
     }
 }

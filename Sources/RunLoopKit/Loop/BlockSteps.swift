@@ -84,8 +84,7 @@ extension Loop {
         lock.assertHeld()
         var taken: [UInt64: PostedBlock] = [:]
         for state in modeStates + [commonMembership].compactMap({ $0 }) {
-            for entry in state.blocks.all { taken[entry.number] = entry.block }
-            state.blocks.removeAll()
+            for entry in state.blocks.removeAll() { taken[entry.number] = entry.block }
         }
         queuedBlocks.store(0, ordering: .relaxed)
         return taken.sorted { $0.key < $1.key }.map(\.value)
@@ -99,41 +98,65 @@ extension Loop {
             || mode.isCommon && (commonMembership?.blocks.hasBlock(after: hidden) ?? false)
     }
 
-    /// Begins a block step. Called by the loop's thread; `end(_:)` follows.
-    func beginBlockStep() -> BlockStep {
+    /// Begins a block step of a run. Called by the loop's thread; `end(_:)` follows.
+    @inline(__always)
+    func beginBlockStep(of run: Run) -> BlockStep {
         lock.assertHeld()
         let hidden = own.hiddenBlocks
         own.hiddenBlocks = lastBlock
-        return BlockStep(last: hidden, end: lastBlock, outer: hidden)
+        var step = BlockStep(last: hidden, end: lastBlock, outer: hidden)
+        takeBatch(of: &step, for: run)
+        return step
     }
 
-    /// Takes all blocks of a step out of their queue, as the run's batch, if they are several and all in one queue.
-    /// Returns whether it has. Never within a budget, which may leave blocks to a later pass.
-    @inline(never)
-    func takeBatch(of step: inout BlockStep, for run: Run) -> Bool {
-        lock.assertHeld()
-        guard run.budgetEnd == nil else { return false }
+    /// Takes all blocks of a step out of their queue, as the run's batch, if they are all in one queue. Never within a
+    /// budget, which may leave blocks to a later pass.
+    private func takeBatch(of step: inout BlockStep, for run: Run) {
+        guard run.budgetEnd == nil else { return }
         let mode = run.mode
         let count: Int
         if let common = commonMembership, !common.blocks.isEmpty {
             // Those for the mode and those for `common` run in turn. A block may make the mode a common one.
-            guard mode.isCommon, mode.blocks.isEmpty else { return false }
+            guard mode.isCommon, mode.blocks.isEmpty else { return }
             count = common.blocks.moveAll(after: step.last, to: &run.batch)
         } else {
             count = mode.blocks.moveAll(after: step.last, to: &run.batch)
         }
-        guard count > 0 else { return false }
+        guard count > 0 else { return }
         step.last = step.end
         countBlocks(-count)
         countTaken(count)
-        return true
     }
 
-    /// Removes the next block of a run's batch; nil if none is left. Called by the loop's thread, without the lock.
+    /// Removes the next block of a run's step; nil if the step has run all. Called by the loop's thread, without the
+    /// lock.
     @inline(__always)
-    func takeBlock(ofBatchOf run: Run) -> PostedBlock? {
+    func takeBlock(of step: inout BlockStep, for run: Run) -> PostedBlock? {
+        if let block = takeBlock(ofBatchOf: run) { return block }
+        return step.isOver ? nil : takeQueuedBlock(of: &step, in: run.mode)
+    }
+
+    @inline(__always)
+    private func takeBlock(ofBatchOf run: Run) -> PostedBlock? {
         guard let block = run.batch.removeFirst() else { return nil }
         countTaken(-1)
+        return block
+    }
+
+    /// The same, in a step without a batch. Whether the mode is a common one is asked each time: the block before may
+    /// have made it one.
+    @inline(never)
+    private func takeQueuedBlock(of step: inout BlockStep, in mode: ModeState) -> PostedBlock? {
+        lock.lock()
+        defer { lock.unlock() }
+        let taken =
+            commonComesFirst(after: step.last, in: mode)
+            ? commonMembership!.blocks.removeFirst(after: &step.last, upTo: step.end)
+            : mode.blocks.removeFirst(after: &step.last, upTo: step.end)
+        guard let block = taken else { return nil }
+        countBlocks(-1)
+        // A block for several modes leaves the queues of the others too.
+        if let modes = block.modes { takeOut(step.last, for: modes) }
         return block
     }
 
@@ -158,24 +181,7 @@ extension Loop {
         queuedBlocks.load(ordering: .relaxed) + (discardsBlocks ? 0 : takenBlocks.load(ordering: .relaxed))
     }
 
-    /// Removes the next block for the mode; nil if the step has run all. Whether the mode is a common one is asked each
-    /// time: the block before may have made it one.
-    @inline(__always)
-    func takeBlock(of step: inout BlockStep, in mode: ModeState) -> PostedBlock? {
-        lock.assertHeld()
-        let taken =
-            commonComesFirst(after: step.last, in: mode)
-            ? commonMembership!.blocks.removeFirst(after: &step.last, upTo: step.end)
-            : mode.blocks.removeFirst(after: &step.last, upTo: step.end)
-        guard let block = taken else { return nil }
-        countBlocks(-1)
-        // A block for several modes leaves the queues of the others too.
-        if let modes = block.modes { takeOut(step.last, for: modes) }
-        return block
-    }
-
     /// Whether the next block for a mode was posted for `common`.
-    @inline(__always)
     private func commonComesFirst(after number: UInt64, in mode: ModeState) -> Bool {
         guard mode.isCommon, let common = commonMembership, !common.blocks.isEmpty else { return false }
         return common.blocks.firstNumber(after: number) < mode.blocks.firstNumber(after: number)

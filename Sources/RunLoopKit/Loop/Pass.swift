@@ -168,27 +168,13 @@ extension Loop {
 
     @inline(never)
     private func performWaitingBlocks(of run: Run) {
-        lock.lock()
-        var step = beginBlockStep()
-        if queuedBlocks.load(ordering: .relaxed) > 1, takeBatch(of: &step, for: run) {
-            lock.unlock()
-            while let block = takeBlock(ofBatchOf: run) { perform(block) }
-        } else {
-            while performNextBlock(of: &step, in: run.mode), !step.isOver, !isSpent(run) { lock.lock() }
+        var step = lock.withLock { beginBlockStep(of: run) }
+        while let block = takeBlock(of: &step, for: run) {
+            perform(block)
+            if isSpent(run) { break }
         }
         end(step)
         own.host?.blockStepHasEnded(in: self)
-    }
-
-    /// Runs the next block of a step, and releases what it captured. Returns false if there is none. Called with the
-    /// lock held, which it releases.
-    @inline(__always)
-    private func performNextBlock(of step: inout BlockStep, in mode: ModeState) -> Bool {
-        let next = takeBlock(of: &step, in: mode)
-        lock.unlock()
-        guard let block = next else { return false }
-        perform(block)
-        return true
     }
 
     @inline(__always)

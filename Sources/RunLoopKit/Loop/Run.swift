@@ -57,7 +57,7 @@ final class Run {
     @exclusivity(unchecked) var hasJustDrainedMainQueue = true
 
     /// What the run's block step has taken out of a queue and not run yet.
-    @exclusivity(unchecked) var batch = BlockBatch()
+    @exclusivity(unchecked) var batch = BlockQueue()
 
     /// The timer whose handler runs. Guarded by the loop's lock.
     @exclusivity(unchecked) var firing: Loop.Timer?
