@@ -171,13 +171,8 @@ public final class LoopThreadPool: Sendable {
     private func worker(for key: some Hashable) -> Int { Int(UInt(bitPattern: key.hashValue) % UInt(threads.count)) }
 
     private func perform(_ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
-        // Every block gets a reply, a refused one too: so every piece is finished.
-        let reply = Reply(block, .ofThread(name)) { [workload] _ in workload.finish(piece) }
-        return post(piece, place, reply)
-    }
-
-    private func post(_ piece: Workload.Piece, _ place: Place, _ reply: Reply) -> Bool {
-        let isAccepted = threads[piece.worker].loop.performAwaited(in: .common, place, reply.makeBlock())
+        let work = PooledBlock(block, piece, of: workload)
+        let isAccepted = threads[piece.worker].loop.perform(in: .common, place) { work.run() }
         if !isAccepted { workload.noteEnd(of: piece.worker) }
         return isAccepted
     }
@@ -190,7 +185,8 @@ public final class LoopThreadPool: Sendable {
         let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name)) { [workload] in
             workload.finish(piece)
         }
-        _ = post(piece, place, reply.reply)
+        let loop = threads[piece.worker].loop
+        if !loop.performAwaited(in: .common, place, reply.reply.makeBlock()) { workload.noteEnd(of: piece.worker) }
         try await reply.value()
         return result.move()
     }
