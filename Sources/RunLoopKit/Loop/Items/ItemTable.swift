@@ -40,7 +40,7 @@ struct ItemTable<Element: Loop.Item> {
             slots[place].element = nil
             gaps += 1
         }
-        if slots.count > 32, gaps > slots.count / 2 { closeGaps() }
+        if slots.count > 32, gaps > slots.count / 2 || slots.isSparse { closeGaps() }
     }
 
     private mutating func closeGaps() {
@@ -61,6 +61,7 @@ struct ItemTable<Element: Loop.Item> {
     @inline(__always)
     private mutating func takePlace(of element: Element) -> Int {
         guard element.canBeInManyLoops else { return Int(element.placeInTable) }
+        defer { places.giveBack() }
         return places.removeValue(forKey: ObjectIdentifier(element))!
     }
 }

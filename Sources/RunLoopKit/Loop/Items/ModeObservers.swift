@@ -28,8 +28,9 @@ struct ModeObservers {
                 entries[index].observer = nil
                 gaps += 1
             }
-            guard gaps > entries.count / 2 else { return }
-            entries.removeAll { $0.observer == nil }
+            guard gaps > entries.count / 2 || entries.isSparse else { return }
+            // A new array, since an array never shrinks.
+            entries = entries.filter { $0.observer != nil }
             gaps = 0
         }
 
@@ -81,6 +82,7 @@ struct ModeObservers {
 
     mutating func remove(_ observer: Loop.Observer) {
         guard let entry = entries.removeValue(forKey: ObjectIdentifier(observer)) else { return }
+        entries.giveBack()
         forEachList(of: observer) { $0.remove(entry) }
     }
 

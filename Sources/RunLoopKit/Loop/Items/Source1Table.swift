@@ -27,6 +27,9 @@ final class Source1Table {
     @exclusivity(unchecked) private var slots: [Slot] = []
     @exclusivity(unchecked) private var free: [Int] = []
 
+    /// The generation of new slots. Larger than that of each slot that was given back.
+    @exclusivity(unchecked) private var firstGeneration: UInt32 = 0
+
     /// The slots of the sources that do not remember them: see `Loop.Item.sourceSlot`.
     @exclusivity(unchecked) private var slotOfSource: [ObjectIdentifier: Int] = [:]
 
@@ -94,7 +97,7 @@ final class Source1Table {
     /// - Parameter turn: The sequence number of its insertion.
     func insert(_ source: any Source1, turn: UInt64) {
         let index = free.popLast() ?? slots.count
-        if index == slots.count { slots.append(Slot()) }
+        if index == slots.count { slots.append(Slot(generation: firstGeneration)) }
         slots[index].source = source
         slots[index].turn = turn
         if source.reportsSignals { signalCount += 1 }
@@ -117,9 +120,22 @@ final class Source1Table {
         slots[index].source = nil
         if source.reportsSignals { signalCount -= 1 }
         if source.isKnownToKernelAlone { kernelCount -= 1 }
-        // The last generation is never used: it would yield the loop's own tokens.
-        slots[index].generation = (slots[index].generation + 1) % (.max - 1)
+        slots[index].generation = Self.generation(after: slots[index].generation)
         free.append(index)
+        if slots.count > 64, free.count > slots.count / 8 * 7 { giveBack() }
+    }
+
+    /// The last generation is never used: it would yield the loop's own tokens.
+    private static func generation(after generation: UInt32) -> UInt32 { (generation + 1) % (.max - 1) }
+
+    /// Gives back the slots behind the last source.
+    private func giveBack() {
+        let end = slots.lastIndex { $0.source != nil }.map { $0 + 1 } ?? 0
+        guard end < slots.count / 2 else { return }
+        firstGeneration = slots[end...].reduce(firstGeneration) { max($0, $1.generation) }
+        slots = Array(slots[..<end])
+        free = slots.indices.filter { slots[$0].source == nil }
+        slotOfSource.giveBack()
     }
 
     private func forgetSlot(of source: any Source1) {
