@@ -1,4 +1,4 @@
-/// The activities for which an observer is called, with CF's raw values. Both subjects convert them to their own type.
+/// The activities for which an observer is called, with CF's raw values. All subjects convert them to their own type.
 package struct Activity: OptionSet, Hashable, Sendable {
     package let rawValue: UInt
 

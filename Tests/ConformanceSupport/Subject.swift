@@ -1,5 +1,5 @@
-/// A run loop under test: RunLoopKit's or the toolchain's CFRunLoop, behind one interface, so that both play the same
-/// scenarios.
+/// A run loop under test: RunLoopKit's, the toolchain's CFRunLoop or the reference loop, behind one interface, so that
+/// all play the same scenarios.
 ///
 /// Strings name modes; "default" and "common" stand for each side's own.
 package protocol Subject: AnyObject {

@@ -2,7 +2,7 @@ import ConformanceSupport
 import TestSupport
 import Testing
 
-/// Every scenario leaves the same trace on RunLoopKit and on the toolchain's CFRunLoop.
+/// Every scenario leaves the same trace on RunLoopKit, on the toolchain's CFRunLoop and on the reference loop.
 @Suite(.timeBound) struct ConformanceTests {
     @Test("A scenario leaves the same trace on RunLoopKit and on CFRunLoop", arguments: Scenario.all)
     func sameTraceAsCFRunLoop(_ scenario: Scenario) {
@@ -16,6 +16,12 @@ import Testing
             if actual == expected { return }
         }
         #expect(actual == expected)
+    }
+
+    @Test("A scenario leaves the same trace on RunLoopKit and on the reference loop", arguments: Scenario.all)
+    func sameTraceAsReferenceLoop(_ scenario: Scenario) {
+        let actual = Stage.trace(of: scenario, moment: 0.02) { KitSubject() }
+        #expect(actual == Stage.trace(of: scenario, moment: 0.02) { ReferenceSubject() })
     }
 }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The deliberate differences of `docs/differences.md` that show in a trace: what CFRunLoop does, and what RunLoopKit
-/// does instead.
+/// does instead. The reference loop does what RunLoopKit does.
 ///
 /// CFRunLoop plays in real time, so it gets longer moments before a test fails.
 @Suite(.timeBound) struct DifferencesTests {
@@ -14,6 +14,7 @@ import Testing
     ) {
         let scenario = Scenario("", play)
         #expect(Stage.trace(of: scenario, moment: 0.02) { KitSubject() } == kit, sourceLocation: location)
+        #expect(Stage.trace(of: scenario, moment: 0.02) { ReferenceSubject() } == kit, sourceLocation: location)
         var trace: [String] = []
         for moment in [0.02, 0.1, 0.5, 2] {
             trace = Stage.trace(of: scenario, moment: moment) { CFSubject() }
