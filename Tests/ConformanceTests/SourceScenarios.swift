@@ -312,6 +312,16 @@ extension Scenario {
             p.send()
             s.run("default", s.moment)
         },
+        Scenario("a run nested in an afterWaiting observer leaves the port that woke the loop to the outer run") { s in
+            s.loop.add(s.port("p") { s.loop.stop() }, "default")
+            let q = s.port("q")
+            s.loop.add(q, "default")
+            s.loop.add(
+                s.loop.makeObserver(.beforeWaiting, repeats: false, order: 0) { _, _ in q.send() }, "default")
+            s.loop.add(
+                s.observer("o", .afterWaiting, repeats: false) { _, _ in s.run("default", s.moment) }, "default")
+            s.run("default", 3 * s.moment)
+        },
         Scenario("ports of a nested run in another mode are left to the outer one") { s in
             let p = s.port("p")
             let q = s.port("q")
