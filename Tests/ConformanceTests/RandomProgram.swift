@@ -9,6 +9,11 @@ enum Flavour: String, CaseIterable {
     case stops
     /// Timers that are due or never fire, in runs that poll.
     case timers
+    /// All of these together, anywhere, and runs that sleep in virtual time. CFRunLoop does not play it.
+    case everything
+
+    /// Those that show no documented difference from CFRunLoop.
+    static let asOnCF: [Flavour] = [.ports, .stops, .timers]
 }
 
 /// A program as data: scripts of steps. Script 0 is the program itself; callouts play the others.
@@ -17,11 +22,11 @@ struct RandomProgram: ScriptedProgram, CustomStringConvertible {
         case add(Int, String), remove(Int, String), contains(Int, String), invalidate(Int), trigger(Int)
         case addCommonMode(String), ask
         case block([String], Int)
-        case run(String, polls: Bool, untilHandled: Bool)
-        case stop, wakeUp, retime(Int, Bool)
+        case run(String, seconds: Double, untilHandled: Bool)
+        case stop, wakeUp, retime(Int, Double), wakingSignal(Int), spend(Double)
     }
     enum Kind {
-        case source0(order: Int, logsModes: Bool), port, timer(due: Bool, repeats: Bool)
+        case source0(order: Int, logsModes: Bool), port, timer(after: Double, every: Double)
         case observer(Activity, repeats: Bool, order: Int)
     }
 
@@ -31,8 +36,12 @@ struct RandomProgram: ScriptedProgram, CustomStringConvertible {
     }
 
     static let modes = ["default", "a", "b"]
+    /// A time that no run reaches.
+    static let late = 1e5
     let flavour: Flavour
     let prefersCommon: Bool
+    /// The modes whose activities are in the trace.
+    var observedModes = RandomProgram.modes
     var items: [Item] = []
     var scripts: [[Step]] = []
 

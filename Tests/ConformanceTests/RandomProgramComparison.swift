@@ -35,6 +35,12 @@ extension RandomProgram {
     /// Twice, because CFRunLoop plays in real time.
     var differs: Bool { kit != cf && kit != cf }
 
+    /// What RunLoopKit and the reference loop do, each in virtual time, and even where CFRunLoop differs.
+    var differsFromReference: Bool { virtual != reference }
+    private var virtual: [String] { trace(asking: .none) { KitSubject() } }
+    private var reference: [String] { trace(asking: .none) { ReferenceSubject() } }
+    var comparisonWithReference: String { RandomProgram.comparison("kit", virtual, "reference", reference) }
+
     var comparison: String { RandomProgram.comparison("kit", kit, "cf", cf) }
 
     /// Whether the callouts of RunLoopKit depend on what is asked between them.

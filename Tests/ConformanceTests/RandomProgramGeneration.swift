@@ -9,6 +9,15 @@ extension RandomProgram {
         self.flavour = flavour
         self.prefersCommon = prefersCommon
         var random = SplitMix(seed &* 0x9E37_79B9 &+ UInt64(flavour.rawValue.count))
+        if flavour == .everything {
+            makeEverything(&random)
+        } else {
+            makeItems(&random)
+            makeScripts(&random)
+        }
+    }
+
+    private mutating func makeItems(_ random: inout SplitMix) {
         let sources = random.below(3) + (flavour == .stops ? 1 : 0)
         for _ in 0..<sources {
             items.append(Item(kind: .source0(order: random.below(3), logsModes: random.below(2) == 0), scripts: []))
@@ -18,7 +27,9 @@ extension RandomProgram {
         }
         if flavour == .timers {
             for _ in 0..<(1 + random.below(4)) {
-                items.append(Item(kind: .timer(due: random.below(3) > 0, repeats: random.below(2) == 0), scripts: []))
+                let after = random.below(3) > 0 ? 0 : RandomProgram.late
+                let every = random.below(2) == 0 ? RandomProgram.late : 0
+                items.append(Item(kind: .timer(after: after, every: every), scripts: []))
             }
         }
         for _ in 0..<random.below(4) {
@@ -30,6 +41,9 @@ extension RandomProgram {
                         activities, repeats: random.below(4) > 0, order: 10 * random.below(3) + items.count),
                     scripts: []))
         }
+    }
+
+    private mutating func makeScripts(_ random: inout SplitMix) {
         scripts = [[]]
         for index in items.indices {
             let context: Context =
@@ -47,8 +61,8 @@ extension RandomProgram {
             if let step = makeStep(.main, 3, &random) { main.append(step) }
             if random.below(2) == 0 { main.append(makeRun(&random)) }
         }
-        main.append(.run("default", polls: true, untilHandled: false))
-        main.append(.run("a", polls: true, untilHandled: false))
+        main.append(.run("default", seconds: 0, untilHandled: false))
+        main.append(.run("a", seconds: 0, untilHandled: false))
         scripts[0] = main
     }
 
@@ -67,9 +81,9 @@ extension RandomProgram {
     }
 
     private func makeRun(_ random: inout SplitMix) -> Step {
-        .run(
-            mode(&random, common: random.below(10) == 0), polls: flavour == .timers || random.below(2) == 0,
-            untilHandled: random.below(3) == 0)
+        let mode = mode(&random, common: random.below(10) == 0)
+        let polls = flavour == .timers || random.below(2) == 0
+        return .run(mode, seconds: polls ? 0 : 2, untilHandled: random.below(3) == 0)
     }
 
     private mutating func makeStep(_ context: Context, _ depth: Int, _ random: inout SplitMix) -> Step? {
@@ -93,17 +107,17 @@ extension RandomProgram {
             let modes = random.below(4) == 0 ? ["default", "a"] : [mode(&random, common: true)]
             return .block(modes, makeScript(.block, depth - 1, &random))
         case 16, 17:
-            return context == .afterWaiting || context == .source0 && sourceCount > 1 || context == .main
+            return context == .afterWaiting || context == .source0 && source0Count > 1 || context == .main
                 ? nil : makeRun(&random)
         case 18:
             return flavour == .stops ? .stop : nil
         default:
-            if flavour == .timers { return .retime(item, random.below(2) == 0) }
+            if flavour == .timers { return .retime(item, random.below(2) == 0 ? 0 : RandomProgram.late) }
             return flavour == .stops ? .wakeUp : nil
         }
     }
 
-    private var sourceCount: Int {
+    private var source0Count: Int {
         items.count { if case .source0 = $0.kind { true } else { false } }
     }
 }

@@ -38,8 +38,9 @@ final class RandomProgramPlayer {
     func play() {
         for index in program.items.indices { items.append(make(index)) }
         for mode in RandomProgram.modes {
-            stage.observe(mode)
-            guards.append(makeGuard(mode))
+            if program.observedModes.contains(mode) { stage.observe(mode) }
+            // In virtual time a run sleeps until its end.
+            if program.flavour != .everything { guards.append(makeGuard(mode)) }
         }
         play(0)
     }
@@ -72,8 +73,8 @@ final class RandomProgramPlayer {
                 if questions == .few, modes(of: index).count > 1 { servedElsewhere.insert(index) }
                 then()
             }
-        case .timer(let due, let repeats):
-            return stage.timer("\(index)", after: due ? 0 : 1e5, every: repeats ? 1e5 : 0) { [unowned self] _ in
+        case .timer(let after, let every):
+            return stage.timer("\(index)", after: after, every: every) { [unowned self] _ in
                 firing.append((index, stage.loop.currentMode ?? ""))
                 then()
                 firing.removeLast()
@@ -93,6 +94,18 @@ final class RandomProgramPlayer {
         }
     }
 
+    private func logTimes() {
+        for mode in RandomProgram.modes {
+            let next = stage.loop.secondsToNextTimer(in: mode).map { "\($0)" } ?? "none"
+            stage.log("the next timer of \(mode): \(next)")
+        }
+        for (index, plan) in program.items.enumerated() {
+            // RunLoopKit learns what time it is when the timer is added.
+            guard case .timer = plan.kind, !modes(of: index).isEmpty else { continue }
+            stage.log("timer \(index) fires in \(items[index].secondsToFire)")
+        }
+    }
+
     private func askEverything() {
         let loop = stage.loop!
         for mode in RandomProgram.modes + ["common"] {
@@ -109,12 +122,13 @@ final class RandomProgramPlayer {
         let loop = stage.loop!
         switch step {
         case .add(let item, let mode):
-            if !retimed.contains(item) { loop.add(items[item], mode) }
+            if questions == .few, retimed.contains(item) { return }
+            loop.add(items[item], mode)
         case .remove(let item, let mode): loop.remove(items[item], mode)
         case .contains(let item, let mode):
             // CF may fail to remove a timer or an observer from "common" when it is in no other mode, or report that it
             // is not there.
-            if mode == "common" { return }
+            if questions == .few, mode == "common" { return }
             stage.log("\(item) in \(mode): \(loop.contains(items[item], mode))")
         case .invalidate(let item): items[item].invalidate()
         case .trigger(let item):
@@ -129,32 +143,36 @@ final class RandomProgramPlayer {
                 stage.log("valid: \(items[item].isValid)")
             case .observer: break
             }
-        case .retime(let item, let due):
+        case .retime(let item, let seconds):
             guard case .timer = program.items[item].kind, items[item].isValid, !isFiringForOtherModes(item) else {
                 return
             }
             if firing.contains(where: { $0.item == item }) { retimed.insert(item) }
-            items[item].secondsToFire = due ? 0 : 1e5
+            items[item].secondsToFire = seconds
         case .addCommonMode(let mode):
             // Ports that are ready join the mode in the order of CF's hash table, which depends on their addresses.
-            if pending.count > 1 { return }
+            if questions == .few, pending.count > 1 { return }
             loop.addCommonMode(mode)
-        case .ask: stage.log("in \(loop.currentMode ?? "none"), waits: \(loop.isWaiting)")
+        case .ask:
+            stage.log("in \(loop.currentMode ?? "none"), waits: \(loop.isWaiting)")
+            if program.flavour == .everything { logTimes() }
         case .block(let modes, let script):
             loop.perform(in: modes) { [unowned self] in
                 stage.log("block \(script)")
                 play(script)
             }
-        case .run(let mode, let polls, let untilHandled):
+        case .run(let mode, let seconds, let untilHandled):
             guard depth < 4 else { return }
             depth += 1
             loop.spend(0.0001)
             // With ports the guard is a source that the run handles.
-            let returns = untilHandled || !polls && program.flavour == .ports
-            stage.run(mode, polls ? 0 : 2, returnAfterSourceHandled: returns)
+            let returns = untilHandled || seconds > 0 && program.flavour == .ports
+            stage.run(mode, seconds, returnAfterSourceHandled: returns)
             depth -= 1
         case .stop: loop.stop()
         case .wakeUp: loop.wakeUp()
+        case .wakingSignal(let item): if case .source0 = program.items[item].kind { items[item].signalAndWake() }
+        case .spend(let seconds): loop.spend(seconds)
         }
     }
 
