@@ -109,6 +109,20 @@ extension Scenario {
             s.run("default", 4 * s.moment)
             s.log("\(t.secondsToFire > 90)")
         },
+        Scenario("re-timing inside the callout, after leaving the loop: counts") { s in
+            var times = 0
+            let t = s.timer("t", after: s.moment, every: 100) {
+                times += 1
+                guard times == 1 else { return }
+                s.loop.remove($0, "default")
+                $0.secondsToFire = 0
+            }
+            s.loop.add(t, "default")
+            s.loop.add(s.port("p"), "default")
+            s.run("default", 2 * s.moment)
+            s.loop.add(t, "default")
+            s.run("default", s.moment)
+        },
         Scenario("re-timing a once-timer inside its callout: invalid all the same") { s in
             let t = s.timer("t", after: 0) { $0.secondsToFire = s.moment }
             s.loop.add(t, "default")

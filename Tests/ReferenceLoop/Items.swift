@@ -70,7 +70,7 @@ extension ReferenceLoop {
         /// The timer's place among those of equal time.
         var turn = 0
         var isBeingCalled = false
-        /// Whether the timer was overdue before it was added. It then keeps the place that it got by that.
+        /// Whether the timer got its time while it was in no mode, and was overdue. Its place counts from then.
         private var wasOverdue = false
 
         /// Sets the next time. One in the past counts as now.
@@ -96,8 +96,8 @@ extension ReferenceLoop {
             perform()
             isBeingCalled = false
             if interval <= .zero { return invalidate() }
-            // A handler may set a later time. Otherwise it is the first on the grid that has not come.
-            guard fireTime <= served else { return }
+            // A handler may set a later time, or any if it has removed the timer. Otherwise it is the next on the grid.
+            if fireTime > served || wasOverdue { return }
             while fireTime <= loop.now { fireTime += interval }
             turn = loop.nextTurn()
         }
