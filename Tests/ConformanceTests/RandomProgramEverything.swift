@@ -40,7 +40,7 @@ extension RandomProgram {
         makeAnyItems(&random)
         scripts = [[]]
         for index in items.indices {
-            for _ in 0..<(1 + random.below(4)) { items[index].scripts.append(makeScript(taste, 3, &random)) }
+            for _ in 0..<(1 + random.below(4)) { items[index].scripts.append(makeScript(taste, 3, of: index, &random)) }
         }
         var main: [Step] = prefersCommon ? [.addCommonMode("a"), .addCommonMode("b")] : []
         for index in items.indices {
@@ -57,7 +57,7 @@ extension RandomProgram {
             main += RandomProgram.modes.map { .add(items.count - 1, $0) }
         }
         for _ in 0..<(2 + random.below(4)) {
-            if random.once(in: 2), let step = makeStep(taste, 3, &random) { main.append(step) }
+            if random.once(in: 2), let step = makeStep(taste, 3, of: nil, &random) { main.append(step) }
             main.append(run(taste, &random))
         }
         scripts[0] = main
@@ -103,17 +103,22 @@ extension RandomProgram {
             isCommon ? "default" : mode, seconds: Double(random.below(4)), untilHandled: random.once(in: 4))
     }
 
-    private mutating func makeScript(_ taste: Taste, _ depth: Int, _ random: inout SplitMix) -> Int {
+    /// - Parameter owner: The item whose handler plays the script, perhaps by a block that it posts.
+    private mutating func makeScript(_ taste: Taste, _ depth: Int, of owner: Int?, _ random: inout SplitMix) -> Int {
         let index = scripts.count
         scripts.append([])
         var script: [Step] = []
-        for _ in 0...random.below(5) { if let step = makeStep(taste, depth, &random) { script.append(step) } }
+        for _ in 0...random.below(5) {
+            if let step = makeStep(taste, depth, of: owner, &random) { script.append(step) }
+        }
         scripts[index] = script
         return index
     }
 
-    private mutating func makeStep(_ taste: Taste, _ depth: Int, _ random: inout SplitMix) -> Step? {
-        let (item, mode) = (random.below(items.count), taste.mode(&random))
+    private mutating func makeStep(_ taste: Taste, _ depth: Int, of owner: Int?, _ random: inout SplitMix) -> Step? {
+        let other = random.below(items.count)
+        let item = random.once(in: 3) ? owner ?? other : other
+        let mode = taste.mode(&random)
         let source = random.below(sourceCount)
         switch taste.kind(&random) {
         case .trigger: return .trigger(source)
@@ -127,7 +132,7 @@ extension RandomProgram {
         case .block:
             guard depth > 0 else { return nil }
             let modes = random.once(in: 4) ? ["default", "a"] : [mode]
-            return .block(modes, makeScript(taste, depth - 1, &random))
+            return .block(modes, makeScript(taste, depth - 1, of: owner, &random))
         case .run: return run(taste, &random)
         case .stop: return .stop
         case .wakeUp: return .wakeUp

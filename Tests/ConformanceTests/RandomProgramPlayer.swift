@@ -164,7 +164,7 @@ final class RandomProgramPlayer {
         case .run(let mode, let seconds, let untilHandled):
             guard depth < 4 else { return }
             depth += 1
-            loop.spend(0.0001)
+            if program.flavour != .everything { loop.spend(0.0001) }
             // With ports the guard is a source that the run handles.
             let returns = untilHandled || seconds > 0 && program.flavour == .ports
             stage.run(mode, seconds, returnAfterSourceHandled: returns)

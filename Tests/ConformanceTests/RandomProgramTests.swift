@@ -39,6 +39,7 @@ import Testing
         showing story: (RandomProgram) -> String
     ) {
         let environment = ProcessInfo.processInfo.environment
+        guard environment["RANDOM_FLAVOUR"].map({ $0 == flavour.rawValue }) ?? true else { return }
         let count = environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? count
         let first = environment["RANDOM_SEED"].flatMap { UInt64($0) } ?? 1
         var failures = 0
