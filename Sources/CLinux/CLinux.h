@@ -40,6 +40,9 @@
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
 
+// Of Swift's runtime: retains an object, unless its deinit has begun; then returns NULL.
+extern void *swift_tryRetain(void *object);
+
 // A macro, which Swift does not import.
 static inline int clinux_errno(void) { return errno; }
 static inline void clinux_set_errno(int number) { errno = number; }

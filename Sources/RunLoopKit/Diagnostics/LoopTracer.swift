@@ -37,7 +37,7 @@ public final class LoopTracer: @unchecked Sendable {
     public static let maximumCapacity = 1 << 24
 
     private struct Attachment {
-        weak var loop: Loop?
+        @LightWeak var loop: Loop?
         let name: String?
         /// Nil once the loop is detached. The attachment stays, since events name it by its index.
         var monitor: TraceMonitor?

@@ -2,7 +2,7 @@
 final class WatchedLoop: @unchecked Sendable {
     let name: String
     let recorder: LoopRecorder
-    private(set) weak var loop: Loop?
+    @LightWeak private(set) var loop: Loop?
 
     /// The handler that was running when the watcher last looked.
     private var suspect: Suspect?

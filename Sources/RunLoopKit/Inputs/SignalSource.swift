@@ -78,7 +78,7 @@ extension Loop {
         /// The thread whose mask was changed, and that thread's own loop: a loop in virtual time that runs there now
         /// may never run again.
         private let thread: ThreadID
-        private weak let loopOfThread: Loop?
+        @LightWeak private var loopOfThread: Loop?
         private let hasPutMaskBack = Atomic<Bool>(false)
 
         /// Nil once the source is invalid. Guarded by the item's lock.

@@ -6,7 +6,7 @@ import Synchronization
 final class ModeState {
     let mode: Loop.Mode
     /// Set once, before any other thread knows the mode.
-    weak var loop: Loop?
+    @LightWeak var loop: Loop?
 
     /// The loop's waker, stored here so that a source can wake its loops without references to them.
     let waker: Waker

@@ -17,7 +17,7 @@ public final class LoopBound<Value>: @unchecked Sendable {
 
     // Weak, so that a box in a handler of the loop does not keep the loop alive. Nil once the loop is deallocated: no
     // thread is the loop's then.
-    private weak let loop: Loop?
+    @LightWeak private var loop: Loop?
 
     /// Boxes `value` for the thread of `loop`. On any thread, which must not use what `value` refers to afterwards.
     public init(_ value: sending Value, on loop: Loop) {

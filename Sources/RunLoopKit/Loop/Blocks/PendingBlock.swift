@@ -8,7 +8,7 @@ extension Loop {
         private enum State: UInt8, AtomicRepresentable { case waiting, taken, withdrawn }
 
         private let state = Atomic<State>(.waiting)
-        private weak let loop: Loop?
+        @LightWeak private var loop: Loop?
 
         /// The block's number and modes. Guarded by the loop's lock.
         @exclusivity(unchecked) var posting: (number: UInt64, modes: ModeFilter)?

@@ -19,11 +19,11 @@
 /// Get it from ``Loop/taskExecutor``. It does not retain its loop. Swift retains it while a task prefers it. Only the
 /// ``LoopThread`` keeps the loop's thread running: when that has ended, the task continues on a thread of last resort,
 /// which is reported as ``Loop/Mistake/jobsOfEndedLoop(thread:)``.
-public final class LoopTaskExecutor: TaskExecutor {
+public final class LoopTaskExecutor: TaskExecutor, @unchecked Sendable {
     // A separate type, since one that is both kinds of executor costs an enqueue for every call that leaves an actor.
 
     // Weak, or a task that waits for a loop would keep it alive when no thread can run it any more.
-    private weak let loop: Loop?
+    @LightWeak private var loop: Loop?
     private let jobs: JobQueue
 
     fileprivate init(_ loop: Loop) {

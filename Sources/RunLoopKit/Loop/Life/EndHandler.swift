@@ -56,7 +56,7 @@ extension Loop {
         /// Whether the handler is called last, when the loop's descriptors are closed.
         let isLast: Bool
 
-        private weak let loop: Loop?
+        @LightWeak private var loop: Loop?
         private let lock = Lock(.leaf)
 
         // Guarded by `lock`.

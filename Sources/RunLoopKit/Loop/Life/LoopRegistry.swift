@@ -5,7 +5,7 @@ final class LoopRegistry: @unchecked Sendable {
 
     private struct Entry {
         let number: UInt64
-        weak var loop: Loop?
+        @LightWeak var loop: Loop?
     }
 
     private let lock = Lock(.leaf)

@@ -17,7 +17,7 @@ final class UnrunLoops: @unchecked Sendable {
     }
 
     private struct Entry {
-        weak var loop: Loop?
+        @LightWeak var loop: Loop?
         let item: String
         let deadline: Int64
     }
