@@ -204,7 +204,9 @@ extension Loop {
         /// Inlined, so that the array is on the caller's stack: to allocate it took 370 instructions.
         var watches: [Watch] {
             @inline(__always) get {
-                itemLock.withLock { [Watch(descriptor: watched, events: armed ? watchedEvents : nil)] }
+                itemLock.withLock {
+                    [Watch(descriptor: watched, events: armed ? watchedEvents : nil, mayBeMissing: true)]
+                }
             }
         }
 
@@ -229,7 +231,7 @@ extension Loop {
                 guard armed else { return nil }
                 var found = events
                 if !isFresh, !(isOwning && isReported && activeCalls == 0 && !events.contains(.write)) {
-                    found = System.readiness(of: watched, for: PollEvents(wanted))
+                    found = System.openReadiness(of: watched, for: PollEvents(wanted))
                     if events.contains(.priority) { found.formUnion(events.intersection([.priority, .error])) }
                 }
                 found = wantedOnly(found)

@@ -125,7 +125,7 @@ extension Loop {
             case .exited(let code): .exited(code)
             case .killed(let signal, let coreDumped): .signalled(signal, coreDumped: coreDumped)
             // A pidfd is readable only once its process has ended.
-            case .unknown: System.readiness(of: processFD, for: .read).isEmpty ? nil : .unknown
+            case .unknown: System.openReadiness(of: processFD, for: .read).isEmpty ? nil : .unknown
             }
         }
 

@@ -9,18 +9,44 @@ extension System {
         _ = clinux_close(descriptor)
     }
 
+    /// What to do about a call that fails as it only can if the program has closed a descriptor of the library's, or
+    /// put another file in its place.
+    static let foreignCloseAdvice = "the program has closed a descriptor of a loop: close only those that it has opened"
+
+    /// Ends the process after such a call. To continue would lose what the descriptor reports, or leave the kernel
+    /// reporting what nothing handles.
+    static func descriptorFailed(_ call: String) -> Never {
+        fatalError("RunLoopKit: \(LoopError(call: call, advice: foreignCloseAdvice))")
+    }
+
     /// Returns another number for the same open file.
     static func duplicate(_ descriptor: Descriptor) throws(LoopError) -> Descriptor {
         try check("fcntl(\(descriptor), F_DUPFD_CLOEXEC)", clinux_duplicate(descriptor))
     }
 
-    /// Whether a descriptor is readable now. Consumes nothing, so the descriptor may be an epoll set.
-    static func isReadable(_ descriptor: Descriptor) -> Bool { !readiness(of: descriptor, for: .read).isEmpty }
+    /// Whether a descriptor of the library's is readable now. Consumes nothing, so it may be an epoll set. Traps if it
+    /// is closed.
+    static func isReadable(_ descriptor: Descriptor) -> Bool { !openReadiness(of: descriptor, for: .read).isEmpty }
 
-    /// Waits until a descriptor is readable, without consuming anything; returns early when a Unix signal interrupts.
+    /// Waits until a descriptor of the library's is readable, without consuming anything; returns early when a Unix
+    /// signal interrupts. Traps if it is closed.
     static func waitUntilReadable(_ descriptor: Descriptor) {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         poll(&request, 1, -1)
+        requireOpen(descriptor, PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))))
+    }
+
+    /// As `readiness(of:for:)`, of a descriptor of the library's. Traps if it is closed.
+    static func openReadiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents {
+        let found = readiness(of: descriptor, for: events)
+        requireOpen(descriptor, found)
+        return found
+    }
+
+    private static func requireOpen(_ descriptor: Descriptor, _ found: PollEvents) {
+        guard found.contains(.closed) else { return }
+        clinux_set_errno(EBADF)
+        descriptorFailed("poll(\(descriptor))")
     }
 
     /// Returns the part of `events` that a descriptor is ready for now, with hang-ups and errors. Consumes nothing.

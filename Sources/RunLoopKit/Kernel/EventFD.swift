@@ -24,8 +24,12 @@ extension System {
 
     /// Adds 1 to an eventfd. Async-signal-safe: no lock, no allocation, errno kept. A count that cannot grow (EAGAIN)
     /// makes the descriptor readable already. Traps on any other failure, since a wake-up would be lost.
+    ///
+    /// Another file in its place may take the write. A debug build notices: it first writes nothing, which an eventfd
+    /// refuses.
     static func signal(eventFD: Descriptor) {
         let saved = clinux_errno()
+        assert(refusesToWriteNothing(eventFD))
         var one: UInt64 = 1
         while true {
             let written = clinux_write(eventFD, &one, 8)
@@ -33,6 +37,12 @@ extension System {
             if written >= 0 || clinux_errno() != EINTR { clinux_eventfd_failed("write", eventFD, written) }
         }
         clinux_set_errno(saved)
+    }
+
+    /// Traps if a file that is no eventfd is in its place. Async-signal-safe.
+    private static func refusesToWriteNothing(_ eventFD: Descriptor) -> Bool {
+        if clinux_write(eventFD, nil, 0) < 0 { return true }
+        clinux_eventfd_failed("write", eventFD, 0)
     }
 
     /// Reads what was added to an eventfd since the last read; 0 if nothing was. Traps on a failure.

@@ -8,6 +8,8 @@ struct PollEvents: OptionSet, Sendable {
     /// Always reported, as is `hangUp`.
     static let error = PollEvents(rawValue: 0x008)
     static let hangUp = PollEvents(rawValue: 0x010)
+    /// Not open. Reported by poll only.
+    static let closed = PollEvents(rawValue: 0x020)
     static let readHangUp = PollEvents(rawValue: 0x2000)
     /// Reports changes only. No event, and no bit of poll's.
     static let edge = PollEvents(rawValue: 1 << 31)
@@ -19,4 +21,7 @@ struct PollEvents: OptionSet, Sendable {
 struct Watch {
     let descriptor: Descriptor
     let events: PollEvents?
+
+    /// Whether the set may lack the descriptor although there are events, since they have just changed.
+    var mayBeMissing = false
 }

@@ -28,7 +28,14 @@ struct Poller: ~Copyable {
 
     /// Watches one of the loop's own descriptors, edge-triggered for readability.
     func add(_ descriptor: Descriptor, token: UInt64) throws(LoopError) {
-        try set(Watch(descriptor: descriptor, events: [.read, .edge]), token: token)
+        do throws(LoopError) {
+            try set(Watch(descriptor: descriptor, events: [.read, .edge]), token: token)
+        } catch {
+            // It is no epoll set, unless the program has closed it and its number was given to one.
+            throw LoopError(
+                call: error.call, code: error.errno,
+                advice: error.advice == nil ? nil : System.foreignCloseAdvice)
+        }
     }
 
     /// Watches a source's descriptor, or changes its events. A change reports present readiness, as a new watch does.
@@ -58,24 +65,32 @@ struct Poller: ~Copyable {
             let others = Watch(descriptor: watch.descriptor, events: events.subtracting(.exclusive))
             return try set(others, token: token)
         }
-        // Only these two errors indicate a cycle; their texts do not say so.
-        let isCircle = clinux_errno() == ELOOP || clinux_errno() == EINVAL
-        throw LoopError(
-            call: "epoll_ctl(\(watch.descriptor))",
-            advice: isCircle
-                ? "an epoll set, such as the descriptor of a hosted loop, cannot watch itself or one that watches it"
-                : nil)
+        throw LoopError(call: changing(watch), advice: adviceForLastError)
     }
 
-    /// Removes a descriptor. One that is not in the set is no error. A closed one is: it stays in the set while a
-    /// duplicate of it is open.
+    private func changing(_ watch: Watch) -> String { "epoll_ctl(\(descriptor), \(watch.descriptor))" }
+
+    private var adviceForLastError: String? {
+        switch clinux_errno() {
+        // Only these two errors indicate a cycle; their texts do not say so.
+        case ELOOP, EINVAL:
+            "an epoll set, such as the descriptor of a hosted loop, cannot watch itself or one that watches it"
+        // It could be watched when its source was made.
+        case EBADF, EPERM: System.foreignCloseAdvice
+        default: nil
+        }
+    }
+
+    /// Removes a descriptor. One that has no events, or may be missing, need not be in the set.
+    ///
+    /// Traps if the program has closed the descriptor, or put another file in its place: what the set watches stays in
+    /// it while a duplicate is open, and would be reported for ever.
     func remove(_ watch: Watch) {
         guard process.isCurrent else { return }
         var event = epoll_event()  // Kernels before 2.6.9 require one.
-        let result = epoll_ctl(descriptor, EPOLL_CTL_DEL, watch.descriptor, &event)
-        assert(
-            result == 0 || clinux_errno() != EBADF,
-            "descriptor \(watch.descriptor) was closed before it left an epoll set")
+        if epoll_ctl(descriptor, EPOLL_CTL_DEL, watch.descriptor, &event) == 0 { return }
+        if clinux_errno() == ENOENT, watch.events == nil || watch.mayBeMissing { return }
+        System.descriptorFailed(changing(watch))
     }
 
     /// Fetches what is ready, and waits for it without limit if `blocking`. Returns 0 if there is nothing or a Unix
@@ -90,7 +105,7 @@ struct Poller: ~Copyable {
             ? epoll_wait(descriptor, events, capacity, -1)
             : clinux_epoll_poll(descriptor, events, capacity)
         if count >= 0 { return Int(count) }
-        guard clinux_errno() == EINTR else { fatalError("RunLoopKit: \(LoopError(call: "epoll_wait"))") }
+        guard clinux_errno() == EINTR else { System.descriptorFailed("epoll_wait(\(descriptor))") }
         return 0
     }
 

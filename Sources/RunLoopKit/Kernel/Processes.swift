@@ -19,11 +19,15 @@ extension System {
         case unknown
     }
 
-    /// Returns how the process behind a pidfd ended, without waiting. If `reaping`, reaps it.
+    /// Returns how the process behind a pidfd ended, without waiting. If `reaping`, reaps it. Traps if the descriptor
+    /// is no pidfd.
     static func wait(forProcess processFD: Descriptor, reaping: Bool) -> WaitResult {
         var (code, status): (Int32, Int32) = (0, 0)
         let result = clinux_wait(processFD, reaping ? 1 : 0, &code, &status)
-        guard result >= 0 else { return .unknown }
+        guard result >= 0 else {
+            if clinux_errno() == EBADF { descriptorFailed("waitid(pidfd \(processFD))") }
+            return .unknown
+        }
         guard result > 0 else { return .running }
         switch code {
         case Int32(CLD_EXITED): return .exited(status)

@@ -24,15 +24,19 @@ extension System {
         return try check("signalfd(\(signal))", signalfd(-1, &set, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK)))
     }
 
-    /// Consumes the next pending signal, of the process or of the calling thread; nil if there is none.
+    /// Consumes the next pending signal, of the process or of the calling thread; nil if there is none. Traps on a
+    /// failure, since signals would be lost.
     static func takeSignal(from signalFD: Descriptor) -> SignalInfo? {
         var info = signalfd_siginfo()
         let size = MemoryLayout<signalfd_siginfo>.size
         while true {
-            if clinux_read(signalFD, &info, UInt(size)) == size {
+            let count = clinux_read(signalFD, &info, UInt(size))
+            if count >= 0, count != size { clinux_set_errno(EINVAL) }
+            if count == size {
                 return (Int32(info.ssi_signo), Int32(info.ssi_pid), info.ssi_uid, info.ssi_code, info.ssi_int)
             }
-            if clinux_errno() != EINTR { return nil }
+            if clinux_errno() == EAGAIN { return nil }
+            if clinux_errno() != EINTR { descriptorFailed("read(signalfd \(signalFD))") }
         }
     }
 

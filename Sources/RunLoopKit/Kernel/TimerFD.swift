@@ -47,7 +47,7 @@ struct TimerFD: ~Copyable {
         (setting.it_value.tv_sec, setting.it_value.tv_nsec) = System.parts(of: time)
         wasClockSet = timerfd_settime(descriptor, flags, &setting, nil) != 0
         guard !wasClockSet || clinux_errno() == ECANCELED else {
-            fatalError("RunLoopKit: \(LoopError(call: "timerfd_settime"))")
+            System.descriptorFailed("timerfd_settime(\(descriptor))")
         }
         armedTime = nanoseconds
         return true
