@@ -46,6 +46,7 @@ let package = Package(
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram", "MistakeProgram",
+                "ClosedDescriptorProgram",
                 "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
                 "RunLoopKit",
                 "SignalProgram", "TestSupport",
@@ -66,6 +67,9 @@ let package = Package(
             name: "MemoryProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MemoryProgram"),
         .executableTarget(
             name: "MistakeProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MistakeProgram"),
+        .executableTarget(
+            name: "ClosedDescriptorProgram", dependencies: ["RunLoopKit"],
+            path: "Tests/Programs/ClosedDescriptorProgram"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
         .executableTarget(
