@@ -50,8 +50,9 @@ private final class SignalDump: @unchecked Sendable {
 
     func start() throws(LoopError) {
         guard port.load(ordering: .acquiring) == nil else { return }
-        let thread = try LoopThread(name: "loop dump")
         let made = try Loop.PortSource { _ in System.complain(Loop.dump) }
+        // Last: a thread that is dropped ends some time later.
+        let thread = try LoopThread(name: "loop dump")
         made.label = "dump"
         lock.lock()
         let isFirst = port.load(ordering: .relaxed) == nil
