@@ -46,7 +46,7 @@ let package = Package(
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram", "MistakeProgram",
-                "ClosedDescriptorProgram",
+                "ClosedDescriptorProgram", "RefusalProgram",
                 "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
                 "RunLoopKit",
                 "SignalProgram", "TestSupport",
@@ -70,6 +70,8 @@ let package = Package(
         .executableTarget(
             name: "ClosedDescriptorProgram", dependencies: ["RunLoopKit"],
             path: "Tests/Programs/ClosedDescriptorProgram"),
+        .executableTarget(
+            name: "RefusalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/RefusalProgram"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
         .executableTarget(
