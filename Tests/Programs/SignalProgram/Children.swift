@@ -29,33 +29,79 @@ func spawn(_ words: [String], unblocking: Bool = false) -> Int32 {
     return child
 }
 
-/// Programs inherit blocked signals, unless they are started without.
+/// What a child reports about its mask, for each way to start one. The ways have the names of the table in the article
+/// SignalsThreadsForkCancellation.
 func inherited() throws {
-    let source = try makeSource("never")
-    for unblocking in [false, true] {
-        let child = spawn(["/bin/grep", "SigBlk", "/proc/self/status"], unblocking: unblocking)
-        waitpid(child, nil, 0)
+    let source = try makeSource("never", SIGTERM)
+    let words = ["/bin/grep", "SigBlk", "/proc/self/status"]
+    for (way, start) in waysToStart {
+        print(way)
+        fflush(nil)
+        try start(words)
     }
     withExtendedLifetime(source) {}
 }
 
-/// Foundation's `Process` does not reset the mask of what it starts. GNU's `env` does so in the child.
+private let waysToStart: [(String, @Sendable ([String]) throws -> Void)] = [
+    ("`posix_spawn` without attributes", { waitpid(spawn($0), nil, 0) }),
+    (
+        "`posix_spawn` with `POSIX_SPAWN_SETSIGMASK` and an empty set",
+        { waitpid(spawn($0, unblocking: true), nil, 0) }
+    ),
+    ("`fork` and `execv`", { forkAndExecute($0) }),
+    (
+        "`posix_spawn` of `/bin/sh`, without attributes",
+        { waitpid(spawn(["/bin/sh", "-c", $0.joined(separator: " ")]), nil, 0) }
+    ),
+    ("`system`", { _ = system($0.joined(separator: " ")) }),
+    ("`popen`", { readFromPipe($0) }),
+    ("Foundation's `Process`", { try startByFoundation($0) }),
+    (
+        "Foundation's `Process` that starts `/usr/bin/env --default-signal=TERM`",
+        { try startByFoundation(["/usr/bin/env", "--default-signal=TERM"] + $0) }
+    ),
+]
+
+/// `fork` by its symbol: Swift does not import it.
+private func forkAndExecute(_ words: [String]) {
+    let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
+    let path = strdup(words[0])!
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    defer { for text in arguments + [path] { free(text) } }
+    let child = fork()
+    if child == 0 {
+        execv(path, &arguments)
+        _exit(127)
+    }
+    waitpid(child, nil, 0)
+}
+
+private func readFromPipe(_ words: [String]) {
+    let pipe = popen(words.joined(separator: " "), "r")!
+    var line = [CChar](repeating: 0, count: 100)
+    while fgets(&line, Int32(line.count), pipe) != nil {
+        print(String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self), terminator: "")
+    }
+    pclose(pipe)
+}
+
+private func startByFoundation(_ words: [String]) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: words[0])
+    process.arguments = Array(words.dropFirst())
+    try process.run()
+    process.waitUntilExit()
+}
+
+/// `terminate()` of Foundation's `Process` leaves the signal pending in a child that blocks it.
 func inheritedByFoundation() throws {
     let source = try makeSource("never", SIGTERM)
     let gate = Pipe()
-    func start(_ words: [String], reading input: Pipe? = nil) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: words[0])
-        process.arguments = Array(words.dropFirst())
-        if let input { process.standardInput = input }
-        try process.run()
-        return process
-    }
-    for words in [[], ["/usr/bin/env", "--default-signal=TERM"]] {
-        try start(words + ["/bin/grep", "SigBlk", "/proc/self/status"]).waitUntilExit()
-    }
     // It reads from the pipe, which stays open: only a signal ends it.
-    let process = try start(["/bin/cat"], reading: gate)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/cat")
+    process.standardInput = gate
+    try process.run()
     process.terminate()
     let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
     print(status.split(separator: "\n").first { $0.hasPrefix("ShdPnd") } ?? "no status")
