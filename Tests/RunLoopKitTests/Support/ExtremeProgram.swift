@@ -332,5 +332,19 @@ final class ExtremeProgram {
             _ = metrics?.passes.percentile(percent)
         }
         _ = metrics.map { $0.since($0).description }
+        try lookAtStalls(of: thread)
+    }
+
+    /// Without a short threshold, and on this thread, so that each look is made before the program ends.
+    private func lookAtStalls(of thread: LoopThread) throws {
+        for threshold in [max(1, duration.wholeNanoseconds), .max] {
+            let rules = StallRules(
+                thresholds: [threshold], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] })
+            let watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }, handler: { _ = $0.description })
+            _ = watcher.watch(thread.loop, name: "extreme")
+            try thread.performAndWait { _ = watcher.check(at: System.monotonicNanoseconds()) }
+            _ = watcher.check(at: System.monotonicNanoseconds())
+            watcher.unwatchAll()
+        }
     }
 }
