@@ -158,6 +158,14 @@ import Testing
         #expect(program.errors.contains("Loop.main was given work that never runs"))
     }
 
+    @Test(
+        "An end handler for a main loop whose thread was given away is refused, and that is reported",
+        .disabled(if: isUnderAddressSanitizer))
+    func endHandlerOfGivenAway() throws {
+        let program = try Program.run("HostProgram", ["end-handler"])
+        #expect(program.status == 0 && program.lines == ["reported: true"], "\(program.errors)")
+    }
+
     /// In this very process, whose initial thread the test runner has given away.
     @Test("Under a test runner the main loop refuses work")
     func underATestRunner() async {

@@ -1,8 +1,8 @@
 // A foreign loop on the main thread. With "loop": a plain poll(2) hosts Loop.main; with "edges": an edge-triggered
 // epoll set does; with "not-common": in a mode that does not serve the main queue. With "callback": a host written as
 // in C does, with a descriptor and a function. With "queue" or "queue-edges": it hosts the main dispatch queue and
-// nothing else. With "within": a job runs the host. With "given-away" or "dropped": no host and no run serves
-// Loop.main, and dispatchMain() ends its thread.
+// nothing else. With "within": a job runs the host. With "given-away", "dropped" or "end-handler": no host and no
+// run serves Loop.main, and dispatchMain() ends its thread.
 import CLinux
 import Dispatch
 import RunLoopKit
@@ -171,7 +171,20 @@ case "dropped":
         exit(0)
     }
     dispatchMain()
+case "end-handler":
+    Loop.mistakeHandling = .call { mistake in
+        print("reported: \(mistake == .mainLoopWithoutThread)")
+        exit(0)
+    }
+    DispatchQueue.main.async {
+        // Nothing else is given to the loop.
+        while true {
+            if Loop.main.onEnd({}) == nil { sched_yield() }
+        }
+    }
+    _ = Loop.main
+    dispatchMain()
 default:
-    print("usage: HostProgram loop|edges|callback|queue|queue-edges|within|not-common|given-away|dropped")
+    print("usage: HostProgram loop|edges|callback|queue|queue-edges|within|not-common|given-away|dropped|end-handler")
     exit(64)
 }
