@@ -8,7 +8,7 @@ import Testing
     func mistakes() throws {
         let environment = ["SWIFT_BACKTRACE": "enable=no"]
         let list = try Program.run("MistakeProgram", [], environment: environment)
-        #expect(list.status == 0 && list.lines.count > 15)
+        #expect(list.status == 0 && list.lines.count > 35)
         for line in list.lines {
             let parts = line.split(separator: "\t").map(String.init)
             let program = try Program.run("MistakeProgram", [parts[0]], environment: environment)

@@ -30,14 +30,6 @@ private actor Homeless {
 
 @concurrent private func isCurrent(_ thread: LoopThread) async -> Bool { thread.isCurrent }
 
-private func touch(_ resident: Resident, _ call: String) {
-    if call == "assume" {
-        resident.assumeIsolated { $0.add(1) }
-    } else {
-        resident.preconditionIsolated()
-    }
-}
-
 /// Keeps a thread busy until it is released.
 private final class Occupation: Sendable {
     private let end = Gate()
@@ -320,16 +312,6 @@ private final class Occupation: Sendable {
         #expect(try resident.thread.performAndWait { Loop.current.isIsolatingCurrentContext() } == true)
     }
 
-    @Test("Accessing an actor on another thread traps and says what to do", arguments: ["assume", "precondition"])
-    func wrongThread(_ call: String) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call] in
-            let resident = try Resident()
-            try resident.thread.performAndWait { touch(resident, call) }
-            touch(resident, call)
-        }
-        expect(result, says: ["a thread that is not the loop's", "'await'", "perform(in:_:)"])
-    }
-
     // MARK: Lifetime
 
     @Test("An actor that is deallocated releases its thread and loop")
@@ -373,26 +355,5 @@ private final class Occupation: Sendable {
         let wasAtHome = Gate()
         _ = try Mourned(wasAtHome)
         wasAtHome.wait()
-    }
-
-    @Test("A loop deallocated with jobs waiting traps and says so")
-    func loopWithWaitingJobs() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            actor Careless {
-                nonisolated let unownedExecutor: UnownedSerialExecutor
-                init(_ loop: Loop) { unownedExecutor = loop.asUnownedSerialExecutor() }
-                func work() {}
-            }
-            do {
-                let loop = Loop(clock: VirtualClock())
-                let careless = Careless(loop)
-                Task { await careless.work() }
-                await eventually("\(loop)".contains("1 block posted"))
-            }
-            // The thread that has posted the job may still retain the loop for a moment. No code resumes this: the trap
-            // ends it.
-            await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
-        }
-        expect(result, says: ["deallocated with 1 jobs of Swift concurrency", "has to hold the loop"])
     }
 }

@@ -53,25 +53,6 @@ import Testing
         }
     }
 
-    @Test("A loop that watches itself traps and says so")
-    func loopWatchesItself() async {
-        let itself = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let loop = Loop(clock: VirtualClock())
-            let descriptor = try! loop.beginHosting()
-            loop.add(try! Loop.FileDescriptorSource(descriptor) { _, _ in }, in: .default)
-        }
-        expect(
-            itself, says: ["watching a source in mode default: epoll_ctl(", "an epoll set", "cannot watch itself"])
-        let circle = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let loops = [Loop(clock: VirtualClock()), Loop(clock: VirtualClock())]
-            let descriptors = loops.map { try! $0.beginHosting() }
-            for (loop, descriptor) in zip(loops, descriptors.reversed()) {
-                loop.add(try! Loop.FileDescriptorSource(descriptor) { _, _ in }, in: .default)
-            }
-        }
-        expect(circle, says: ["watching a source in mode default: epoll_ctl(", "(ELOOP)", "one that watches it"])
-    }
-
     /// A loop hosts a foreign epoll set by its descriptor.
     @Test("An epoll set can be a source")
     func epollSetAsSource() throws {

@@ -235,15 +235,4 @@ private actor Guest {
         #expect(called.value == 0 && items.allSatisfy { !$0.isValid })
         loop.end()
     }
-
-    @Test("An actor that is elsewhere traps and says what to do")
-    func actorElsewhere() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let household = try Household()
-            let other = try LoopThread()
-            other.loop.add(Loop.Timer(after: .zero, isolation: household) { _, _ in }, in: .default)
-            while true { await Task.yield() }
-        }
-        expect(result, says: ["'isolation:'", "the actor's own loop"])
-    }
 }

@@ -110,21 +110,4 @@ import Testing
         try await pool.drain()
         #expect(ran.value == 0)
     }
-
-    @Test("Waiting for the own thread traps and says so", arguments: ["drainAndWait()", "join()"])
-    func waitingForOneself(_ call: String) async {
-        let result: ExitTest.Result?
-        if call == "join()" {
-            result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                let pool = try! LoopThreadPool(count: 2, options: .init(name: "own"))
-                try! await pool.run { pool.join() }
-            }
-        } else {
-            result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                let pool = try! LoopThreadPool(count: 2, options: .init(name: "own"))
-                try! await pool.run { pool.drainAndWait() }
-            }
-        }
-        expect(result, says: ["LoopThreadPool.\(call) was called on the pool's own thread \"own-0\""])
-    }
 }

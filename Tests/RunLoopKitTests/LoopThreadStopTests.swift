@@ -211,13 +211,4 @@ import Testing
         thread.perform { thread.stop() }
         thread.join()
     }
-
-    @Test("Joining the own thread traps and says so")
-    func joinOneself() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let thread = try! LoopThread(name: "me")
-            try! thread.performAndWait { thread.join() }
-        }
-        expect(result, says: ["LoopThread.join() was called on the thread \"me\" itself"])
-    }
 }

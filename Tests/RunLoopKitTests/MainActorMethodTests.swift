@@ -52,37 +52,4 @@ import Testing
         loop.run()
         #expect(page.saved == ["b"])
     }
-
-    @Test("A call in a handler of another loop traps with a message")
-    func callElsewhere() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let saving = ThrottledMethod<Count, Int>("save", isolation: .shared, engine: ThrottleEngine()) { _, _ in }
-            try LoopThread(name: "worker").performAndWait { saving(Count(), 1) }
-        }
-        expect(result, says: ["\"save\" belongs to the main actor", "the thread \"worker\""])
-    }
-
-    @Test("So does a call in a job of an actor on another loop")
-    func callInJob() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let saving = ThrottledMethod<Count, Int>("save", isolation: .shared, engine: ThrottleEngine()) { _, _ in }
-            let thread = try LoopThread(name: "worker")
-            await Task(executorPreference: thread.loop.taskExecutor) { saving(Count(), 1) }.value
-        }
-        expect(result, says: ["\"save\" belongs to the main actor", "the thread \"worker\""])
-    }
-
-    @Test("A rule with another loop than the main loop's traps when it runs a delayed call")
-    func ruleElsewhere() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let saving = ThrottledMethod<Count, Int>("save", isolation: .shared, engine: ThrottleEngine()) { _, _ in }
-            try LoopThread(name: "worker", clock: VirtualClock()).performAndWait {
-                let (loop, object) = (Loop.current, Count())
-                try saving.limit(for: object, every: .seconds(1), on: loop)
-                saving(object, 1)
-                loop.run(mode: .default, for: .seconds(2))
-            }
-        }
-        expect(result, says: ["\"save\" belongs to the main actor", "the thread \"worker\""])
-    }
 }

@@ -372,15 +372,4 @@ import Testing
         #expect { try engine.apply(rule) } throws: { "\($0)".contains("is deallocated") }
         #expect(!rule.isApplied)
     }
-
-    @Test("Declaring a method twice traps")
-    func declaringTwiceTraps() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let engine = ThrottleEngine()
-            let methods = (1...2).map { _ in ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in } }
-            withExtendedLifetime(methods) {}
-        }
-        let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) }
-        #expect(text?.contains("was declared twice") == true)
-    }
 }

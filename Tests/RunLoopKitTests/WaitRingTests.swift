@@ -199,17 +199,4 @@ import Testing
             #expect(inner.entries == [LoopThread.WaitRing(threads: ["a", "b"])])
         }
     }
-
-    @Test("A join that closes a ring traps with the names of the threads")
-    func ringThroughAJoin() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let a = try LoopThread(name: "a")
-            let b = try LoopThread(name: "b")
-            try a.performAndWait {
-                try b.performAndWait { a.join() }
-            }
-        }
-        expect(
-            result, says: ["LoopThread.join(): the threads \"b\" → \"a\" → \"b\" would wait for each other for ever"])
-    }
 }

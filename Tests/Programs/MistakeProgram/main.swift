@@ -18,12 +18,37 @@ func elsewhere() throws -> Loop { try LoopThread(name: "elsewhere").loop }
 
 final class Document: Sendable {}
 
+/// An actor on the loop of a thread.
+actor Resident {
+    let thread: LoopThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+    init(_ thread: LoopThread) { self.thread = thread }
+}
+
+/// An actor that does not hold its loop.
+actor Careless {
+    nonisolated let unownedExecutor: UnownedSerialExecutor
+    init(_ loop: Loop) { unownedExecutor = loop.asUnownedSerialExecutor() }
+    private var works = 0
+
+    /// Touches the actor's state: otherwise the optimizer does not enter the actor.
+    func work() { works += 1 }
+}
+
 /// Closes all eventfds of the process.
 func closeEventFDs() {
     for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
         let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
         if target?.contains("eventfd") == true { close(Int32(name)!) }
     }
+}
+
+/// Apart, since a function that never returns need not release anything.
+@inline(never) func dropLoopWithAJob() {
+    let loop = Loop(clock: VirtualClock())
+    let careless = Careless(loop)
+    Task { await careless.work() }
+    while !"\(loop)".contains("1 block posted") { sched_yield() }
 }
 
 let mistakes = [
@@ -116,6 +141,86 @@ let mistakes = [
         var status: Int32 = 0
         waitpid(child, &status, 0)
         exit(status == 0 ? 0 : 1)
+    },
+    Mistake(name: "end-running", text: "RunLoopKit: Loop.end() was called on a loop that runs or is hosted") {
+        let loop = Loop(clock: VirtualClock())
+        loop.perform { [unowned loop] in loop.end() }
+        loop.run(mode: .default, for: .zero)
+    },
+    Mistake(name: "join-ring", text: "LoopThread.join(): the threads \"b\" → \"a\" → \"b\" would wait") {
+        let a = try LoopThread(name: "a")
+        let b = try LoopThread(name: "b")
+        try a.performAndWait { try b.performAndWait { a.join() } }
+    },
+    Mistake(name: "drain-pool", text: "RunLoopKit: LoopThreadPool.drainAndWait() was called on the pool's own thread") {
+        let pool = try LoopThreadPool(count: 1)
+        pool.perform { pool.drainAndWait() }
+        pool.join()
+    },
+    Mistake(name: "main-method", text: "RunLoopKit: the throttled method \"save\" belongs to the main actor") {
+        let saving = ThrottledMethod<Document, Int>("save", isolation: .shared) { _, _ in }
+        try LoopThread(name: "worker").performAndWait { saving(Document(), 1) }
+    },
+    Mistake(name: "main-method-in-job", text: "RunLoopKit: the throttled method \"save\" belongs to the main actor") {
+        let saving = ThrottledMethod<Document, Int>("save", isolation: .shared) { _, _ in }
+        let thread = try LoopThread(name: "worker")
+        Task(executorPreference: thread.loop.taskExecutor) { saving(Document(), 1) }
+        thread.join()
+    },
+    Mistake(name: "main-rule", text: "RunLoopKit: the throttled method \"save\" belongs to the main actor") {
+        let saving = ThrottledMethod<Document, Int>("save", isolation: .shared) { _, _ in }
+        try LoopThread(name: "worker", clock: VirtualClock()).performAndWait {
+            let (loop, object) = (Loop.current, Document())
+            try saving.limit(for: object, every: .seconds(1), on: loop)
+            saving(object, 1)
+            loop.run(mode: .default, for: .seconds(2))
+        }
+    },
+    Mistake(name: "isolation-elsewhere", text: "RunLoopKit: code of an actor that lives on a loop was entered") {
+        let resident = Resident(try LoopThread())
+        let other = try LoopThread()
+        other.loop.add(Loop.Timer(after: .zero, isolation: resident) { _, _ in }, in: .default)
+        other.join()
+    },
+    Mistake(name: "assume-isolated", text: "RunLoopKit: code of an actor that lives on a loop was entered") {
+        Resident(try LoopThread()).assumeIsolated { _ in }
+    },
+    Mistake(name: "precondition-isolated", text: "RunLoopKit: code of an actor that lives on a loop was entered") {
+        Resident(try LoopThread()).preconditionIsolated()
+    },
+    Mistake(name: "loop-with-jobs", text: "RunLoopKit: a loop was deallocated with 1 jobs of Swift concurrency") {
+        dropLoopWithAJob()
+        // The thread that has posted the job may still retain the loop for a moment.
+        while true { pause() }
+    },
+    Mistake(name: "host-in-run", text: "RunLoopKit: Loop.beginHosting(default): a loop cannot be hosted in the mode") {
+        let loop = Loop(clock: VirtualClock())
+        loop.perform { [unowned loop] in _ = try? loop.beginHosting() }
+        loop.run(mode: .default, for: .zero)
+    },
+    Mistake(name: "host-ended", text: "RunLoopKit: Loop.beginHosting(default): a loop cannot be hosted in the mode") {
+        let loop = Loop(clock: VirtualClock())
+        loop.end()
+        _ = try loop.beginHosting()
+    },
+    Mistake(name: "host-elsewhere", text: "RunLoopKit: Loop.beginHosting was called on a thread that the loop does") {
+        _ = try elsewhere().beginHosting()
+    },
+    Mistake(name: "pass-elsewhere", text: "RunLoopKit: Loop.hostedPass was called on a thread that the loop does not") {
+        let loop = Loop(clock: VirtualClock())
+        _ = try loop.beginHosting()
+        try LoopThread().performAndWait { _ = loop.hostedPass() }
+    },
+    Mistake(name: "watch-itself", text: "an epoll set, such as the descriptor of a hosted loop, cannot watch") {
+        let loop = Loop(clock: VirtualClock())
+        loop.add(try Loop.FileDescriptorSource(try loop.beginHosting()) { _, _ in })
+    },
+    Mistake(name: "watch-each-other", text: "(ELOOP); an epoll set, such as the descriptor of a hosted loop, cannot") {
+        let loops = [Loop(clock: VirtualClock()), Loop(clock: VirtualClock())]
+        let descriptors = try loops.map { try $0.beginHosting() }
+        for (loop, descriptor) in zip(loops, descriptors.reversed()) {
+            loop.add(try Loop.FileDescriptorSource(descriptor) { _, _ in })
+        }
     },
     Mistake(name: "closed-eventfd", text: "Bad file descriptor (EBADF); the program has closed a descriptor") {
         let thread = try LoopThread()
