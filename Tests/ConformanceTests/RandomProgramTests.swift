@@ -4,9 +4,9 @@ import Testing
 
 /// Random programs leave the same trace on RunLoopKit, on the toolchain's CFRunLoop and on the reference loop.
 ///
-/// A seed always makes the same program. No program for CFRunLoop depends on time: a run either only polls, or a guard in
-/// every mode ends it instead of letting it sleep. Nor can it show the differences of `docs/differences.md`: these are in
-/// the programs for the reference loop. See `Flavour`.
+/// A seed always makes the same program. No program for CFRunLoop depends on time: a run either only polls, or a guard
+/// in every mode ends it instead of letting it sleep. Nor can it show the differences of `docs/differences.md`: these
+/// are in the programs for the reference loop. See `Flavour`.
 @Suite(.timeBound) struct RandomProgramTests {
     @Test("A random program leaves the same trace on RunLoopKit and on CFRunLoop", arguments: Flavour.asOnCF)
     func sameTraceAsCFRunLoop(_ flavour: Flavour) {

@@ -125,7 +125,7 @@ extension Loop {
         }
 
         /// The usual case of `invalidate()`: the item's modes are those of one loop, and it is not notified of leaving
-        /// them. It needs no reference to the loop, which is weak and costs 150 instructions.
+        /// them. It needs no reference to the loop, which is weak.
         ///
         /// - Returns: Whether the caller must release the handlers. If not, another thread has removed the item.
         @inline(__always)

@@ -6,7 +6,7 @@ extension Loop {
     func accept(_ job: UnownedJob) {
         // The loop need not outlive this call: the job may hold the last reference to the actor, and so to the loop,
         // and may end before this thread has left the queue's lock. So the queue is retained, and the loop only if it
-        // is needed after that: it has weak references, which make a retain and a release take 130 instructions more.
+        // is needed after that.
         let kept = jobs.retained()
         defer { release(kept) }
         let consequence = kept._withUnsafeGuaranteedRef { $0.add(job, for: nil) { retain() } }

@@ -38,7 +38,7 @@ public final class LoopTaskExecutor: TaskExecutor, @unchecked Sendable {
         let kept = retained()
         defer { release(kept) }
         switch jobs.add(UnownedJob(job), for: self) {
-        // The common case: skips the weak load.
+        // The common case: needs no loop.
         case .nothing: break
         // Without a loop its deinit is under way, and hands over the jobs later.
         case .postADrain: loop?.postDrain()
