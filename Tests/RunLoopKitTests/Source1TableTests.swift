@@ -44,6 +44,33 @@ import Testing
         }
     }
 
+    @Test("A table that was large finds each source, and no token twice", arguments: 1...5 as ClosedRange<UInt64>)
+    func largeTables(seed: UInt64) {
+        var random = SplitMix(seed)
+        let table = Source1Table()
+        let sources = (0..<400).map { _ in Loop.MessagePort<Int> { _ in } }
+        var present: [Int: UInt64] = [:]
+        var used = Set<UInt64>()
+        for step in 0..<8_000 {
+            // It fills and empties in turn, mostly from one end or the other.
+            let isEmptying = step % 2_000 > 900
+            let source = isEmptying && random.once(in: 2) ? present.keys.max() ?? 0 : random.below(sources.count)
+            if let token = present[source] {
+                guard isEmptying else { continue }
+                table.remove(sources[source])
+                present[source] = nil
+                if table.source(for: token) != nil { Issue.record("a stale token in step \(step)") }
+            } else if !isEmptying {
+                table.insert(sources[source], turn: UInt64(step + 1))
+                present[source] = table.token(of: sources[source])
+                if !used.insert(present[source]!).inserted { Issue.record("a token is used twice in step \(step)") }
+            }
+            if step % 50 == 0, !present.allSatisfy({ table.source(for: $0.value) === sources[$0.key] }) {
+                Issue.record("a source is missing after step \(step)")
+            }
+        }
+    }
+
     private func agree(_ table: Source1Table, _ model: [Int: UInt64], _ sources: [any Source1]) -> Bool {
         guard table.isEmpty == model.isEmpty, table.all.count == model.count else { return false }
         return sources.indices.allSatisfy { index in

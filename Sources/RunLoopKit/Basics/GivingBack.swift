@@ -3,6 +3,9 @@
 extension Array {
     /// Whether most of the storage, of more than a little, is unused.
     var isSparse: Bool { capacity > 64 && count < capacity / 4 }
+
+    /// Moves to smaller storage if most of it, of more than a little, is unused.
+    mutating func giveBack() { if isSparse { self = map { $0 } } }
 }
 
 extension Dictionary {

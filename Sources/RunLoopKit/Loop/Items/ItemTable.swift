@@ -44,7 +44,8 @@ struct ItemTable<Element: Loop.Item> {
     }
 
     private mutating func closeGaps() {
-        slots = slots.filter { $0.element != nil }
+        slots.removeAll { $0.element == nil }
+        slots.giveBack()
         gaps = 0
         for (place, slot) in slots.enumerated() { setPlace(place, of: slot.element!) }
     }

@@ -29,9 +29,9 @@ struct ModeObservers {
                 gaps += 1
             }
             guard gaps > entries.count / 2 || entries.isSparse else { return }
-            // A new array, since an array never shrinks.
-            entries = entries.filter { $0.observer != nil }
+            entries.removeAll { $0.observer == nil }
             gaps = 0
+            entries.giveBack()
         }
 
         /// Where the entry is or, if it is not here, belongs. Most are added at the end.

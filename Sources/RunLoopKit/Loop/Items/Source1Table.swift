@@ -27,8 +27,11 @@ final class Source1Table {
     @exclusivity(unchecked) private var slots: [Slot] = []
     @exclusivity(unchecked) private var free: [Int] = []
 
-    /// The generation of new slots. Larger than that of each slot that was given back.
+    /// The generation of new slots. No slot that was given back has had it.
     @exclusivity(unchecked) private var firstGeneration: UInt32 = 0
+
+    /// How many sources have left since the table last looked for slots to give back.
+    @exclusivity(unchecked) private var removals = 0
 
     /// The slots of the sources that do not remember them: see `Loop.Item.sourceSlot`.
     @exclusivity(unchecked) private var slotOfSource: [ObjectIdentifier: Int] = [:]
@@ -122,16 +125,19 @@ final class Source1Table {
         if source.isKnownToKernelAlone { kernelCount -= 1 }
         slots[index].generation = Self.generation(after: slots[index].generation)
         free.append(index)
-        if slots.count > 64, free.count > slots.count / 8 * 7 { giveBack() }
+        removals += 1
+        // Now and then: it may have to look at all slots.
+        if slots.count > 64, isEmpty || removals > slots.count / 16 { giveBack() }
     }
 
     /// The last generation is never used: it would yield the loop's own tokens.
     private static func generation(after generation: UInt32) -> UInt32 { (generation + 1) % (.max - 1) }
 
-    /// Gives back the slots behind the last source.
+    /// Gives back the slots behind the last source, if they are many.
     private func giveBack() {
+        removals = 0
         let end = slots.lastIndex { $0.source != nil }.map { $0 + 1 } ?? 0
-        guard end < slots.count / 2 else { return }
+        guard end < slots.count / 4 * 3 else { return }
         firstGeneration = slots[end...].reduce(firstGeneration) { max($0, $1.generation) }
         slots = Array(slots[..<end])
         free = slots.indices.filter { slots[$0].source == nil }
