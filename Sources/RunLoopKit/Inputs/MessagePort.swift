@@ -47,7 +47,7 @@ extension Loop {
     /// as long as messages arrive faster than they are handled, until the process runs out of memory: do without a
     /// capacity only if something else bounds the senders. A waiting message takes its own size and what it refers to.
     /// The queue doubles when it grows, so it may be twice as large as its contents. One that has grown beyond 64
-    /// messages releases its memory when it has been emptied; a smaller one keeps it, and allocates nothing then.
+    /// messages gives memory back while it is emptied; a smaller one keeps it, and allocates nothing then.
     ///
     /// Let all senders of a full port wait, or none: while a ``Loop/MessagePort/send(whenRoom:)`` waits, each
     /// ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` is refused, so one sender that always waits

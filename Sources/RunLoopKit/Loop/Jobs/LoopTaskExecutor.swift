@@ -22,7 +22,8 @@
 public final class LoopTaskExecutor: TaskExecutor, @unchecked Sendable {
     // A separate type, since one that is both kinds of executor costs an enqueue for every call that leaves an actor.
 
-    // Weak, or a task that waits for a loop would keep it alive when no thread can run it any more.
+    // Weak, or a task that waits for a loop would keep it alive when no thread can run it any more. A variable, as each
+    // property with a wrapper, which only the initializer sets: so the class is `Sendable` unchecked.
     @LightWeak private var loop: Loop?
     private let jobs: JobQueue
 
