@@ -28,7 +28,7 @@ import Testing
     @Test("A random program leaves the same trace whatever is asked between its steps", arguments: Flavour.allCases)
     func sameTraceWhateverIsAsked(_ flavour: Flavour) {
         // Those of everything are long.
-        let count = programCount(flavour == .everything ? 300 : 1500)
+        let count = programCount(flavour == .everything ? 100 : 1000)
         search(
             count, flavour, prefersCommon: true, for: \.dependsOnQuestions,
             showing: \.comparisonOfQuestions)
