@@ -175,8 +175,8 @@ final class Everything {
         }
     }
 
-    /// How often the loop of the thread waits while it has nothing to do: a few times at most. A loop that spins does so
-    /// thousands of times. On a slow machine either does so less often.
+    /// How often the loop of the thread waits while it has nothing to do: a few times at most. A loop that spins does
+    /// so thousands of times. On a slow machine either does so less often.
     func waitsInANap() -> Int {
         while !thread.loop.isWaiting { sched_yield() }
         let before = thread.loop.counters
