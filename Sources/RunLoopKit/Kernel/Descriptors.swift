@@ -15,8 +15,8 @@ extension System {
 
     /// Ends the process after such a call. To continue would lose what the descriptor reports, or leave the kernel
     /// reporting what nothing handles.
-    static func descriptorFailed(_ call: String) -> Never {
-        fatalError("RunLoopKit: \(LoopError(call: call, advice: foreignCloseAdvice))")
+    static func descriptorFailed(_ call: String, code: Int32 = lastError) -> Never {
+        fatalError("RunLoopKit: \(LoopError(call: call, code: code, advice: foreignCloseAdvice))")
     }
 
     /// Returns another number for the same open file.
@@ -45,8 +45,7 @@ extension System {
 
     private static func requireOpen(_ descriptor: Descriptor, _ found: PollEvents) {
         guard found.contains(.closed) else { return }
-        clinux_set_errno(EBADF)
-        descriptorFailed("poll(\(descriptor))")
+        descriptorFailed("poll(\(descriptor))", code: EBADF)
     }
 
     /// Returns the part of `events` that a descriptor is ready for now, with hang-ups and errors. Consumes nothing.

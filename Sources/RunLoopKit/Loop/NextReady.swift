@@ -217,7 +217,11 @@ extension Loop {
                 list(answer, in: mode)
                 return nil
             }
-            return work(behind: .fresh(report.token, report.events), in: mode).map { .source1($0) }
+            if let ready = work(behind: .fresh(report.token, report.events), in: mode) { return .source1(ready) }
+            if mode.source1s.source(for: report.token) == nil {
+                mode.source1s.noteReportWithoutSource(of: report.token)
+            }
+            return nil
         }
     }
 

@@ -1,3 +1,5 @@
+internal import CLinux
+
 /// The version-1 sources of a mode, and the tokens by which the kernel knows them.
 ///
 /// A token holds a slot's number and its generation. When a source leaves, the slot's generation changes, so a stale
@@ -36,6 +38,9 @@ final class Source1Table {
     /// The slots of the sources that do not remember them: see `Loop.Item.sourceSlot`.
     @exclusivity(unchecked) private var slotOfSource: [ObjectIdentifier: Int] = [:]
 
+    /// Tokens that the kernel has reported after their sources had left.
+    @exclusivity(unchecked) private var reportedWithoutSource: Set<UInt64> = []
+
     @exclusivity(unchecked) private var count = 0
 
     /// The number of sources that report signals.
@@ -61,7 +66,10 @@ final class Source1Table {
 
     /// The same for a source that the kernel has reported, which it remembers.
     func noteReport(of token: UInt64) -> UInt64? {
-        guard let member = member(for: token) else { return 0 }
+        guard let member = member(for: token) else {
+            noteReportWithoutSource(of: token)
+            return 0
+        }
         member.source.noteReport()
         return member.readyTurn
     }
@@ -95,6 +103,19 @@ final class Source1Table {
     private func index(of token: UInt64) -> Int? {
         let index = Int(token & 0xFFFF_FFFF)
         return index < slots.count && slots[index].generation == UInt32(token >> 32) ? index : nil
+    }
+
+    /// Takes note of a token that the kernel has reported, and whose source has left.
+    ///
+    /// It may have left after the kernel's answer, which happens once. The second time the kernel watches a file that
+    /// the library cannot take out of the epoll set any more: the program has put another file in the place of its
+    /// descriptor, and keeps the file open elsewhere. Level-triggered, it would keep the loop awake for ever.
+    @inline(never)
+    func noteReportWithoutSource(of token: UInt64) {
+        // Past that many, all are old ones that happened once.
+        if reportedWithoutSource.count == 64 { reportedWithoutSource = [] }
+        guard !reportedWithoutSource.insert(token).inserted else { return }
+        System.descriptorFailed("epoll_wait, of a source that has left", code: EBADF)
     }
 
     /// - Parameter turn: The sequence number of its insertion.
