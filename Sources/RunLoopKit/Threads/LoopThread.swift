@@ -350,8 +350,7 @@ private final class Worker: @unchecked Sendable {
             clock: clock, owner: .makeForNewThread(), threadName: options.name, informsClockBetweenRuns: true)
         do throws(LoopError) {
             try loop.prepareForNewThread()
-            // A port keeps the loop's runs from finishing.
-            loop.add(try Loop.PortSource { _ in }, in: .common)
+            loop.add(KeepAlivePort(), in: .common)
             let thread = try startThread(options) { self.main(loop, options) }
             lock.withLock { handle = .running(thread) }
         } catch {
