@@ -187,7 +187,7 @@ import Testing
         #expect(
             program.lines == [
                 "port: eventfd: \(reason)", "thread: eventfd: \(reason)", "owned pipe: no error",
-                "prepare: eventfd: \(reason)", "prepare: eventfd: \(reason)",
+                "prepare: eventfd: \(reason)", "prepare: epoll_create1: \(reason)", "prepare: eventfd: \(reason)",
                 "prepare: timerfd_create: \(reason)", "prepare: epoll_create1: \(reason)", "prepare: no error",
                 "timedOut",
             ])

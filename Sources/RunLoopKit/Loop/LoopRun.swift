@@ -225,9 +225,7 @@ extension Loop {
     @inline(never)
     private func makeMainQueue() throws(LoopError) {
         guard self === Loop.main else { return }
-        // libdispatch makes an eventfd now, and crashes if it cannot. Making one first throws an error instead.
-        _ = try EventFD()
-        own.mainQueue = MainQueue()
+        own.mainQueue = try MainQueue()
     }
 
     /// Makes the descriptors that are missing.

@@ -104,7 +104,7 @@ if CommandLine.arguments.dropFirst().first == "run" {
     report("thread") { _ = try LoopThread() }
     report("owned pipe") { _ = try Loop.FileDescriptorSource(owning: ends[0]) { _, _ in } }
     // One at a time, the main dispatch queue's first: the loop keeps those that it has opened before.
-    for free in [0, 1, 1, 1] {
+    for free in [0, 1, 1, 1, 1] {
         limitDescriptors(toFree: free)
         report("prepare") { try loop.prepare("other") }
     }

@@ -4,21 +4,31 @@
 /// eventfd, so that its edges wake the loop. Its level decides whether to drain, since several modes see the same edge
 /// and some may not serve it. The loop reads the eventfd before it drains the queue, as CF does, so that no other mode
 /// makes a needless drain.
-struct MainQueue {
+///
+/// Only the initial thread uses it. Exclusivity is unchecked, as in `OwnThreadState`.
+final class MainQueue {
     private let descriptor: Descriptor
 
+    /// Watches only `descriptor`. Every pass asks it: a set in which nothing is ready answers in half the time of a
+    /// `read` that fails (1.7 against 2.6 times a bare pass of another library).
+    private let poller: Poller
+
     /// Whether a drain is active. It must not be re-entered: jobs would overtake the one that is running.
-    private(set) var isDraining = false
+    @exclusivity(unchecked) private(set) var isDraining = false
 
     /// Nil in a program without libdispatch. Called on the initial thread.
-    init?() {
+    init?() throws(LoopError) {
+        // libdispatch makes an eventfd now, and crashes if it cannot. Making one first throws an error instead.
+        _ = try EventFD()
         descriptor = System.mainQueueDescriptor()
         if descriptor < 0 { return nil }
+        poller = try Poller()
+        try poller.set(Watch(descriptor: descriptor, events: .read), token: ReadyList.mainQueue)
     }
 
     /// Whether an edge was seen where the queue could not be drained: in a mode that is not common, or inside a drain.
     /// The edge does not come again.
-    var hasBeenPassedOver = false
+    @exclusivity(unchecked) var hasBeenPassedOver = false
 
     /// Consumes the host's wake-up although the queue cannot be drained now; otherwise the host would spin. Nothing is
     /// lost: at the end of a drain libdispatch writes to the eventfd again if jobs are left.
@@ -28,13 +38,13 @@ struct MainQueue {
     var wakeUpDescriptor: Descriptor { descriptor }
 
     /// Whether jobs have arrived since the last drain.
-    var isReady: Bool { System.isReadable(descriptor) }
+    var isReady: Bool { poller.wait(blocking: false) > 0 }
 
     /// The same, and consumes the readiness: true for exactly one caller, which must drain the queue.
-    func takeReadiness() -> Bool { System.drain(eventFD: descriptor) > 0 }
+    func takeReadiness() -> Bool { isReady && System.drain(eventFD: descriptor) > 0 }
 
-    mutating func beginDraining() { isDraining = true }
-    mutating func endDraining() { isDraining = false }
+    func beginDraining() { isDraining = true }
+    func endDraining() { isDraining = false }
 }
 
 extension Loop {
