@@ -49,6 +49,17 @@
             expect(result, says: ["a lock of rank 'clock' is not held by this thread", "LockTests.swift"])
         }
 
+        @Test("A function that is to unlock a lock, and does not, traps")
+        func heldForEver() async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                func forget(unlocking held: consuming Lock.Held) {}
+                let guarded = Guarded()
+                guarded.lock.unlock(guarded.lock.hold())
+                forget(unlocking: guarded.lock.hold())
+            }
+            expect(result, says: ["a lock that was to be unlocked is still held"])
+        }
+
         @Test("A lock that another thread holds is not held")
         func heldElsewhere() async {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -384,8 +384,7 @@ private struct WakeModel: Hashable {
     @Test("The wake-up of a stop is not lost")
     func wakeUpOfAStop() throws {
         let (loop, _) = Loop.inVirtualTime()
-        loop.lock.lock()
-        let entered = loop.enterRun(in: loop.defaultState)
+        let entered = loop.enterRun(in: loop.defaultState, unlocking: loop.lock.hold())
         defer { loop.leaveRun(entered) }
         let run = try #require(loop.innermostRun)
         loop.wakeUp()

@@ -82,6 +82,46 @@ struct Lock: ~Copyable {
 }
 
 extension Lock {
+    /// A lock that the thread holds, for a function that unlocks it (`unlocking:`). Nothing else can be done with it: a
+    /// debug build traps when one is dropped.
+    struct Held: ~Copyable {
+        @inline(__always)
+        fileprivate init() {}
+
+        #if DEBUG
+            deinit { assertionFailure("RunLoopKit: a lock that was to be unlocked is still held.") }
+        #endif
+
+        @inline(__always)
+        fileprivate consuming func end() {
+            #if DEBUG
+                discard self
+            #endif
+        }
+    }
+
+    /// Takes the lock, for a function that unlocks it.
+    @inline(__always)
+    borrowing func hold() -> Held {
+        lock()
+        return Held()
+    }
+
+    /// The lock that the caller has taken by `lock()`, for a function that unlocks it.
+    @inline(__always)
+    var held: Held {
+        assertHeld()
+        return Held()
+    }
+
+    @inline(__always)
+    borrowing func unlock(_ held: consuming Held) {
+        held.end()
+        unlock()
+    }
+}
+
+extension Lock {
     /// Takes the lock; returns false, at once, if a thread holds it. A thread that does not wait may take locks in any
     /// order.
     @inline(__always)

@@ -187,16 +187,16 @@ extension Loop {
                 mode.list(self, &arrivalPlaces)
                 return !mode.nudgeIfAwake()
             }
-            if mustNudge { nudgeAfterUnlocking() } else { itemLock.unlock() }
+            if mustNudge { nudgeFirstMode(unlocking: itemLock.held) } else { itemLock.unlock() }
             return .accepted
         }
 
-        /// Nudges a loop that may sleep. Called with the item's lock held, which it releases first: a thread that wakes
-        /// on the same processor takes it at once.
+        /// Nudges a loop that may sleep. Not with the lock held: a thread that wakes on the same processor takes it at
+        /// once.
         @inline(never)
-        private func nudgeAfterUnlocking() {
+        private func nudgeFirstMode(unlocking held: consuming Lock.Held) {
             let mode = firstModeWhileLocked
-            itemLock.unlock()
+            itemLock.unlock(held)
             mode?.nudge()
         }
 

@@ -114,28 +114,30 @@ extension Loop {
         _ mode: Mode, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
-        lock.lock()
+        let held = lock.hold()
         // Apart, so that the default mode, which is constant, is not retained.
-        if mode.isDefault { return run(in: defaultState, returnsAfterSourceHandled, time, unless: isOver) }
-        if let state = existingOtherState(for: mode) {
-            return run(in: state, returnsAfterSourceHandled, time, unless: isOver)
+        if mode.isDefault {
+            return run(in: defaultState, returnsAfterSourceHandled, time, unless: isOver, unlocking: held)
         }
-        lock.unlock()
+        if let state = existingOtherState(for: mode) {
+            return run(in: state, returnsAfterSourceHandled, time, unless: isOver, unlocking: held)
+        }
+        lock.unlock(held)
         reportEmptyRun(in: mode, time)  // 0
         return .finished
     }
 
-    /// Called with the lock held, which it releases.
     @inline(__always)
     private func run(
-        in mode: ModeState, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool
+        in mode: ModeState, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool,
+        unlocking held: consuming Lock.Held
     ) -> RunResult {
         guard prepareToRun(in: mode) else {  // 0
-            lock.unlock()
+            lock.unlock(held)
             reportEmptyRun(in: mode.mode, time)
             return .finished
         }
-        let entered = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
+        let entered = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled, unlocking: held)
         // Without a retain: the stack keeps the run.
         let (result, isEndedByClosing) = Unmanaged.passUnretained(innermostRun!)._withUnsafeGuaranteedRef {
             makePasses(of: $0, time, unless: isOver)

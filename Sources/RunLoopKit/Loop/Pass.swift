@@ -283,28 +283,26 @@ extension Loop {
 
     /// Fires every timer that is due now. Collects them first, and checks each again before calling its handler.
     private func fireTimers(of run: Run) {
-        lock.lock()
+        let held = lock.hold()
         let times = times(for: run.mode)
         // Nearly always there is only one. It needs no array, and no other read of the clock.
         if run.mode.timers.others == nil, let only = run.mode.timers.suspending.onlyDue(at: times.suspending) {
-            return fireAndUnlock(only, at: times.suspending, in: run)
+            return fire(only, at: times.suspending, in: run, unlocking: held)
         }
         let due = run.mode.timers.allDue(at: times)
-        lock.unlock()
+        lock.unlock(held)
         for timer in due {
-            let now = clock.nanoseconds(timer.timeBase)
-            lock.lock()
-            fireAndUnlock(timer, at: now, in: run)
+            fire(timer, at: clock.nanoseconds(timer.timeBase), in: run, unlocking: lock.hold())
             if isSpent(run) { break }
         }
     }
 
-    /// Calls the handler of a timer if it is due at `now`. Called with the lock held, which it releases.
+    /// Calls the handler of a timer if it is due at `now`.
     @inline(__always)
-    private func fireAndUnlock(_ timer: Timer, at now: Int64, in run: Run) {
-        guard let firing = timer.beginFiring(on: self, in: run.mode, at: now) else { return lock.unlock() }
+    private func fire(_ timer: Timer, at now: Int64, in run: Run, unlocking held: consuming Lock.Held) {
+        guard let firing = timer.beginFiring(on: self, in: run.mode, at: now) else { return lock.unlock(held) }
         run.firing = timer
-        lock.unlock()
+        lock.unlock(held)
         own.host?.mayHaveMore(in: self)
         let now = firing.isEarly ? spinUntilDue(firing) : now
         let lateness = now.subtractingSaturating(firing.scheduledTime.nanoseconds)

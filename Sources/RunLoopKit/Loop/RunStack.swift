@@ -7,14 +7,15 @@ extension Loop {
     enum StopFlag: UInt8, AtomicRepresentable { case noRun, running, stopped }
 
     /// Begins a run of the loop on the calling thread, its own. It may be nested in others; `leaveRun(_:)` ends it.
-    /// Called with the lock held, which it releases.
     ///
     /// Two functions, and not one with a closure for what lies between: the closure would not be inlined, which took 75
     /// instructions.
     @inline(__always)
-    func enterRun(in mode: ModeState, returnsAfterSourceHandled: Bool = false) -> EnteredRun {
-        if own.host != nil { informHostOfBeginning() }
-        beginRunAndUnlock(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled)
+    func enterRun(
+        in mode: ModeState, returnsAfterSourceHandled: Bool = false, unlocking held: consuming Lock.Held
+    ) -> EnteredRun {
+        if own.host != nil { held = informHostOfBeginning(unlocking: held) }
+        beginRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled, unlocking: held)
         return EnteredRun(changesCurrentLoop: ThreadLoops.beginRunning(self))
     }
 
@@ -32,26 +33,25 @@ extension Loop {
         fileprivate let changesCurrentLoop: Bool
     }
 
-    /// Called with the lock held, as it is again afterwards.
+    /// Unlocks the loop meanwhile.
     @inline(never)
-    private func informHostOfBeginning() {
-        lock.unlock()
+    private func informHostOfBeginning(unlocking held: consuming Lock.Held) -> Lock.Held {
+        lock.unlock(held)
         own.host?.runWillBegin(in: self)
-        lock.lock()
+        return lock.hold()
     }
 
     /// Begins the run that hosting is, or a pass that a host makes.
     func beginHostedRun(in mode: ModeState, budgetEnd: Int64? = nil) {
-        lock.lock()
-        beginRunAndUnlock(in: mode, isHosted: true, budgetEnd: budgetEnd)
+        beginRun(in: mode, isHosted: true, budgetEnd: budgetEnd, unlocking: lock.hold())
     }
 
     /// Pushes a run on the stack. Each run has its own stop flag, except the passes that a host makes within its
-    /// hosting: these share one, so that a stop between two passes reaches the host. Called with the lock held, which
-    /// it releases.
+    /// hosting: these share one, so that a stop between two passes reaches the host.
     @inline(__always)
-    private func beginRunAndUnlock(
-        in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil
+    private func beginRun(
+        in mode: ModeState, returnsAfterSourceHandled: Bool = false, isHosted: Bool = false, budgetEnd: Int64? = nil,
+        unlocking held: consuming Lock.Held
     ) {
         lock.assertHeld()
         let isOutermost = innermostRun == nil
@@ -67,7 +67,7 @@ extension Loop {
         // Before another thread sees the run: a virtual clock that did not count it would pass its deadlines by.
         if isOutermost { informClockOfBeginning() }
         push(&run, in: mode)
-        lock.unlock()
+        lock.unlock(held)
         if ignoresWakeUps { waker.endWait() }
         if isOutermost { own.forgetListedWakeUps() }
     }

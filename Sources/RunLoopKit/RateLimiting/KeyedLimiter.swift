@@ -156,7 +156,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         case .refuse, .ignore: return true
         case .begin:
             contents.inputs.begin(with: input, at: slot)
-            forgetQuietKeysAndUnlock()
+            endBegun()
             return true
         case .append: contents.inputs.append(input, at: slot)
         case .replace:
@@ -182,35 +182,35 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         let inputs = contents.inputs
         guard wasPending, !keepsAll else {
             if wasPending { inputs.append(input, at: slot) } else { inputs.begin(with: input, at: slot) }
-            return lineUpAndUnlock(makeAction(slot))
+            return lineUp(makeAction(slot), unlocking: lock.held)
         }
         let replaced = inputs.replaceLast(with: input, at: slot)
-        let isAccepted = lineUpAndUnlock(makeAction(slot))
+        let isAccepted = lineUp(makeAction(slot), unlocking: lock.held)
         _ = consume replaced
         return isAccepted
     }
 
     func flush(_ key: Key) -> Bool {
         let hash = hash(key)
-        lock.lock()
+        let held = lock.hold()
         guard isOpen, let slot = contents.slot(of: key, hash, in: table) else {
-            performLineAndUnlock()
+            performLine(unlocking: held)
             return false
         }
         let now = now
         let acts = flush(slot, at: now)
         setTimerToFirst(at: now)
-        if acts { return lineUpAndUnlock(makeAction(slot)) }
-        performLineAndUnlock()
+        if acts { return lineUp(makeAction(slot), unlocking: held) }
+        performLine(unlocking: held)
         return false
     }
 
     func flushAll() -> Bool {
-        lock.lock()
+        let held = lock.hold()
         let actions = takePending()
         setTimerToFirst(at: now)
-        if !actions.isEmpty { return lineUpAndUnlock(actions) }
-        performLineAndUnlock()
+        if !actions.isEmpty { return lineUp(actions, unlocking: held) }
+        performLine(unlocking: held)
         return false
     }
 
@@ -270,9 +270,9 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
     override func timerFired() {
         let count = min(lock.withLock { table.queueCount }, LimiterBase.actionsPerPortion)
         for _ in 0..<count where !serveFirst() { break }
-        lock.lock()
+        let held = lock.hold()
         setTimerToFirst(at: now)
-        forgetQuietKeysAndUnlock(count)
+        forgetQuietKeys(count, unlocking: held)
     }
 
     override var hasPending: Bool { table.queueCount > 0 }
@@ -287,26 +287,27 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
 
     /// Returns false when nothing is due.
     private func serveFirst() -> Bool {
-        lock.lock()
+        let held = lock.hold()
         // This sets the timer before the action, which may run the loop, nested: the timer serves the other keys there.
         guard let due = takeDue() else {
-            lock.unlock()
+            lock.unlock(held)
             return false
         }
         // Released without the lock.
         let key = contents.keys[due.slot]
         let action = due.acts ? makeAction(due.slot) : nil
         if due.isQuiet { forget(due.slot) }
-        if let action { performAndUnlock(action) } else { lock.unlock() }
+        if let action { perform(action, unlocking: held) } else { lock.unlock(held) }
         withExtendedLifetime(key) {}
         return true
     }
 
     @usableFromInline @inline(never)
-    func forgetQuietKeys() {
-        lock.lock()
-        forgetQuietKeysAndUnlock()
-    }
+    func forgetQuietKeys() { forgetQuietKeys(unlocking: lock.hold()) }
+
+    /// Ends a call that `beginCall()` has begun, and that began a burst.
+    @usableFromInline @inline(never)
+    func endBegun() { forgetQuietKeys(unlocking: lock.held) }
 
     // MARK: With the lock held
 
@@ -318,20 +319,19 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         return slot
     }
 
-    /// Forgets the quiet keys among the next few. Releases the lock: a key's deinit may call the limiter.
+    /// Forgets the quiet keys among the next few. Releases each without the lock: a key's deinit may call the limiter.
     ///
     /// - Parameter events: After how many events it is called.
-    @usableFromInline @inline(never)
-    func forgetQuietKeysAndUnlock(_ events: Int = 1) {
+    private func forgetQuietKeys(_ events: Int = 1, unlocking held: consuming Lock.Held) {
         var looks = events * KeyedLimiterCore.looks
         while let slot = findQuiet(&looks) {
             let key = contents.keys[slot]
             forget(slot)
-            lock.unlock()
+            lock.unlock(held)
             _ = consume key
-            lock.lock()
+            held = lock.hold()
         }
-        lock.unlock()
+        lock.unlock(held)
     }
 
     /// Forgets a key that is not in the queue and has no input, and to which the caller has another reference.

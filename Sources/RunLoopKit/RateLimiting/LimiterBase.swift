@@ -128,21 +128,20 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
     /// The outcome of lining up actions, and how many of the first actions in line the caller must perform.
     private typealias Acceptance = (isAccepted: Bool, countToPerform: Int)
 
-    /// Lines up actions for the loop's thread, and performs them if this is that thread. The lock is held, and released
-    /// before the first action.
+    /// Lines up actions for the loop's thread, and performs them if this is that thread.
     ///
     /// - Returns: False when the loop refuses the actions.
-    final func lineUpAndUnlock(_ actions: [Action]) -> Bool {
+    final func lineUp(_ actions: [Action], unlocking held: consuming Lock.Held) -> Bool {
         let acceptance = lineUp(actions)
-        lock.unlock()
+        lock.unlock(held)
         perform(acceptance)
         return acceptance.isAccepted
     }
 
     /// The same for one action.
-    final func lineUpAndUnlock(_ action: @escaping Action) -> Bool {
-        guard loopIsHere else { return lineUpAndUnlock([action]) }
-        performAndUnlock(action)
+    final func lineUp(_ action: @escaping Action, unlocking held: consuming Lock.Held) -> Bool {
+        guard loopIsHere else { return lineUp([action], unlocking: held) }
+        perform(action, unlocking: held)
         return true
     }
 
@@ -169,25 +168,24 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
         return (isAccepted, 0)
     }
 
-    /// Performs an action on the loop's thread, in one of the modes: after the actions in line, if there are any. The
-    /// lock is held, and released before the first action.
-    final func performAndUnlock(_ action: @escaping Action) {
+    /// Performs an action on the loop's thread, in one of the modes: after the actions in line, if there are any.
+    final func perform(_ action: @escaping Action, unlocking held: consuming Lock.Held) {
         firstTrailingEdge = .min
         guard !linedUp.isEmpty else {
-            lock.unlock()
+            lock.unlock(held)
             return action()
         }
         linedUp.append(action)
         let count = linedUp.count
-        lock.unlock()
+        lock.unlock(held)
         perform((true, count))
     }
 
     /// Performs the actions in line if this is the loop's thread: a flush that finds nothing pending ensures that all
-    /// calls before it have been acted on. The lock is held, and released before the first action.
-    final func performLineAndUnlock() {
+    /// calls before it have been acted on.
+    final func performLine(unlocking held: consuming Lock.Held) {
         let count = linedUp.isEmpty || !loopIsHere ? 0 : linedUp.count
-        lock.unlock()
+        lock.unlock(held)
         perform((true, count))
     }
 

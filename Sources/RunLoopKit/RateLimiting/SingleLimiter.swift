@@ -100,18 +100,18 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
     func act(_ input: Input, _ wasPending: Bool) -> Bool {
         guard wasPending, inputs.earlier == nil else {
             if wasPending { inputs.append(input) } else { inputs.begin(with: input) }
-            return lineUpAndUnlock(makeAction())
+            return lineUp(makeAction(), unlocking: lock.held)
         }
         let replaced = inputs.replaceLast(with: input)
-        let isAccepted = lineUpAndUnlock(makeAction())
+        let isAccepted = lineUp(makeAction(), unlocking: lock.held)
         _ = consume replaced
         return isAccepted
     }
 
     func flush() -> Bool {
-        lock.lock()
-        if isOpen, rules.flush(&burst, at: now) { return actAndUnlock(if: true) }
-        performLineAndUnlock()
+        let held = lock.hold()
+        if isOpen, rules.flush(&burst, at: now) { return act(if: true, unlocking: held) }
+        performLine(unlocking: held)
         return false
     }
 
@@ -149,8 +149,8 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
     // MARK: LimiterBase
 
     override func timerFired() {
-        lock.lock()
-        _ = actAndUnlock(if: isOpen && rules.timerFired(&burst, at: now))
+        let held = lock.hold()
+        _ = act(if: isOpen && rules.timerFired(&burst, at: now), unlocking: held)
     }
 
     override var hasPending: Bool { burst.isPending }
@@ -167,13 +167,13 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
     // MARK: With the lock held
 
     /// Returns false if it does not act, or the loop refuses the action.
-    private func actAndUnlock(if acts: Bool) -> Bool {
+    private func act(if acts: Bool, unlocking held: consuming Lock.Held) -> Bool {
         setTimer(to: burst.timerOfPending)
         guard acts else {
-            lock.unlock()
+            lock.unlock(held)
             return false
         }
-        return lineUpAndUnlock(makeAction())
+        return lineUp(makeAction(), unlocking: held)
     }
 
     private func makeAction() -> Action {

@@ -38,23 +38,22 @@ extension Loop {
 
     @inline(__always)
     private func insert(_ item: Item, into mode: Mode) -> Bool {
-        lock.lock()
+        let held = lock.hold()
         guard isOpen, item.isValid else {
-            lock.unlock()
+            lock.unlock(held)
             return false
         }
         // Apart, so that the default mode, which is constant, is not retained.
-        if mode.isDefault { return insert(item, unlockingAfter: defaultState) }
-        return insert(item, unlockingAfter: state(for: mode))
+        if mode.isDefault { return insert(item, into: defaultState, unlocking: held) }
+        return insert(item, into: state(for: mode), unlocking: held)
     }
 
-    /// Called with the lock held, which it releases.
     @inline(__always)
-    private func insert(_ item: Item, unlockingAfter state: ModeState) -> Bool {
+    private func insert(_ item: Item, into state: ModeState, unlocking held: consuming Lock.Held) -> Bool {
         let hasJoined = join(item, state)
         if hasJoined { wakeIfReady(item) }
         let isIn = hasJoined || item.isIn(state)
-        lock.unlock()
+        lock.unlock(held)
         if hasJoined, item.isNotifiedOfModes { item.notifyJoined(state, of: self) }
         return isIn
     }

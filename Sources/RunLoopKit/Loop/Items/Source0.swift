@@ -67,33 +67,33 @@ extension Loop {
         ///
         /// - Parameter wake: Whether to wake the source's loops. If `false`, as in CF, sleeping loops stay asleep.
         public func signal(wake: Bool = true) {
-            itemLock.lock()
-            guard isValid else { return itemLock.unlock() }
-            guard isInOneModeWhileLocked else { return signalModes(wake) }
+            let held = itemLock.hold()
+            guard isValid else { return itemLock.unlock(held) }
+            guard isInOneModeWhileLocked else { return signalModes(wake, unlocking: held) }
             let mustWake = withFirstModeWhileLocked { mode in
                 noteSignal(wake, mode.nextTurn())
                 mode.list(self, &arrivalPlaces)
                 return wake && !mode.wakeIfAwake()
             }
-            if mustWake { wakeAfterUnlocking() } else { itemLock.unlock() }
+            if mustWake { wakeFirstMode(unlocking: held) } else { itemLock.unlock(held) }
         }
 
-        /// Wakes a loop that may sleep. Called with the item's lock held, which it releases first: a thread that wakes
-        /// on the same processor takes it at once.
+        /// Wakes a loop that may sleep. Not with the lock held: a thread that wakes on the same processor takes it at
+        /// once.
         @inline(never)
-        private func wakeAfterUnlocking() {
+        private func wakeFirstMode(unlocking held: consuming Lock.Held) {
             let mode = firstModeWhileLocked
-            itemLock.unlock()
+            itemLock.unlock(held)
             mode?.wake()
         }
 
-        /// The rest of `signal(wake:)` for a source that is not in one mode only. Unlocks the item.
+        /// The rest of `signal(wake:)` for a source that is not in one mode only.
         @inline(never)
-        private func signalModes(_ wake: Bool) {
+        private func signalModes(_ wake: Bool, unlocking held: consuming Lock.Held) {
             let modes = modesWhileLocked
             noteSignal(wake, nextTurnWhileLocked())
             for mode in modes { mode.signals.insert(self, &arrivalPlaces) }
-            itemLock.unlock()
+            itemLock.unlock(held)
             if wake { for mode in modes { mode.waker.wake() } }
         }
 

@@ -123,8 +123,7 @@ extension Loop {
     /// loop is closed.
     func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first(where: hasBlock) }) {
-            lock.lock()
-            let entered = enterRun(in: state)
+            let entered = enterRun(in: state, unlocking: lock.hold())
             performBlocks(of: innermostRun!)
             leaveRun(entered)
         }
