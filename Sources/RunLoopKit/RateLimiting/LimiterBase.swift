@@ -21,7 +21,6 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
     private let whenReleased: RateLimitRelease
     /// What diagnostics call the timer and the blocks.
     private let place: Place
-    private let kind: StaticString
     /// Whether the action gets all inputs of a burst.
     final let keepsAll: Bool
 
@@ -56,7 +55,6 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
         modes = settings.modes
         whenReleased = settings.whenReleased
         place = settings.place
-        kind = settings.rules.kind == .throttle ? "throttle timer" : "debounce timer"
     }
 
     // MARK: For subclasses to override
@@ -102,7 +100,9 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
 
     @inline(never)
     private func addTimer(at time: Int64) {
-        let made = Loop.Timer(at: time, ofLimiter: kind, place) { [self] _ in fired() }
+        let made = Loop.Timer(at: time, in: rules.kind == .throttle ? .throttle : .debounce, place) { [self] _ in
+            fired()
+        }
         timer = made
         // A loop that is about to end refuses the timer: then its end handler decides about what is pending.
         for mode in modes { loop.insert(made, in: mode) }

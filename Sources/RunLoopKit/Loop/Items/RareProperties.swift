@@ -31,15 +31,10 @@ extension Loop.Timer {
         /// Guarded by the loop's lock.
         @exclusivity(unchecked) var otherSlots: [ObjectIdentifier: UInt32] = [:]
 
-        /// What diagnostics call the timer of a limiter.
-        @exclusivity(unchecked) var kind: StaticString?
-
-        init(tolerance: Int64 = 0, delay: Int64? = nil, kind: StaticString? = nil) {
-            (self.tolerance, self.delay, self.kind) = (tolerance, delay, kind)
-        }
+        init(tolerance: Int64 = 0, delay: Int64? = nil) { (self.tolerance, self.delay) = (tolerance, delay) }
 
         override var isNeeded: Bool {
-            super.isNeeded || kind != nil || tolerance != 0 || requestTime != nil || missed != 0 || delay != nil
+            super.isNeeded || tolerance != 0 || requestTime != nil || missed != 0 || delay != nil
                 || !otherSlots.isEmpty
         }
     }

@@ -41,14 +41,17 @@ extension Loop {
         }
 
         /// What becomes of the timer when its handler returns.
-        enum AfterCall: UInt8 {
+        enum AfterCall: Equatable {
+            enum Limiter { case throttle, debounce }
+
             /// It is invalidated.
             case ends
             case repeats
             /// It stays without a fire time, until it is restarted.
             case waits
-            /// The same; and if the handler has restarted it, a nested run calls the handler again. For limiters.
-            case waitsAndNests
+            /// The same; and if the handler has restarted it, a nested run calls the handler again. For limiters, by
+            /// which diagnostics call the timer.
+            case waitsAndNests(in: Limiter)
         }
 
         // The small properties come first, and fill a gap of `Item`. Exclusivity is unchecked where a lock guards a
@@ -87,10 +90,9 @@ extension Loop {
 
         /// - Parameters:
         ///   - firstDelay: The delay of a repeating timer, if it is not the interval.
-        ///   - kind: What diagnostics call the timer of a limiter.
         private init(
             _ fireTime: FireTime, _ afterCall: AfterCall, period: Int64, firstDelay: Int64? = nil,
-            _ tolerance: Duration, _ timeBase: TimeBase, _ place: Place, _ label: String?, kind: StaticString? = nil,
+            _ tolerance: Duration, _ timeBase: TimeBase, _ place: Place, _ label: String?,
             _ handler: @escaping @Sendable (Firing) -> Void
         ) {
             self.timeBase = timeBase
@@ -98,10 +100,10 @@ extension Loop {
             self.period = period
             self.handler = handler
             let tolerance = Timer.allowed(tolerance, period: period, repeats: afterCall == .repeats)
-            let isRare = tolerance > 0 || firstDelay != nil || kind != nil
+            let isRare = tolerance > 0 || firstDelay != nil
             // All before the object is complete, and without the setter of `fireTime`, for which it would be retained.
             if case .delay(let delay) = fireTime { time = delay }
-            super.init(place, label, isRare ? Rare(tolerance: tolerance, delay: firstDelay, kind: kind) : nil)
+            super.init(place, label, isRare ? Rare(tolerance: tolerance, delay: firstDelay) : nil)
             if case .delay = fireTime {} else { self.fireTime = fireTime }
         }
 
@@ -194,14 +196,14 @@ extension Loop {
                 handler: handler)
         }
 
-        /// Makes the timer of a limiter, which diagnostics call by what it belongs to.
+        /// Makes the timer of a limiter.
         convenience init(
-            at time: Int64, ofLimiter kind: StaticString, _ place: Place,
+            at time: Int64, in limiter: AfterCall.Limiter, _ place: Place,
             handler: @escaping @Sendable (_ firing: Firing) -> Void
         ) {
             self.init(
-                .asked(min(time, TimerHeap.stopped)), .waitsAndNests, period: -1, .zero, .suspending, place, nil,
-                kind: kind, handler)
+                .asked(min(time, TimerHeap.stopped)), .waitsAndNests(in: limiter), period: -1, .zero, .suspending,
+                place, nil, handler)
         }
 
         override func makeRare() -> Loop.Item.Rare { Rare() }
@@ -214,7 +216,11 @@ extension Loop {
         }
 
         /// Whether the timer belongs to a limiter.
-        var isOfLimiter: Bool { itemLock.withLock { rare?.kind != nil } }
+        var isOfLimiter: Bool { limiter != nil }
+
+        private var limiter: AfterCall.Limiter? {
+            if case .waitsAndNests(let limiter) = afterCall { limiter } else { nil }
+        }
 
         // MARK: Properties
 
@@ -224,7 +230,7 @@ extension Loop {
         /// Whether the timer fires repeatedly. CF: `CFRunLoopTimerDoesRepeat`.
         public var repeats: Bool { afterCall == .repeats }
 
-        var waitsAfterCall: Bool { afterCall == .waits || afterCall == .waitsAndNests }
+        var waitsAfterCall: Bool { afterCall == .waits || isOfLimiter }
 
         // MARK: Firing, for the pass
 
@@ -293,7 +299,7 @@ extension Loop {
 
         // MARK: Item
 
-        override var kind: String { itemLock.withLock { rare?.kind?.description } ?? "timer" }
+        override var kind: String { limiter.map { "\($0) timer" } ?? "timer" }
 
         override var status: ItemStatus {
             if firing.load(ordering: .relaxed) { return .inHandler }

@@ -146,7 +146,7 @@ extension Loop.Timer: HeapMember {
 
     private var deadline: Int64 {
         let isFiring = firing.load(ordering: .relaxed)
-        if isFiring, afterCall != .waitsAndNests { return TimerHeap.stopped }
+        if isFiring, !isOfLimiter { return TimerHeap.stopped }
         if time == TimerHeap.never, !isFiring, waitsAfterCall { return TimerHeap.idle }
         return min(time, TimerHeap.stopped)
     }
