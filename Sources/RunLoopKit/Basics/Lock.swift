@@ -38,7 +38,7 @@ struct Lock: ~Copyable {
             HeldLocks.insert(rank)
         #endif
         // Acquire: the thread sees what the last holder did.
-        if !take() { waitAndTake() }
+        if !take() { lockSlowly() }
         #if DEBUG
             holder.store(HeldLocks.thread, ordering: .relaxed)
         #endif
@@ -61,7 +61,7 @@ struct Lock: ~Copyable {
     }
 
     @inline(never)
-    fileprivate borrowing func waitAndTake() {
+    fileprivate borrowing func lockSlowly() {
         while word.exchange(2, ordering: .acquiring) != 0 { System.wait(at: word, while: 2) }
     }
 
@@ -137,7 +137,7 @@ extension Lock {
     /// Calls `body` with the lock held; nil if other threads hold it until a time on the monotonic clock.
     borrowing func withLock<Result>(until deadline: Int64, _ body: () -> Result) -> Result? {
         if !lockIfFree() {
-            guard waitAndTake(until: deadline) else { return nil }
+            guard lockSlowly(until: deadline) else { return nil }
             #if DEBUG
                 HeldLocks.insertInAnyOrder(rank)
                 holder.store(HeldLocks.thread, ordering: .relaxed)
@@ -147,8 +147,8 @@ extension Lock {
         return body()
     }
 
-    /// As `waitAndTake()`. A thread that gives up leaves the 2, which costs a needless wake-up.
-    private borrowing func waitAndTake(until deadline: Int64) -> Bool {
+    /// As `lockSlowly()`. A thread that gives up leaves the 2, which costs a needless wake-up.
+    private borrowing func lockSlowly(until deadline: Int64) -> Bool {
         while word.exchange(2, ordering: .acquiring) != 0 {
             guard System.wait(at: word, while: 2, until: deadline) else { return false }
         }
@@ -224,7 +224,7 @@ extension Lock {
         #endif
         give()
         wait()
-        if !take() { waitAndTake() }
+        if !take() { lockSlowly() }
         #if DEBUG
             HeldLocks.insert(rank)
             holder.store(HeldLocks.thread, ordering: .relaxed)

@@ -31,10 +31,10 @@ struct Readers: ~Copyable, Sendable {
 
     /// Waits until no thread reads. The caller is no reader; two calls never overlap.
     @inline(__always)
-    borrowing func waitUntilNone() { if !areNone { sleepUntilNone() } }
+    borrowing func waitUntilNone() { if !areNone { waitUntilNoneSlowly() } }
 
     @inline(never)
-    private borrowing func sleepUntilNone() {
+    private borrowing func waitUntilNoneSlowly() {
         word.bitwiseOr(1, ordering: .sequentiallyConsistent)
         while true {
             let found = word.load(ordering: .sequentiallyConsistent)

@@ -43,13 +43,13 @@ final class TurnCounter: Sendable {
         let period = Self.period.load(ordering: .relaxed)
         raise(to: period << Self.shift)
         let turn = last.add(1, ordering: .relaxed).newValue
-        if turn >> Self.shift > period { return beginPeriod(turn) }
+        if turn >> Self.shift > period { return nextSlowly(turn) }
         return turn
     }
 
     /// The lower bits have overflowed. The first number of a period belongs to an event outside of one loop.
     @inline(never)
-    private func beginPeriod(_ turn: UInt64) -> UInt64 {
+    private func nextSlowly(_ turn: UInt64) -> UInt64 {
         Self.period.max(turn >> Self.shift, ordering: .relaxed)
         return turn & (1 << Self.shift - 1) == 0 ? next() : turn
     }

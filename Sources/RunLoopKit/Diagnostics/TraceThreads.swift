@@ -41,11 +41,11 @@ final class TraceThreads: @unchecked Sendable {
         let number = System.threadNumber
         let index = Int(number) % TraceThreads.capacity
         if entries[index].number.load(ordering: .relaxed) == number { return UInt16(index) }
-        return search(number)
+        return indexOfCurrentSlowly(number)
     }
 
     @inline(never)
-    private func search(_ number: UInt32) -> UInt16 {
+    private func indexOfCurrentSlowly(_ number: UInt32) -> UInt16 {
         for step in 0..<TraceThreads.capacity {
             let index = (Int(number) + step) % TraceThreads.capacity
             let result = entries[index].number.compareExchange(expected: 0, desired: number, ordering: .relaxed)

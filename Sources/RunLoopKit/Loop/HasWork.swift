@@ -14,11 +14,11 @@ extension Loop {
     func hasAnythingToWaitFor(in mode: ModeState) -> Bool {
         lock.assertHeld()
         // Nearly every mode that runs has sources.
-        return mode.hasSources.load(ordering: .relaxed) || hasOtherThingToWaitFor(in: mode)
+        return mode.hasSources.load(ordering: .relaxed) || hasAnythingToWaitForSlowly(in: mode)
     }
 
     @inline(never)
-    private func hasOtherThingToWaitFor(in mode: ModeState) -> Bool {
+    private func hasAnythingToWaitForSlowly(in mode: ModeState) -> Bool {
         hasBlock(for: mode) || !mode.isEmpty || servesMainQueue(in: mode)
     }
 }

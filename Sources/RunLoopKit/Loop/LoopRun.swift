@@ -221,11 +221,11 @@ extension Loop {
 
     @inline(__always)
     func findMainQueue() throws(LoopError) {
-        if isMain, own.mainQueue == nil { try makeMainQueue() }
+        if isMain, own.mainQueue == nil { try findMainQueueSlowly() }
     }
 
     @inline(never)
-    private func makeMainQueue() throws(LoopError) {
+    private func findMainQueueSlowly() throws(LoopError) {
         guard self === Loop.main else { return }
         own.mainQueue = try MainQueue()
     }

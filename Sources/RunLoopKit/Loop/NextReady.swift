@@ -45,10 +45,10 @@ extension Loop {
 
     /// The first entry that is not stale. Removes those before it.
     @inline(__always)
-    private func takeReady(in mode: ModeState) -> Ready? { mode.ready.isEmpty ? nil : takeListed(in: mode) }
+    private func takeReady(in mode: ModeState) -> Ready? { mode.ready.isEmpty ? nil : takeReadySlowly(in: mode) }
 
     @inline(never)
-    private func takeListed(in mode: ModeState) -> Ready? {
+    private func takeReadySlowly(in mode: ModeState) -> Ready? {
         while let entry = mode.ready.popFirst() {
             if let ready = look(at: entry, in: mode, takes: true) { return ready }
         }
@@ -201,11 +201,11 @@ extension Loop {
         // The eventfd may have a stale edge: the wake word decides.
         let hasReport = answer.count > 0 && mode.report(at: 0).token != ReadyList.wakeUp
         if isAlone, !hasReport, mode.messages.isEmpty { return answer.wasNotified ? .wakeUp : nil }
-        return takeWork(answer, isAlone: isAlone, hasReport: hasReport, in: mode)
+        return takeSlowly(answer, isAlone: isAlone, hasReport: hasReport, in: mode)
     }
 
     @inline(never)
-    private func takeWork(_ answer: Answer, isAlone: Bool, hasReport: Bool, in mode: ModeState) -> Ready? {
+    private func takeSlowly(_ answer: Answer, isAlone: Bool, hasReport: Bool, in mode: ModeState) -> Ready? {
         lock.withLock {
             guard isAlone else {
                 list(answer, in: mode)

@@ -20,10 +20,10 @@ final class OwnThreadState {
 
     /// Forgets wake-ups that are listed and were not served: they were meant for an earlier run.
     @inline(__always)
-    func forgetListedWakeUps() { if !modesWithWakeUp.isEmpty { forgetThoseListed() } }
+    func forgetListedWakeUps() { if !modesWithWakeUp.isEmpty { forgetListedWakeUpsSlowly() } }
 
     @inline(never)
-    private func forgetThoseListed() {
+    private func forgetListedWakeUpsSlowly() {
         for mode in modesWithWakeUp {
             mode.ready.forgetWakeUp()
             mode.ready.isKnownToHaveWakeUp = false

@@ -163,11 +163,11 @@ extension Loop {
     /// for which a budget leaves no time stay in their queue.
     @inline(__always)
     func performBlocks(of run: Run) {
-        if queuedBlocks.load(ordering: .relaxed) > 0 { performWaitingBlocks(of: run) }
+        if queuedBlocks.load(ordering: .relaxed) > 0 { performBlocksSlowly(of: run) }
     }
 
     @inline(never)
-    private func performWaitingBlocks(of run: Run) {
+    private func performBlocksSlowly(of run: Run) {
         var step = lock.withLock { beginBlockStep(of: run) }
         while let block = takeBlock(of: &step, for: run) {
             perform(block)
@@ -195,11 +195,11 @@ extension Loop {
     /// returns after a source.
     @inline(__always)
     private func performSource0s(of run: Run) -> Bool {
-        !run.mode.signals.isEmpty && performSignalledSource0s(of: run)
+        !run.mode.signals.isEmpty && performSource0sSlowly(of: run)
     }
 
     @inline(never)
-    private func performSignalledSource0s(of run: Run) -> Bool {
+    private func performSource0sSlowly(of run: Run) -> Bool {
         let mode = run.mode
         if let source = mode.signals.takeOnly() { return perform(source) }
         var signalled = mode.signals.takeAll().filter { $0.isSignalled }

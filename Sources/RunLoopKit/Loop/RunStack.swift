@@ -117,11 +117,11 @@ extension Loop {
     /// The run does not wake itself: such a wake-up would queue behind what is ready, and use up a later pass.
     @inline(__always)
     func mustLookAgain(insteadOfSleepIn run: Run) -> Bool {
-        isStopped || run.seenWakeUps != waker.takenWakeUps && hasMissedWork(of: run)
+        isStopped || run.seenWakeUps != waker.takenWakeUps && mustLookAgainSlowly(of: run)
     }
 
     @inline(never)
-    private func hasMissedWork(of run: Run) -> Bool { lock.withLock { hasPostedWork(for: run.mode) } }
+    private func mustLookAgainSlowly(of run: Run) -> Bool { lock.withLock { hasPostedWork(for: run.mode) } }
 
     @inline(__always)
     private func restoreStopFlag(after run: Run) {
@@ -145,9 +145,9 @@ extension Loop {
     /// closing: otherwise a handler that checks for its answer, and not the result of the run, would make runs that
     /// return at once, and never get the answer. The thread ends when the handler returns.
     @inline(__always)
-    var isEndedByClosing: Bool { isClosing && closingEndsInnermostRun }
+    var isEndedByClosing: Bool { isClosing && isEndedByClosingSlowly }
 
-    private var closingEndsInnermostRun: Bool {
+    private var isEndedByClosingSlowly: Bool {
         @inline(never) get { !(innermostRun?.outlivesClosing ?? false) }
     }
 

@@ -51,11 +51,11 @@ extension Loop {
     @discardableResult
     @inline(__always)
     func listDueTimers(in mode: ModeState) -> Bool {
-        !mode.timers.isEmpty && listDueTimersNow(in: mode)
+        !mode.timers.isEmpty && listDueTimersSlowly(in: mode)
     }
 
     @inline(never)
-    private func listDueTimersNow(in mode: ModeState) -> Bool {
+    private func listDueTimersSlowly(in mode: ModeState) -> Bool {
         let times = times(for: mode)
         guard isTimerDue(in: mode, at: times) else { return false }
         mode.ready.appendTimers(dueAt: times)
@@ -102,11 +102,11 @@ extension Loop {
     /// Called when a mode's timers have changed: a loop that sleeps in this mode must wake for an earlier deadline.
     func timersChanged(in mode: ModeState) {
         lock.assertHeld()
-        if lastSleep != nil { timersChangedDuringSleep(in: mode) }
+        if lastSleep != nil { timersChangedSlowly(in: mode) }
     }
 
     @inline(never)
-    private func timersChangedDuringSleep(in mode: ModeState) {
+    private func timersChangedSlowly(in mode: ModeState) {
         guard let sleep, sleep.mode == ObjectIdentifier(mode) else { return }
         // A virtual clock must not jump to a deadline that no longer exists either, so the loop looks again.
         guard !clock.isVirtual else { return waker.nudge() }

@@ -239,11 +239,11 @@ final class Waker: @unchecked Sendable {
     @discardableResult
     func endWait() -> Bool {
         if isRunning(word.load(ordering: .acquiring)), !hasKeptWakeUp { return false }
-        return takeNotes()
+        return endWaitSlowly()
     }
 
     @inline(never)
-    private func takeNotes() -> Bool {
+    private func endWaitSlowly() -> Bool {
         let wasNotified = change(to: whileRunning) & Waker.notified != 0
         if wasNotified { takenWakeUps += 1 }
         defer { hasKeptWakeUp = false }

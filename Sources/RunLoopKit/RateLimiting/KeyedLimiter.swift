@@ -42,7 +42,7 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
     @usableFromInline
     final func call(_ slot: Int) -> CallStep {
         let now = now
-        guard rules.continueBurst(&table[slot], at: now) else { return handleOtherCall(slot, at: now) }
+        guard rules.continueBurst(&table[slot], at: now) else { return callSlowly(slot, at: now) }
         if table[slot].isPending { return .keep(wasPending: true, keepsAll: keepsAll) }
         lock.unlock()
         return .ignore
@@ -50,7 +50,7 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
 
     /// Handles a call that acts, begins a burst, or is the first one that is pending: it may set the timer.
     @inline(never)
-    private func handleOtherCall(_ slot: Int, at now: Int64) -> CallStep {
+    private func callSlowly(_ slot: Int, at now: Int64) -> CallStep {
         let wasPending = table[slot].isPending
         rules.catchUp(&table[slot], at: now)
         let acts = rules.call(&table[slot], at: now)

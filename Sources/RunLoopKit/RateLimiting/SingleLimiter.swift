@@ -31,7 +31,7 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
             return isOpen ? .ignore : .refuse
         }
         let now = now
-        guard rules.continueBurst(&burst, at: now) else { return handleOtherCall(at: now) }
+        guard rules.continueBurst(&burst, at: now) else { return callSlowly(at: now) }
         if burst.isPending { return .keep(wasPending: true, keepsAll: keepsAll) }
         lock.unlock()
         return .ignore
@@ -39,7 +39,7 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
 
     /// Handles a call that acts, begins a burst, or is the first one that is pending: it may set the timer.
     @inline(never)
-    private func handleOtherCall(at now: Int64) -> CallStep {
+    private func callSlowly(at now: Int64) -> CallStep {
         let wasPending = burst.isPending
         rules.catchUp(&burst, at: now)
         let acts = rules.call(&burst, at: now)

@@ -14,11 +14,11 @@ enum LoopTime: Sendable {
     /// Now, on the clock of a time base.
     @inline(__always)
     func nanoseconds(_ base: Loop.TimeBase) -> Int64 {
-        base == .suspending ? nanoseconds : nanosecondsOfOther(base)
+        base == .suspending ? nanoseconds : nanosecondsSlowly(base)
     }
 
     @inline(never)
-    private func nanosecondsOfOther(_ base: Loop.TimeBase) -> Int64 {
+    private func nanosecondsSlowly(_ base: Loop.TimeBase) -> Int64 {
         switch base {
         case .suspending: nanoseconds
         case .continuous: isVirtual ? nanoseconds : System.bootTimeNanoseconds()

@@ -75,14 +75,14 @@ struct BlockQueue: ~Copyable {
         guard !isEmpty else { return nil }
         // Nearly always it is the first one.
         let first = entries.first.number
-        guard first > number else { return removeLater(after: &number, upTo: end) }
+        guard first > number else { return removeFirstSlowly(after: &number, upTo: end) }
         guard first <= end else { return nil }
         number = first
         return takeBlock(at: 0)
     }
 
     @inline(never)
-    private mutating func removeLater(after number: inout UInt64, upTo end: UInt64) -> PostedBlock? {
+    private mutating func removeFirstSlowly(after number: inout UInt64, upTo end: UInt64) -> PostedBlock? {
         guard hasBlock(after: number) else { return nil }
         let index = indexOfBlock(after: number)
         guard entries[index].number <= end else { return nil }

@@ -35,7 +35,7 @@ final class Arrivals<Item: Loop.Item> {
         item.itemLock.assertHeld()
         lock.lock()
         defer { lock.unlock() }
-        guard first == nil, others.isEmpty else { return first !== item && insertOther(item, &places) }
+        guard first == nil, others.isEmpty else { return first !== item && insertSlowly(item, &places) }
         first = item
         hasItems.store(true, ordering: .relaxed)
         return true
@@ -43,7 +43,7 @@ final class Arrivals<Item: Loop.Item> {
 
     /// The same for an item that is not the first.
     @inline(never)
-    private func insertOther(_ item: Item, _ places: inout ArrivalPlaces) -> Bool {
+    private func insertSlowly(_ item: Item, _ places: inout ArrivalPlaces) -> Bool {
         guard places[ObjectIdentifier(self)]?.round != round else { return false }
         let index = gaps.popLast() ?? others.count
         places.set(.init(round: round, index: index), in: ObjectIdentifier(self))

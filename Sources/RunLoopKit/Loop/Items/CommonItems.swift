@@ -48,11 +48,11 @@ extension Loop {
     @inline(__always)
     func catchUp(_ mode: ModeState) {
         lock.assertHeld()
-        if mode.commonTurn != lastCommonTurn, mode.isCommon { joinLateItems(to: mode) }
+        if mode.commonTurn != lastCommonTurn, mode.isCommon { catchUpSlowly(to: mode) }
     }
 
     @inline(never)
-    private func joinLateItems(to mode: ModeState) {
+    private func catchUpSlowly(to mode: ModeState) {
         let seen = mode.commonTurn
         mode.commonTurn = lastCommonTurn
         for (item, turn) in commonMembership?.commonItems.elements(after: seen) ?? [] where join(item, mode) {

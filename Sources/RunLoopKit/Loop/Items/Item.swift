@@ -134,12 +134,12 @@ extension Loop {
             defer { mode.waker.lock.unlock() }
             // Without the item's lock: an invalid item joins no mode, and leaves these under the loop's lock only.
             if memberships.only === mode { return leaveWhileLocked(mode) }
-            return memberships.first != nil && leaveAll()
+            return memberships.first != nil && leaveModesSlowly()
         }
 
         /// The last mode first: to remove the first of M modes takes time that grows with M.
         @inline(never)
-        private func leaveAll() -> Bool {
+        private func leaveModesSlowly() -> Bool {
             // Without a retain: a loop keeps its modes while its lock is held.
             while !Unmanaged.passUnretained(memberships.last!)._withUnsafeGuaranteedRef({ leaveWhileLocked($0) }) {}
             return true

@@ -92,7 +92,7 @@ struct Memberships {
     /// - Parameter makeRare: Makes an object for `rare`.
     @inline(__always)
     mutating func join(_ mode: ModeState, isNotified: Bool, _ makeRare: @autoclosure () -> Loop.Item.Rare) {
-        if first == nil, !isNotified { first = mode } else { joinAnother(mode, isNotified: isNotified, makeRare) }
+        if first == nil, !isNotified { first = mode } else { joinSlowly(mode, isNotified: isNotified, makeRare) }
     }
 
     /// The item, which is in no mode, joins two, and is not notified of them.
@@ -102,7 +102,7 @@ struct Memberships {
     }
 
     @inline(never)
-    private mutating func joinAnother(_ mode: ModeState, isNotified: Bool, _ makeRare: () -> Loop.Item.Rare) {
+    private mutating func joinSlowly(_ mode: ModeState, isNotified: Bool, _ makeRare: () -> Loop.Item.Rare) {
         if first != nil && second != nil || isNotified, more == nil {
             if rare == nil { rare = makeRare() }
             rare!.more = More()
@@ -145,7 +145,7 @@ struct Memberships {
     @inline(__always)
     mutating func leave(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
         assert(contains(mode), "RunLoopKit: an item leaves a mode that it is not in.")
-        guard more == nil else { return leaveOneOfMany(mode, isNotified: isNotified, on: thread) }
+        guard more == nil else { return leaveSlowly(mode, isNotified: isNotified, on: thread) }
         if second === mode {
             second = nil
         } else {
@@ -155,7 +155,7 @@ struct Memberships {
     }
 
     @inline(never)
-    private mutating func leaveOneOfMany(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
+    private mutating func leaveSlowly(_ mode: ModeState, isNotified: Bool, on thread: ThreadID) -> Bool {
         remove(mode)
         guard isNotified, let more, !more.unnotified.remove(mode) else { return false }
         if let index = more.notifications.firstIndex(where: { $0.mode === mode && $0.stay == .continues }) {

@@ -34,11 +34,11 @@ struct ModeTimers: ~Copyable {
     // Not a subscript, which would allocate for its access.
 
     mutating func insert(_ timer: Loop.Timer, _ times: HeapTimes, in heap: Heap) {
-        if heap == .suspending { suspending.insert(timer, times) } else { insertElsewhere(timer, times, in: heap) }
+        if heap == .suspending { suspending.insert(timer, times) } else { insertSlowly(timer, times, in: heap) }
     }
 
     @inline(never)
-    private mutating func insertElsewhere(_ timer: Loop.Timer, _ times: HeapTimes, in heap: Heap) {
+    private mutating func insertSlowly(_ timer: Loop.Timer, _ times: HeapTimes, in heap: Heap) {
         if others == nil { others = OtherTimers(owner) }
         others![heap].insert(timer, times)
     }

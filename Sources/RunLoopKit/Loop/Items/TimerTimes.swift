@@ -210,12 +210,12 @@ extension Loop.Timer {
     func moveInHeaps() {
         let times = heapTimes
         // Apart from the usual case: inlined, the loop takes 80 instructions.
-        guard isInOneModeWhileLocked else { return moveInSeveralHeaps(times) }
+        guard isInOneModeWhileLocked else { return moveInHeapsSlowly(times) }
         withFirstModeWhileLocked { $0.timers.update(self, times, in: heap(in: $0)) }
     }
 
     @inline(never)
-    private func moveInSeveralHeaps(_ times: HeapTimes) {
+    private func moveInHeapsSlowly(_ times: HeapTimes) {
         forEachModeWhileLocked { $0.timers.update(self, times, in: heap(in: $0)) }
     }
 

@@ -58,11 +58,11 @@ extension Loop {
     /// row: a job that posts another would keep everything else waiting.
     @inline(__always)
     func takesMainQueue(in run: Run) -> Bool {
-        !run.hasJustDrainedMainQueue && own.mainQueue != nil && takeMainQueue(in: run.mode)
+        !run.hasJustDrainedMainQueue && own.mainQueue != nil && takesMainQueueSlowly(in: run.mode)
     }
 
     @inline(never)
-    private func takeMainQueue(in mode: ModeState) -> Bool {
+    private func takesMainQueueSlowly(in mode: ModeState) -> Bool {
         guard let mainQueue = own.mainQueue, servesMainQueue(in: mode) else { return false }
         return mainQueue.takeReadiness()
     }
