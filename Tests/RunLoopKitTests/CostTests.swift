@@ -188,7 +188,9 @@ import Testing
         let mode = loop.lock.withLock { loop.defaultState }
         for (observer, rest) in zip(observers, [Loop.Activity.exit, []]) {
             loop.remove(observer)
-            #expect(mode.observed.load(ordering: .relaxed) == rest.rawValue)
+            for activity in [Loop.Activity.beforeTimers, .exit] {
+                #expect(mode.has(.observers(of: activity)) == rest.contains(activity))
+            }
         }
     }
 

@@ -76,7 +76,7 @@ final class Hosting: Host {
 
     private var hasObserversOfBeginning: Bool {
         let activities: Loop.Activity = [.beforeTimers, .beforeSources]
-        return mode.observed.load(ordering: .relaxed) & activities.rawValue != 0
+        return mode.has(.observers(of: activities))
     }
 
     @discardableResult

@@ -14,7 +14,7 @@ extension Loop {
     func hasAnythingToWaitFor(in mode: ModeState) -> Bool {
         lock.assertHeld()
         // Nearly every mode that runs has sources.
-        return mode.hasSources.load(ordering: .relaxed) || hasAnythingToWaitForSlowly(in: mode)
+        return mode.has(.sources) || hasAnythingToWaitForSlowly(in: mode)
     }
 
     @inline(never)

@@ -1,5 +1,24 @@
 import Synchronization
 
+/// Facts about the items of a mode, in one word.
+struct ModeFacts: OptionSet {
+    let rawValue: UInt
+
+    /// Nearly every mode that runs has some: there is something to wait for.
+    static let sources = ModeFacts(rawValue: 1 << 29)
+    /// A pass that polls looks for due ones, with the lock.
+    static let timers = ModeFacts(rawValue: 1 << 30)
+    /// An item of which the kernel alone tells, such as a descriptor: a pass that polls asks it. Timers on the loop's
+    /// own clock are found by reading that; only a timerfd tells that the wall clock was set.
+    static let itemsOfKernel = ModeFacts(rawValue: 1 << 31)
+
+    /// Observers of any of these activities.
+    @inline(__always)
+    static func observers(of activities: Loop.Activity) -> ModeFacts {
+        ModeFacts(rawValue: activities.intersection(.all).rawValue)
+    }
+}
+
 /// One mode of one loop: its sources, timers and observers, and its epoll set.
 ///
 /// Guarded by the loop's lock, except where stated.
@@ -12,7 +31,7 @@ final class ModeState {
     let waker: Waker
     let isVirtual: Bool
 
-    /// Whether the mode is one of the loop's common modes. Written with the lock held. Relaxed, as `observed`.
+    /// Whether the mode is one of the loop's common modes. Written with the lock held. Relaxed, as `facts`.
     private let common = Atomic<Bool>(false)
     var isCommon: Bool {
         get { common.load(ordering: .relaxed) }
@@ -33,21 +52,13 @@ final class ModeState {
     @exclusivity(unchecked) var timers = ModeTimers()
     @exclusivity(unchecked) private(set) var observers = ModeObservers()
 
-    /// The union of the observers' activities. Written with the lock held, read without it at every step of a pass.
-    /// Relaxed: an observer that is added at the same moment may as well be added a moment later.
-    let observed = Atomic<UInt>(0)
+    /// What a pass has to know of the mode's items, without the lock, at every step. Written with the lock held.
+    /// Relaxed: an item that is added at the same moment may as well be added a moment later.
+    private let facts = Atomic<UInt>(0)
 
-    /// Whether the mode has sources, which nearly every mode has that runs: a pass then knows without the lock that
-    /// there is something to wait for. Written with the lock held. Relaxed, as `observed`.
-    let hasSources = Atomic<Bool>(false)
-
-    /// Whether the mode has timers: a pass that polls then looks for due ones, with the lock. Written with the lock
-    /// held. Relaxed, as `observed`.
-    let hasTimers = Atomic<Bool>(false)
-
-    /// Whether the mode has an item of which the kernel alone tells, such as a descriptor: a pass that polls
-    /// then asks it. Written with the lock held. Relaxed, as `observed`.
-    private let needsKernel = Atomic<Bool>(false)
+    /// Whether any of these facts holds.
+    @inline(__always)
+    func has(_ facts: ModeFacts) -> Bool { self.facts.load(ordering: .relaxed) & facts.rawValue != 0 }
 
     /// Whether a port of the mode has been sent to since the loop last asked the kernel.
     let edgeNote: EdgeNote
@@ -106,7 +117,7 @@ final class ModeState {
     /// Whether no item in the mode keeps a run going. Observers do not. A run looks for blocks itself.
     var isEmpty: Bool {
         assertLocked()
-        return !hasSources.load(ordering: .relaxed) && timers.areIdle
+        return !has(.sources) && timers.areIdle
     }
 
     // MARK: The epoll set
@@ -134,7 +145,7 @@ final class ModeState {
     /// Whether the kernel may know of something that is ready and the loop does not. Called by the loop's thread, which
     /// asks the kernel then.
     @inline(__always)
-    func takeNeedToPoll() -> Bool { needsKernel.load(ordering: .relaxed) || edgeNote.take() }
+    func takeNeedToPoll() -> Bool { has(.itemsOfKernel) || edgeNote.take() }
 
     /// What the last `wait(blocking:)` reported as the `index`th.
     func report(at index: Int) -> Poller.Report {
@@ -155,7 +166,7 @@ final class ModeState {
         for timer in timers { try poller.add(timer.descriptor, token: timer.token) }
         if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
         servesMainQueue = mainQueue != nil
-        noteNeeds()
+        noteFacts()
         for (source, token) in source1s.inOrderOfReadiness {
             for watch in source.watches { try poller.set(watch, token: token) }
         }
@@ -238,7 +249,7 @@ final class ModeState {
     func insert(_ source: Loop.Source0) {
         assertLocked()
         source0s.insert(source)
-        noteSources()
+        noteFacts()
         // It may have been signalled before it was added.
         source.announceSignal(in: self)
     }
@@ -246,19 +257,19 @@ final class ModeState {
     func remove(_ source: Loop.Source0) {
         assertLocked()
         source0s.remove(source)
-        noteSources()
+        noteFacts()
     }
 
     func insert(_ observer: Loop.Observer) {
         assertLocked()
         observers.insert(observer)
-        observed.store(observers.wanted.rawValue, ordering: .relaxed)
+        noteFacts()
     }
 
     func remove(_ observer: Loop.Observer) {
         assertLocked()
         observers.remove(observer)
-        observed.store(observers.wanted.rawValue, ordering: .relaxed)
+        noteFacts()
     }
 
     func insert(_ source: any Source1) {
@@ -266,7 +277,7 @@ final class ModeState {
         // It may be ready since it was in another loop.
         waker.turns.raise(to: source.readyTurn ?? 0)
         source1s.insert(source, turn: waker.turns.next())
-        noteSources()
+        noteFacts()
         watchesChanged(of: source, areWatched: false)
     }
 
@@ -294,7 +305,7 @@ final class ModeState {
     func remove(_ source: any Source1) {
         assertLocked()
         source1s.remove(source)
-        noteSources()
+        noteFacts()
         guard isOpen else { return }
         for watch in source.watches { poller?.remove(watch) }
     }
@@ -312,9 +323,7 @@ final class ModeState {
         observers = ModeObservers()
         source1s.removeAll()
         timers.removeAll()
-        hasTimers.store(false, ordering: .relaxed)
-        observed.store(0, ordering: .relaxed)
-        noteSources()
+        noteFacts()
         return items
     }
 
@@ -322,25 +331,29 @@ final class ModeState {
     func insert(_ timer: Loop.Timer, _ times: HeapTimes, in heap: ModeTimers.Heap) {
         assertLocked()
         timers.insert(timer, times, in: heap)
-        hasTimers.store(true, ordering: .relaxed)
-        if heap != .suspending { noteNeeds() }
+        if heap == .suspending { note(.timers, true) } else { noteFacts() }
     }
 
     @inline(__always)
     func remove(_ timer: Loop.Timer, from heap: ModeTimers.Heap) {
         assertLocked()
         timers.remove(timer, from: heap)
-        if timers.isEmpty { hasTimers.store(false, ordering: .relaxed) }
+        if timers.isEmpty { note(.timers, false) }
     }
 
-    private func noteSources() {
-        hasSources.store(!source0s.isEmpty || !source1s.isEmpty, ordering: .relaxed)
-        noteNeeds()
+    private func noteFacts() {
+        assertLocked()
+        var facts = ModeFacts.observers(of: observers.wanted)
+        if !source0s.isEmpty || !source1s.isEmpty { facts.insert(.sources) }
+        if !timers.isEmpty { facts.insert(.timers) }
+        if source1s.kernelCount > 0 || timers.others != nil { facts.insert(.itemsOfKernel) }
+        self.facts.store(facts.rawValue, ordering: .relaxed)
     }
 
-    /// Timers on the loop's own clock are found by reading it. Only a timerfd tells that the wall clock was set.
-    private func noteNeeds() {
-        needsKernel.store(
-            source1s.kernelCount > 0 || timers.others != nil, ordering: .relaxed)
+    /// One fact alone: timers come and go more often than all others.
+    @inline(__always)
+    private func note(_ fact: ModeFacts, _ holds: Bool) {
+        let others = facts.load(ordering: .relaxed) & ~fact.rawValue
+        facts.store(holds ? others | fact.rawValue : others, ordering: .relaxed)
     }
 }

@@ -155,7 +155,7 @@ extension Loop {
         // Nil: poll without waiting. Known without the lock if there is a note, and no timer that may be due.
         let isPoll = polls || isMainQueueReady || waker.hasNote
         let deadline: Int64? =
-            isPoll && !mode.hasTimers.load(ordering: .relaxed)
+            isPoll && !mode.has(.timers)
             ? nil
             : lock.withLock {
                 guard !listDueTimers(in: mode), !polls, !isMainQueueReady else { return nil }

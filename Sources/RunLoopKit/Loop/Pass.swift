@@ -79,7 +79,7 @@ extension Loop {
         if hasHandledSource, run.returnsAfterSourceHandled { return .handledSource }
         if isTimeUp(for: run) { return .timedOut }
         if isStopped { return .stopped }
-        if run.mode.hasSources.load(ordering: .relaxed) { return nil }
+        if run.mode.has(.sources) { return nil }
         return lock.withLock { hasAnythingToWaitFor(in: run.mode) } ? nil : .finished
     }
 
@@ -120,7 +120,7 @@ extension Loop {
     @inline(__always)
     func notify(_ activity: Activity, in mode: ModeState) -> Bool {
         if isMonitored.load(ordering: .relaxed) { report(activity, in: mode) }
-        guard mode.observed.load(ordering: .relaxed) & activity.rawValue != 0 else { return false }
+        guard mode.has(.observers(of: activity)) else { return false }
         callObservers(of: activity, in: mode)
         return true
     }
@@ -128,7 +128,7 @@ extension Loop {
     /// Whether any of these activities has an observer or a monitor.
     @inline(__always)
     private func mayNotify(_ activities: Activity, in mode: ModeState) -> Bool {
-        isMonitored.load(ordering: .relaxed) || mode.observed.load(ordering: .relaxed) & activities.rawValue != 0
+        isMonitored.load(ordering: .relaxed) || mode.has(.observers(of: activities))
     }
 
     @inline(never)
@@ -270,9 +270,9 @@ extension Loop {
     /// for timers. A wake-up that arrives meanwhile queues behind them in any case.
     private func showsPasses(of run: Run) -> Bool {
         let mode = run.mode
-        return mode.observed.load(ordering: .relaxed) != 0 || isMonitored.load(ordering: .relaxed)
-            || queuedBlocks.load(ordering: .relaxed) > 0 || !mode.signals.isEmpty || own.mainQueue != nil || isStopped
-            || run.returnsAfterSourceHandled || run.limit != .forever || own.host != nil
+        return mayNotify(.all, in: mode) || queuedBlocks.load(ordering: .relaxed) > 0 || !mode.signals.isEmpty
+            || own.mainQueue != nil || isStopped || run.returnsAfterSourceHandled || run.limit != .forever
+            || own.host != nil
     }
 
     private func isStillReady(_ ready: ReadySource, in mode: ModeState) -> Bool {

@@ -54,11 +54,7 @@ struct ModeObservers {
     private var lastTurn: UInt64 = 0
 
     /// The union of the activities of all observers.
-    var wanted: Loop.Activity {
-        var bits: UInt = 0
-        for index in lists.indices where !lists[index].isEmpty { bits |= 1 << UInt(index) }
-        return Loop.Activity(rawValue: bits)
-    }
+    private(set) var wanted: Loop.Activity = []
 
     /// All observers, in the order in which they are called.
     var all: [Loop.Observer] { entries.values.sorted { $0.isBefore($1) }.compactMap(\.observer) }
@@ -87,6 +83,11 @@ struct ModeObservers {
     }
 
     private mutating func forEachList(of observer: Loop.Observer, _ body: (inout List) -> Void) {
-        for index in lists.indices where observer.activities.rawValue >> UInt(index) & 1 != 0 { body(&lists[index]) }
+        for index in lists.indices {
+            let activity = Loop.Activity(rawValue: 1 << UInt(index))
+            guard observer.activities.contains(activity) else { continue }
+            body(&lists[index])
+            if lists[index].isEmpty { wanted.remove(activity) } else { wanted.insert(activity) }
+        }
     }
 }
