@@ -25,6 +25,18 @@ import Testing
         port.invalidate()
     }
 
+    @Test("An item that has left a mode does not join it again", arguments: [false, true])
+    func left(modeExists: Bool) {
+        let loop = loop()
+        defer { loop.end() }
+        let timer = Loop.Timer(after: .seconds(1)) { _ in }
+        loop.add(timer, in: .common)
+        if modeExists { loop.add(Loop.Observer(.exit) { _, _ in }, in: Self.late) }
+        loop.addCommonMode(Self.late)
+        loop.remove(timer, in: Self.late)
+        #expect(!loop.contains(timer, in: Self.late))
+    }
+
     @Test("A mode that catches up has its items in the order in which they were added")
     func order() {
         let loop = loop(withCommon: Self.late)

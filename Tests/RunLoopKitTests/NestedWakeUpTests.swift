@@ -34,6 +34,25 @@ import Testing
         #expect(served.entries == [seconds(0)], "and not when something else wakes the loop")
     }
 
+    /// Such a run has never waited, and takes no wake-up.
+    @Test("A wake-up during a nested run that an entry observer stops ends the wait of the outer run")
+    func stoppedAtEntry() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let waits = Log<Loop.Instant>()
+        let entry = Loop.Observer(.entry) { _, _ in
+            loop.stop()
+            loop.wakeUp()
+        }
+        loop.add(entry, in: "inner")
+        loop.add(Loop.Timer(after: .seconds(3600)) { _ in }, in: "inner")
+        loop.perform { #expect(loop.run(mode: "inner", for: .seconds(1)) == .stopped) }
+        loop.add(Loop.Observer(.afterWaiting) { _, _ in waits.add(clock.now) })
+        loop.add(Loop.Timer(after: .seconds(3600)) { _ in })
+        #expect(loop.run(mode: .default, for: .seconds(7200)) == .finished)
+        #expect(waits.entries == [seconds(0), seconds(3600)])
+        loop.end()
+    }
+
     /// Between the wait of a nested run and its next pass wake-ups mean nothing to it, and a third run takes them.
     @Test("A wake-up that a third run takes as it begins reaches the outermost run")
     func thirdRunBegins() {

@@ -33,6 +33,15 @@ import Testing
         }
     }
 
+    @Test("The loop of a thread that is no task's is not watched")
+    func otherThread() throws {
+        try onThreadOfItsOwn {
+            Loop.current.perform {}
+            let isWatched = Loop.current.isWatchedAsUnrun.load(ordering: .relaxed)
+            #expect(!isWatched)
+        }
+    }
+
     @Test("A thread that cannot be started is started by the next loop that has work")
     func retriedThread() throws {
         let starts = Count()

@@ -184,6 +184,26 @@ import Testing
         #expect(try await task.value == (seconds(3700), seconds(100)))
     }
 
+    @Test("A clock that is set while the loop sleeps moves the end of its sleep")
+    func setDuringSleep() throws {
+        let (_, clock) = makeLoop()
+        let thread = try LoopThread(clock: clock)
+        let times = Log<Loop.Instant>()
+        let hold = clock.hold()
+        let start = clock.now
+        let timer = Loop.Timer(at: clock.now(.wallClock) + .seconds(1000), timeBase: .wallClock) { _ in
+            times.add(clock.now)
+        }
+        thread.loop.add(timer)
+        while !thread.loop.isWaiting { sched_yield() }
+        clock.setWallClock(to: clock.now(.wallClock) + .seconds(900))
+        hold.release()
+        while times.entries.isEmpty { sched_yield() }
+        #expect(times.entries == [start + .seconds(100)])
+        thread.stop()
+        thread.join()
+    }
+
     @Test("In real time, too; and it costs a descriptor only then")
     func realTime() throws {
         try onThreadOfItsOwn {
