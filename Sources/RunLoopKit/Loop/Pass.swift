@@ -44,7 +44,7 @@ extension Loop {
             hasHandledSource = true
         case .source1(let ready):
             if performSource1(ready, of: run) { hasHandledSource = true }
-            if !mode.ready.isEmpty, performSource1sOfNextPasses(of: run) { hasHandledSource = true }
+            if !mode.ready.isEmpty { performSource1sOfNextPasses(of: run) }
         }
         performBlocksIfInTime(of: run)  // 3.10
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
@@ -255,12 +255,8 @@ extension Loop {
 
     /// Performs the sources that the next passes would serve, as long as nothing shows these passes.
     @inline(never)
-    private func performSource1sOfNextPasses(of run: Run) -> Bool {
-        var hasHandled = false
-        while !showsPasses(of: run), let ready = takeListedSource(in: run.mode) {
-            if performSource1(ready, of: run) { hasHandled = true }
-        }
-        return hasHandled
+    private func performSource1sOfNextPasses(of run: Run) {
+        while !showsPasses(of: run), let ready = takeListedSource(in: run.mode) { _ = performSource1(ready, of: run) }
     }
 
     /// Whether anything tells that a pass ends and the next begins: an observer or a monitor; a block or a signalled

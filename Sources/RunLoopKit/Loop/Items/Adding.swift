@@ -98,13 +98,11 @@ extension Loop {
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
             guard isOpen, !mode.namesCommonModes, commonModes.insert(mode) else { return nil }
-            // Before it is a common one, it does not catch up: all items join it now.
+            // All items join it now: it has nothing to catch up with.
             let existing = existingState(for: mode)
             existing?.isCommon = true
-            existing?.commonTurn = lastCommonTurn
             guard let commonItems = commonMembership?.commonItems, !commonItems.isEmpty else { return nil }
             let state = existing ?? makeState(for: mode)
-            state.commonTurn = lastCommonTurn
             let joined = commonItems.all.filter { join($0, state) }
             for item in joined { wakeIfReady(item) }
             return (state, joined)

@@ -122,6 +122,7 @@ extension Loop.Timer {
     /// Moves a repeating timer back along its grid if the clock was set back. If the clock was set forward, the timer
     /// may be due, and stays. The lock of the loop is held.
     func returnToGrid(in loop: Loop, at now: Int64) {
+        // This also ends a sleep in virtual time that would now end too late.
         _ = changeInHeaps(of: Owner(loop.defaultState)) { _ in returnToGrid(at: now) }
     }
 

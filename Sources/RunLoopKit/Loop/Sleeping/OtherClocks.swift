@@ -75,8 +75,6 @@ extension Loop {
         for mode in modeStates {
             guard let timers = mode.timers.others?.wallClock.all, !timers.isEmpty else { continue }
             for timer in timers { timer.returnToGrid(in: self, at: now) }
-            // In virtual time the end of a sleep has moved.
-            timersChanged(in: mode)
         }
     }
 
