@@ -42,7 +42,7 @@ extension Loop {
     /// - Returns: Why the run ended.
     /// - Precondition: Called on the loop's own thread; traps on another thread, even if the loop has ended. The first
     ///   run in a mode needs up to three descriptors: an epoll set, and for the first mode an eventfd and a timerfd. On
-    ///   ``Loop/main`` the main queue has one more. The run traps if the process has none left. ``Loop/prepare(_:)``
+    ///   ``Loop/main`` the main queue has two more. The run traps if the process has none left. ``Loop/prepare(_:)``
     ///   makes them in advance, and throws instead.
     @discardableResult
     public func run(
