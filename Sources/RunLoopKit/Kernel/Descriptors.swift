@@ -19,6 +19,11 @@ extension System {
         fatalError("RunLoopKit: \(LoopError(call: call, code: code, advice: foreignCloseAdvice))")
     }
 
+    /// Ends the process after the kernel has reported a source that has left, and may report it for ever.
+    static func descriptorOfNobodyReported() -> Never {
+        descriptorFailed("epoll_wait, of a source that has left", code: EBADF)
+    }
+
     /// Returns another number for the same open file.
     static func duplicate(_ descriptor: Descriptor) throws(LoopError) -> Descriptor {
         try check("fcntl(\(descriptor), F_DUPFD_CLOEXEC)", clinux_duplicate(descriptor))

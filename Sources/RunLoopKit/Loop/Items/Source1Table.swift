@@ -1,5 +1,3 @@
-internal import CLinux
-
 /// The version-1 sources of a mode, and the tokens by which the kernel knows them.
 ///
 /// A token holds a slot's number and its generation. When a source leaves, the slot's generation changes, so a stale
@@ -115,7 +113,7 @@ final class Source1Table {
         // Past that many, all are old ones that happened once.
         if reportedWithoutSource.count == 64 { reportedWithoutSource = [] }
         guard !reportedWithoutSource.insert(token).inserted else { return }
-        System.descriptorFailed("epoll_wait, of a source that has left", code: EBADF)
+        System.descriptorOfNobodyReported()
     }
 
     /// - Parameter turn: The sequence number of its insertion.
