@@ -156,7 +156,7 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
         case .refuse, .ignore: return true
         case .begin:
             contents.inputs.begin(with: input, at: slot)
-            endBegun()
+            endFirstCall()
             return true
         case .append: contents.inputs.append(input, at: slot)
         case .replace:
@@ -305,9 +305,9 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
     @usableFromInline @inline(never)
     func forgetQuietKeys() { forgetQuietKeys(unlocking: lock.hold()) }
 
-    /// Ends a call that `beginCall()` has begun, and that began a burst.
+    /// Ends a call that `beginCall()` has begun and that is the first of its burst.
     @usableFromInline @inline(never)
-    func endBegun() { forgetQuietKeys(unlocking: lock.held) }
+    func endFirstCall() { forgetQuietKeys(unlocking: lock.held) }
 
     // MARK: With the lock held
 

@@ -10,7 +10,7 @@ final class MainQueue {
     private let descriptor: Descriptor
 
     /// Watches only `descriptor`. Every pass asks it: a set in which nothing is ready answers in half the time of a
-    /// `read` that fails (1.7 against 2.6 times a bare pass of another library).
+    /// `read` that fails. So a pass takes 1.5 instead of 3.4 times a bare `epoll_wait`.
     private let poller: Poller
 
     /// Whether a drain is active. It must not be re-entered: jobs would overtake the one that is running.
