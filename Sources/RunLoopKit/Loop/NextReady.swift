@@ -219,7 +219,7 @@ extension Loop {
             }
             if let ready = work(behind: .fresh(report.token, report.events), in: mode) { return .source1(ready) }
             if mode.source1s.source(for: report.token) == nil {
-                mode.source1s.noteReportWithoutSource(of: report.token)
+                mode.source1s.noteReportWithoutSource(of: report.token, in: mode.answers)
             }
             return nil
         }
@@ -274,7 +274,7 @@ extension Loop {
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
             default:
-                let turn = mode.source1s.noteReport(of: report.token)
+                let turn = mode.source1s.noteReport(of: report.token, in: mode.answers)
                 // Zero is a stale edge: new work raises another.
                 if turn != 0 { mode.ready.append(report.token, events: report.events, turn: turn) }
             }

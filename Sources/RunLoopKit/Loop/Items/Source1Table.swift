@@ -36,8 +36,8 @@ final class Source1Table {
     /// The slots of the sources that do not remember them: see `Loop.Item.sourceSlot`.
     @exclusivity(unchecked) private var slotOfSource: [ObjectIdentifier: Int] = [:]
 
-    /// Tokens that the kernel has reported after their sources had left.
-    @exclusivity(unchecked) private var reportedWithoutSource: Set<UInt64> = []
+    /// Tokens that the kernel has reported after their sources had left, and the numbers of the answers that did.
+    @exclusivity(unchecked) private var reportedWithoutSource: [UInt64: Int] = [:]
 
     @exclusivity(unchecked) private var count = 0
 
@@ -62,10 +62,10 @@ final class Source1Table {
     /// As `Member.readyTurn`; 0 also if the source has left.
     func turn(of token: UInt64) -> UInt64? { member(for: token).map(\.readyTurn) ?? 0 }
 
-    /// The same for a source that the kernel has reported, which it remembers.
-    func noteReport(of token: UInt64) -> UInt64? {
+    /// The same for a source that the kernel has reported in its answer number `answer`; the source remembers it.
+    func noteReport(of token: UInt64, in answer: Int) -> UInt64? {
         guard let member = member(for: token) else {
-            noteReportWithoutSource(of: token)
+            noteReportWithoutSource(of: token, in: answer)
             return 0
         }
         member.source.noteReport()
@@ -105,14 +105,15 @@ final class Source1Table {
 
     /// Takes note of a token that the kernel has reported, and whose source has left.
     ///
-    /// It may have left after the kernel's answer, which happens once. The second time the kernel watches a file that
-    /// the library cannot take out of the epoll set any more: the program has put another file in the place of its
-    /// descriptor, and keeps the file open elsewhere. Level-triggered, it would keep the loop awake for ever.
+    /// It may have left after the kernel's answer, which happens once (for each of its descriptors). In a later answer
+    /// it is a file that the library cannot take out of the epoll set any more: the program has put another file in the
+    /// place of its descriptor, and keeps the file open elsewhere. Level-triggered, it would keep the loop awake for
+    /// ever.
     @inline(never)
-    func noteReportWithoutSource(of token: UInt64) {
+    func noteReportWithoutSource(of token: UInt64, in answer: Int) {
         // Past that many, all are old ones that happened once.
-        if reportedWithoutSource.count == 64 { reportedWithoutSource = [] }
-        guard !reportedWithoutSource.insert(token).inserted else { return }
+        if reportedWithoutSource.count == 64 { reportedWithoutSource = [:] }
+        guard let earlier = reportedWithoutSource.updateValue(answer, forKey: token), earlier != answer else { return }
         System.descriptorOfNobodyReported()
     }
 
