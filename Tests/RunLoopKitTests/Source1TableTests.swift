@@ -44,6 +44,32 @@ import Testing
         }
     }
 
+    /// A table, and the token of a source that has left it.
+    fileprivate static func tableWithoutSource() -> (table: Source1Table, token: UInt64) {
+        let (table, source) = (Source1Table(), Loop.MessagePort<Int> { _ in })
+        table.insert(source, turn: 1)
+        let token = table.token(of: source)!
+        table.remove(source)
+        return (table, token)
+    }
+
+    /// A signal source has two descriptors.
+    @Test("A source that has left may be reported twice in one answer")
+    func reportsInOneAnswer() {
+        let (table, token) = Self.tableWithoutSource()
+        #expect(table.noteReport(of: token, in: 7) == 0)
+        #expect(table.noteReport(of: token, in: 7) == 0)
+    }
+
+    @Test("A source that has left, and is reported in two answers, ends the process")
+    func reportsInTwoAnswers() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (table, token) = Source1TableTests.tableWithoutSource()
+            for answer in 7...8 { _ = table.noteReport(of: token, in: answer) }
+        }
+        expect(result, says: ["epoll_wait, of a source that has left", "the program has closed a descriptor"])
+    }
+
     @Test("A table that was large finds each source, and no token twice", arguments: 1...5 as ClosedRange<UInt64>)
     func largeTables(seed: UInt64) {
         var random = SplitMix(seed)
