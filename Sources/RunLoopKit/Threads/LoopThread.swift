@@ -350,7 +350,8 @@ private final class Worker: @unchecked Sendable {
             clock: clock, owner: .makeForNewThread(), threadName: options.name, informsClockBetweenRuns: true)
         do throws(LoopError) {
             try loop.prepareForNewThread()
-            loop.add(KeepAlivePort(), in: .common)
+            // A port keeps the loop's runs from finishing.
+            loop.add(try Loop.PortSource { _ in }, in: .common)
             let thread = try startThread(options) { self.main(loop, options) }
             lock.withLock { handle = .running(thread) }
         } catch {

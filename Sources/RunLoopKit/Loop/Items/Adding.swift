@@ -98,7 +98,7 @@ extension Loop {
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
             guard isOpen, !mode.namesCommonModes, commonModes.insert(mode) else { return nil }
-            // All items join it now: it has nothing to catch up with.
+            // All items join it now. What it catches up with later is in it already.
             let existing = existingState(for: mode)
             existing?.isCommon = true
             guard let commonItems = commonMembership?.commonItems, !commonItems.isEmpty else { return nil }
