@@ -32,6 +32,18 @@ import Testing
         #expect(program.status == 0 && program.lines == ["both are reported"], "\(program.errors)")
     }
 
+    @Test("Timers of a thread fire though no timerfd could be made for them, and by one when it can be")
+    func timersWithoutTimerFD() throws {
+        let program = try run(["timers"])
+        #expect(
+            program.status == 0
+                && program.lines == [
+                    "fired, finished, a timerfd: false", "precise, a timerfd: false",
+                    "fired, finished, a timerfd: true",
+                ],
+            "\(program.lines), \(program.errors)")
+    }
+
     @Test(
         "Where there is no caller to throw to, the refusal traps with the call and the reason",
         arguments: [

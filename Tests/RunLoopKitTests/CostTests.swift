@@ -117,6 +117,7 @@ import Testing
             let loop = Loop.current
             loop.add(Loop.Timer(after: .seconds(3600)) { _ in })
             // As if a timer had moved away from that time.
+            try loop.prepare(.default)
             loop.lock.withLock { _ = loop.timerFDs.suspending!.arm(at: loop.clock.nanoseconds + 1_000_000) }
             return loop.counters
         }

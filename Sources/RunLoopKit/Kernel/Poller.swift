@@ -97,13 +97,16 @@ struct Poller: ~Copyable {
     /// signal interrupted the wait: the caller then checks its condition again.
     ///
     /// Traps in a forked child, which would consume events of its parent's.
-    func wait(blocking: Bool) -> Int {
+    func wait(blocking: Bool) -> Int { wait(milliseconds: blocking ? -1 : 0) }
+
+    /// The same, but waits so long at most; without limit if the number is negative.
+    func wait(milliseconds: Int32) -> Int {
         process.requireCurrent()
         let capacity = Int32(Poller.capacity)
         let count =
-            blocking
-            ? epoll_wait(descriptor, events, capacity, -1)
-            : clinux_epoll_poll(descriptor, events, capacity)
+            milliseconds == 0
+            ? clinux_epoll_poll(descriptor, events, capacity)
+            : epoll_wait(descriptor, events, capacity, milliseconds)
         if count >= 0 { return Int(count) }
         guard clinux_errno() == EINTR else { System.descriptorFailed("epoll_wait(\(descriptor))") }
         return 0

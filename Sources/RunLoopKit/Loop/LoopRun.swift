@@ -83,9 +83,13 @@ extension Loop {
         }
     }
 
-    /// As `prepare(.default)`, for a loop whose thread has not started.
+    /// As `prepare(.default)`, for a loop whose thread has not started. The first sleep that ends in time makes the
+    /// timerfd: see `openOwnTimer()`.
     func prepareForNewThread() throws(LoopError) {
-        try lock.withLock { () throws(LoopError) in try open(state(for: .default)) }
+        try lock.withLock { () throws(LoopError) in
+            try waker.open()
+            try open(state(for: .default), mainQueue: nil)
+        }
     }
 
     /// Runs the loop until `isOver`, which is asked before each pass, returns true. Returns earlier for the reasons of
@@ -234,9 +238,13 @@ extension Loop {
     private func open(_ state: ModeState) throws(LoopError) {
         lock.assertHeld()
         try waker.open()
-        if timerFDs.suspending == nil, !clock.isVirtual { timerFDs.suspending = try TimerFD(.suspending) }
-        try state.open(
-            wakeUp: waker.descriptor, timers: watchedTimers, mainQueue: isMain ? own.mainQueue?.wakeUpDescriptor : nil
-        )
+        if timerFDs.suspending == nil, !clock.isVirtual {
+            timerFDs.suspending = try makeTimer(.suspending, ReadyList.timers)
+        }
+        try open(state, mainQueue: isMain ? own.mainQueue?.wakeUpDescriptor : nil)
+    }
+
+    private func open(_ state: ModeState, mainQueue: Descriptor?) throws(LoopError) {
+        try state.open(wakeUp: waker.descriptor, timers: watchedTimers, mainQueue: mainQueue)
     }
 }

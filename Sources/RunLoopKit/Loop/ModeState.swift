@@ -136,13 +136,13 @@ final class ModeState {
         return descriptor
     }
 
-    /// Asks the kernel what is ready, as `Poller.wait(blocking:)`. Called by the loop's thread without the lock: no
+    /// Asks the kernel what is ready, as `Poller.wait(milliseconds:)`. Called by the loop's thread without the lock: no
     /// other thread makes or closes the set.
     ///
     /// - Precondition: The mode is open.
-    func wait(blocking: Bool) -> Int {
+    func wait(milliseconds: Int32) -> Int {
         answers += 1
-        guard let count = poller?.wait(blocking: blocking) else { reportClosed() }
+        guard let count = poller?.wait(milliseconds: milliseconds) else { reportClosed() }
         return count
     }
 
@@ -151,7 +151,7 @@ final class ModeState {
     @inline(__always)
     func takeNeedToPoll() -> Bool { has(.itemsOfKernel) || edgeNote.take() }
 
-    /// What the last `wait(blocking:)` reported as the `index`th.
+    /// What the last `wait(milliseconds:)` reported as the `index`th.
     func report(at index: Int) -> Poller.Report {
         guard let report = poller?.report(at: index) else { reportClosed() }
         return report

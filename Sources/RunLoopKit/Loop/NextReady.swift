@@ -188,7 +188,7 @@ extension Loop {
         let asksMainQueue = mode.servesMainQueue && run.hasJustDrainedMainQueue
         guard mode.takeNeedToPoll() || asksMainQueue || own.host?.takeNeedToPoll(in: mode) ?? false else { return 0 }
         Tally.count(tally.polls)
-        let count = mode.wait(blocking: false)
+        let count = mode.wait(milliseconds: 0)
         if count == Poller.capacity { mode.edgeNote.set() }  // There may be more.
         return count
     }
@@ -305,13 +305,14 @@ extension Loop {
         var sleep = nextSleep(in: run)
         if run.mode.timers.others != nil { wakeUpEarly(from: &sleep, in: run.mode) }
         arm(for: sleep, in: run.mode)
+        own.sleepsByTimeout = timerFDs.suspending == nil && sleep.deadline != TimerHeap.never
         return sleep.deadline
     }
 
     private func sleep(until deadline: Int64, in mode: ModeState) -> Int {
         guard case .virtual(let clock) = clock else {
             Tally.count(tally.waits)
-            let count = mode.wait(blocking: true)
+            let count = mode.wait(milliseconds: own.sleepsByTimeout ? timeout(until: deadline) : -1)
             if own.preciseSleep != nil { spinUntilDue(after: count, in: mode) }
             return count
         }
@@ -323,6 +324,6 @@ extension Loop {
         clock.awake(self)
         // A host must be told of the timers that are due: no timerfd does.
         lock.withLock { lastSleep = nil }
-        return mode.wait(blocking: false)
+        return mode.wait(milliseconds: 0)
     }
 }

@@ -12,7 +12,7 @@ extension Loop {
 extension Loop {
     /// The timerfds that wake the loop for its timers. None in virtual time.
     struct TimerFDs: ~Copyable {
-        /// Made when the loop first runs.
+        /// Made when the loop first runs; that of a `LoopThread`, when it first sleeps until a time.
         var suspending: TimerFD?
         var early = EarlyTimer()
         // Made when the loop first gets a timer on that clock.
@@ -94,8 +94,9 @@ extension Loop {
         if mode.timers.others != nil { armOthers(in: mode) }
     }
 
-    /// Makes the kernel wake the loop at `deadline`.
+    /// Makes the kernel wake the loop at `deadline`, if there is a timerfd or one can be made.
     private func arm(at deadline: Int64) {
+        if timerFDs.suspending == nil { openOwnTimer() }
         if timerFDs.suspending?.arm(at: deadline) ?? false { Tally.count(tally.timerArms) }
     }
 
@@ -110,11 +111,7 @@ extension Loop {
         guard let sleep, sleep.mode == ObjectIdentifier(mode) else { return }
         // A virtual clock must not jump to a deadline that no longer exists either, so the loop looks again.
         guard !clock.isVirtual else { return waker.nudge() }
-        // Arming the timerfd on this thread saves waking the loop's thread to do it.
-        if let wakeUp = mode.timers.suspending.wakeUpTime, wakeUp < sleep.deadline {
-            lastSleep!.deadline = wakeUp
-            arm(at: wakeUp)
-        }
+        if let wakeUp = mode.timers.suspending.wakeUpTime, wakeUp < sleep.deadline { shortenSleep(to: wakeUp) }
         defer {
             assert(
                 lastSleep!.deadline <= nextSleep(in: mode).deadline, "RunLoopKit: a loop oversleeps its first timer.")
@@ -123,12 +120,16 @@ extension Loop {
         if let deadline = mode.timers.others!.precise.earliestDeadline {
             // The loop wakes up early enough to prepare for it.
             let wakeUp = deadline.addingSaturating(-HeadStart.most)
-            if wakeUp < lastSleep!.deadline {
-                lastSleep!.deadline = wakeUp
-                arm(at: wakeUp)
-            }
+            if wakeUp < lastSleep!.deadline { shortenSleep(to: wakeUp) }
         }
         armOthers(in: mode)
+    }
+
+    /// Ends the sleep earlier. Arming the timerfd on this thread saves waking the loop's thread to do it.
+    private func shortenSleep(to deadline: Int64) {
+        lastSleep!.deadline = deadline
+        arm(at: deadline)
+        if timerFDs.suspending == nil { waker.nudge() }
     }
 
     /// When the first timer of a mode fires, on the loop's clock; `TimerHeap.never` if none does.

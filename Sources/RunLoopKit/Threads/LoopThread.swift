@@ -115,7 +115,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///   - stackSize: In bytes; nil means the system's default. Too small a size is an error.
     ///   - clock: Makes the thread's loop run in virtual time.
     /// - Throws: ``LoopError`` when the thread (`pthread_create`), its stack (`pthread_attr_setstacksize`) or its
-    ///   descriptors (`eventfd`, `timerfd_create`, `epoll_create1`) are not available. Nothing is left behind then.
+    ///   descriptors (`eventfd`, `epoll_create1`) are not available. Nothing is left behind then.
     public convenience init(
         name: String = "RunLoopKit", stackSize: Int? = nil, clock: VirtualClock? = nil
     ) throws(LoopError) {

@@ -114,6 +114,8 @@ final class Everything {
             happened.value.insert("owned descriptor")
         }
         for item in items { thread.loop.add(item) }
+        // A timerfd that is made later would take the place of what was closed.
+        try thread.performAndWait { try Loop.current.prepare(.default) }
         hosted.add(hostedPort)
         _ = try hosted.beginHosting()
     }

@@ -5,6 +5,7 @@
 //     RefusalProgram threads pool             it may start no thread, and then may
 //     RefusalProgram none port                for comparison, nothing is refused
 //     RefusalProgram trap run                 what has no caller to throw to
+//     RefusalProgram timers                   a thread's loop can make no timerfd at first, and then can
 //     RefusalProgram unrun                    the thread that looks for loops that never run is refused once
 //
 // It prints each error, whether the thing works at last, and how many descriptors it keeps.
@@ -206,6 +207,39 @@ func watchUnrunLoops() {
     print("both are reported")
 }
 
+/// The first timer of a thread's loop comes when the process has no descriptor left.
+func useTimersOfThread() throws {
+    let thread = try LoopThread()
+    /// Adds three timers, the last one first, so that a sleep that waits for one is shortened to the next.
+    func fire(_ done: Done) throws {
+        let start = ContinuousClock.now
+        let delays: [Duration] = [.milliseconds(60), .milliseconds(40), .milliseconds(20)]
+        for (index, delay) in delays.enumerated() {
+            while !thread.loop.isWaiting { sched_yield() }
+            thread.perform(after: delay) {
+                precondition(ContinuousClock.now - start >= delay)
+                if index == 0 { done.open() }
+            }
+        }
+        done.wait()
+        let ran = try thread.performAndWait { Loop.current.run(mode: "none", for: .zero) }
+        print("fired, \(ran), a timerfd: \(thread.loop.counters.timerArms > 0)")
+    }
+    // Made while there are descriptors.
+    let done = [Done(), Done(), Done()]
+    limit("descriptors", 0)
+    try fire(done[0])
+    limit("descriptors", 0)  // Those of `done[0]` are closed.
+    // A precise timer spins only after a timerfd.
+    let timer = Loop.Timer(after: .milliseconds(20)) { _ in done[1].open() }
+    timer.isPrecise = true
+    thread.loop.add(timer)
+    done[1].wait()
+    print("precise, a timerfd: \(thread.loop.counters.timerArms > 0)")
+    limit("descriptors", nil)
+    try fire(done[2])
+}
+
 func limit(_ resource: String, _ free: Int?) {
     if resource == "descriptors" {
         if let free { limitDescriptors(toFree: free) } else { setLimit(descriptors, nil) }
@@ -252,6 +286,7 @@ case "trap":
     limit(trap.resource, 0)
     try trap.make()
     print("nothing trapped")
+case "timers": try useTimersOfThread()
 case "unrun": watchUnrunLoops()
 default: try findLimits(of: things.first { $0.name == arguments[1] }!, arguments[0])
 }

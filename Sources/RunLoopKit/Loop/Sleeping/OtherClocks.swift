@@ -25,7 +25,7 @@ extension Loop {
         }
     }
 
-    private func makeTimer(_ clock: TimerFD.Clock, _ token: UInt64) throws(LoopError) -> TimerFD {
+    func makeTimer(_ clock: TimerFD.Clock, _ token: UInt64) throws(LoopError) -> TimerFD {
         let timerFD = try TimerFD(clock)
         for mode in modeStates { try mode.watch(timer: timerFD.descriptor, token: token) }
         return timerFD
