@@ -65,6 +65,7 @@ Loop.main.run()
 @Sendable func makePipe() -> (reading: Int32, writing: Int32) {
     var ends: [Int32] = [0, 0]
     pipe(&ends)
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }  // not for the child
+    // Not for the child.
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     return (ends[0], ends[1])
 }
