@@ -1,7 +1,8 @@
 import RunLoopKit
 
 let loop = Loop(clock: VirtualClock())
-loop.add(try Loop.PortSource { _ in }, in: .tracking)  // or it would be empty
+// Or the mode would be empty.
+loop.add(try Loop.PortSource { _ in }, in: .tracking)
 loop.add(
     Loop.Timer(every: .seconds(1)) { _ in print("  tick at \(loop.now)") },
     in: .common)
