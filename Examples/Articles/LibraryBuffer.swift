@@ -22,7 +22,9 @@ struct Library {
     }
 }
 
-func serve(_ title: String, while goesOn: @escaping @Sendable () -> Bool) throws {
+func serve(
+    _ title: String, while goesOn: @escaping @Sendable () -> Bool
+) throws {
     print("\(title):")
     var ends: [Int32] = [0, 0]
     pipe(&ends)
