@@ -11,9 +11,9 @@ final class Sampler: Sendable {
     }
 
     deinit {
-        timer.invalidate()  // the loop releases what the handler has captured
+        timer.invalidate()  // the loop releases what its handler captures
         thread.stop()
-        if !thread.isCurrent { thread.join() }  // after this, no handler runs
+        if !thread.isCurrent { thread.join() }  // now no handler runs
         print("the sampler and its thread have ended")
     }
 }

@@ -3,7 +3,7 @@ import RunLoopKit
 // It would report the threads that are dropped with timers.
 Loop.mistakeHandling = .ignore
 
-/// Whether a thread ends when its owner drops it, with this timer in its loop.
+/// Whether a thread with this timer ends when its owner drops it.
 func ends(with makeTimer: (LoopThread) -> Loop.Timer) throws -> Bool {
     weak var thread: LoopThread?
     do {
@@ -18,7 +18,8 @@ let none = try ends { _ in Loop.Timer(every: .seconds(1)) { _ in } }
 print("captures nothing:      the thread ends: \(none)")
 
 let ofLoop = try ends { thread in
-    Loop.Timer(every: .seconds(1)) { [loop = thread.loop] _ in loop.wakeUp() }
+    let loop = thread.loop
+    return Loop.Timer(every: .seconds(1)) { _ in loop.wakeUp() }
 }
 print("captures the loop:     the thread ends: \(ofLoop)")
 
