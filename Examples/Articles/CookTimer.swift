@@ -4,7 +4,8 @@ import RunLoopKit
     private(set) var ticks = 0
 
     func start() {
-        let timer = Loop.Timer(every: .milliseconds(10), isolation: .shared) {
+        let interval = Duration.milliseconds(10)
+        let timer = Loop.Timer(every: interval, isolation: .shared) {
             [weak self] firing in
             guard let self else { return firing.timer.invalidate() }
             ticks += 1
