@@ -80,14 +80,16 @@ import Testing
     @Test("A caller whose block is behind a long one in the same pass is answered at once")
     func answeredInAPass() async throws {
         let thread = try LoopThread(name: "busy")
-        let (posted, long, go) = (Gate(), Gate(), Gate())
+        let (begun, posted, long, go) = (Gate(), Gate(), Gate(), Gate())
         thread.perform {
             Loop.current.perform(in: .common) {
                 long.open()
                 go.wait()
             }
+            begun.open()
             posted.wait()
         }
+        await eventually(begun.isOpenNow)
         let waiting = [
             Task { try await thread.run {} }, Task { try await thread.loop.run(in: .common) {} },
         ]

@@ -83,7 +83,7 @@ import Testing
     /// Against the rules with a timer that runs also when nothing is pending, and is never late.
     @Test("A limiter acts as one whose timer always runs")
     func likeEagerTimer() {
-        for seed: UInt64 in 0..<1_500 {
+        for seed in 0..<programCount(1_500) {
             var random = SplitMix(seed)
             let (loop, clock) = Loop.inVirtualTime(.manual)
             let log = Log<EagerLimiter.Action>()
@@ -129,7 +129,7 @@ import Testing
 
     @Test("A key acts as a limiter whose timer always runs, and is counted as long as its past matters")
     func keysLikeEagerTimers() {
-        for seed: UInt64 in 0..<1_000 {
+        for seed in 0..<programCount(1_000) {
             var random = SplitMix(seed)
             let (loop, clock) = Loop.inVirtualTime(.manual)
             let logs = (0..<12).map { _ in Log<EagerLimiter.Action>() }

@@ -5,7 +5,7 @@ package let isUnderThreadSanitizer = dlsym(nil, "__tsan_init") != nil
 
 package let isUnderAddressSanitizer = dlsym(nil, "__asan_init") != nil
 
-/// How many random programs a suite plays by default: a tenth under a sanitizer, which is slow.
-package func programCount(_ usual: UInt64) -> UInt64 {
-    isUnderThreadSanitizer || isUnderAddressSanitizer ? usual / 10 : usual
-}
+/// How many random programs a test plays: all in the long run of `scripts/check`, else a tenth.
+package func programCount(_ all: UInt64) -> UInt64 { isLongRun ? all : max(1, all / 10) }
+
+private let isLongRun = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"] != nil

@@ -1,10 +1,10 @@
 extension Loop.FileDescriptorSource {
-    /// What a source waits for. Hang-ups and errors are always reported, unless the source is disarmed. What a handler
-    /// gets is a ``Readiness``, whose words are adjectives:
+    /// What a source waits for. A handler gets a ``Readiness``, whose words are adjectives. Hang-ups and errors are
+    /// always reported, unless the source is disarmed.
     ///
     /// | interest | readiness |
     /// |---|---|
-    /// | ``read`` | ``Readiness/readable``; of a stream socket whose peer has finished, also ``Readiness/readHangUp`` |
+    /// | ``read`` | ``Readiness/readable``; of a stream socket whose peer has finished, ``Readiness/readHangUp`` too |
     /// | ``write`` | ``Readiness/writable`` |
     /// | ``priority`` | ``Readiness/priority`` |
     /// | ``readHangUp`` | ``Readiness/readHangUp`` |
@@ -32,32 +32,32 @@ extension Loop.FileDescriptorSource {
         /// Room to write. CF: `kCFFileDescriptorWriteCallBack`.
         public static let write = Interest(rawValue: 2)
 
-        /// An exceptional condition: out-of-band data of a TCP socket, a change of `/proc/mounts` or of an attribute in
-        /// `/sys`, as of a GPIO: see <doc:TerminalsFilesAndSockets#Files-sockets-names>. (EPOLLPRI)
+        /// An exceptional condition (EPOLLPRI): out-of-band data of a TCP socket, or a change of `/proc/mounts` or of
+        /// an attribute in `/sys`, such as a GPIO's. See <doc:TerminalsFilesAndSockets#Files-sockets-names>.
         public static let priority = Interest(rawValue: 4)
 
-        /// The end of the data alone: the other end of a stream socket has finished writing, or is closed. For a source
-        /// that does not read at the moment, but is to notice. ``read`` includes it. (EPOLLRDHUP)
+        /// The end of the data alone (EPOLLRDHUP): the other end of a stream socket has finished writing, or is closed.
+        /// ``read`` includes it. Use it for a source that pauses reading but must notice the end.
         ///
-        /// Once it is reported it stays, so change the interest then, or use a source that is edge-triggered.
+        /// The report repeats. Change the interest after the first one, or use an edge-triggered source.
         public static let readHangUp = Interest(rawValue: 8)
 
-        /// Not an event, but a way to wait: of several loops that wait for the same file, not all are woken by one
-        /// event. Each has a source of its own, and all these sources have this option. (EPOLLEXCLUSIVE)
+        /// Not an event, but a way to wait: one event does not wake all loops that wait for the same file
+        /// (EPOLLEXCLUSIVE). Each loop has a source of its own, and all these sources have this option.
         ///
-        /// The kernel wakes one loop that sleeps, or a few if events follow each other closely; a loop that is busy
-        /// finds the event when it looks next, if no other loop has handled it by then. So a handler must be prepared
-        /// to find nothing, and the descriptor must not block: one `accept` a call, since what is left is reported
-        /// again.
+        /// The kernel wakes one sleeping loop, or a few if events follow each other closely. A busy loop finds the
+        /// event when it looks next, unless another loop has handled it. So a handler may find nothing, and the
+        /// descriptor must not block. Make one `accept` a call: what is left is reported again.
         ///
-        /// **It does not spread the events.** While several loops sleep, it is mostly the same one that is woken: of a
-        /// listening socket it then gets all connections, and keeps them. How a server spreads its connections is in
+        /// **It does not spread the events.** While several loops sleep, the kernel mostly wakes the same one. On a
+        /// listening socket that loop gets all connections. To spread them, see
         /// <doc:TerminalsFilesAndSockets#A-connection-that-never-blocks>.
         ///
-        /// It applies to ``read`` and ``write``. Together with ``priority`` or ``readHangUp`` it has no effect, since
-        /// the kernel has no such wait for these, and with ``read`` alone a source does not report
-        /// ``Readiness/readHangUp``. It has no effect either while a loop is hosted, or in virtual time, or for a
-        /// descriptor that is an epoll set. It needs Linux 4.5.
+        /// It requires Linux 4.5, and applies to ``read`` and ``write``:
+        ///
+        /// - With ``priority`` or ``readHangUp`` it has no effect, since the kernel has no such wait for these.
+        /// - With ``read`` alone a source does not report ``Readiness/readHangUp``.
+        /// - It has no effect while a loop is hosted, in virtual time, or for a descriptor that is an epoll set.
         public static let exclusive = Interest(rawValue: 16)
     }
 
@@ -69,9 +69,10 @@ extension Loop.FileDescriptorSource {
         /// Options made of bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// There is data, a connection or the end. Rarely there is none any more: another process has read it, a
-        /// connection was reset before `accept`, or a datagram was damaged. Then reading blocks, unless the descriptor
-        /// has `O_NONBLOCK`.
+        /// There is data, a connection or the end.
+        ///
+        /// Rarely there is none any more: another process has read it, a connection was reset before `accept`, or a
+        /// datagram was damaged. Reading then blocks, unless the descriptor has `O_NONBLOCK`.
         public static let readable = Readiness(rawValue: 1)
 
         /// There is room to write, for a byte at least. Without `O_NONBLOCK` a larger write may block.

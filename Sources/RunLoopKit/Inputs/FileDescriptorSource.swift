@@ -1,8 +1,9 @@
 extension Loop {
-    /// A version-1 source: a descriptor that the kernel can poll, such as a pipe, socket, terminal, eventfd, inotify or
-    /// another epoll set; but not one that watches this loop, which is a cycle and traps.
+    /// A version-1 source: calls its handler with what a descriptor is ready for, so that reads and writes need not
+    /// block. Any thread may use it; the handler runs on the loop's thread.
     ///
-    /// Use it to read and write without blocking: the handler is called with what the descriptor is ready for.
+    /// The descriptor is one that the kernel can poll: a pipe, socket, terminal, eventfd, inotify or epoll set. An
+    /// epoll set that watches this loop forms a cycle, and traps.
     ///
     /// ```swift
     /// var ends: [Int32] = [-1, -1]
@@ -16,34 +17,38 @@ extension Loop {
     /// Loop.current.add(source, in: .default)
     /// ```
     ///
-    /// **Level-triggered** by default: the handler is called again for as long as the descriptor is ready, in turn with
-    /// what else is ready. Reading a part is enough. But a handler that neither reads, nor changes the interest, nor
-    /// invalidates the source after a hang-up keeps its loop busy. A run nested in the handler calls it too, if the
-    /// descriptor is still ready. With `trigger: .edge` read or write until the call fails with `EAGAIN`: what is left
-    /// is not reported again before more comes, or ``Loop/FileDescriptorSource/rearm()`` is called. A source that is in
-    /// several modes reports an edge once in each: a run of another mode reports it again, if the descriptor is still
-    /// ready.
+    /// **Level-triggered** by default: the loop calls the handler for as long as the descriptor is ready, in turn with
+    /// other inputs. A run nested in the handler calls it too. Reading a part is enough. A handler that neither reads,
+    /// changes the interest nor invalidates the source after a hang-up keeps its loop busy.
     ///
-    /// **Hang-ups and errors.** Three things come besides what the interest asks for. ``Readiness/readHangUp``
-    /// (EPOLLRDHUP): the peer of a stream socket has finished writing, or has closed; only with ``Interest/read`` or
-    /// ``Interest/readHangUp``. ``Readiness/hangUp`` (EPOLLHUP) and ``Readiness/error`` (EPOLLERR): with any interest,
-    /// also with none. All three stay. A peer that has only finished writing may still read: to write the rest, set
-    /// ``Loop/FileDescriptorSource/interest`` to ``Interest/write``, which ends the reports of its end.
+    /// **Edge-triggered** with `trigger: .edge`: read or write until the call fails with `EAGAIN`. What is left is not
+    /// reported until more comes, or ``Loop/FileDescriptorSource/rearm()`` is called. Each mode of the source reports
+    /// an edge once, if the descriptor is still ready.
     ///
-    /// **Ownership.** The source watches a duplicate of a borrowed descriptor. So any number of sources can watch it,
-    /// such as one for reading and one for writing; and if its number is closed or reused, no source reports the wrong
-    /// file. The duplicate costs a second descriptor for each source, and keeps the file open until the source is
-    /// invalidated: invalidate the source before closing the descriptor, or the other end of a connection does not
-    /// notice; and close it on the loop's thread, since on another one a handler may still read from it. An owned
-    /// descriptor (`init(owning:…)`) needs no duplicate, and the source closes it when none of its handlers runs. Only
-    /// the source's handler reads from it: of several descriptors that are ready, the loop asks the kernel again for
-    /// each borrowed one, since the handler of another may have read it, and for no owned one. When
-    /// a duplicate is closed, the process loses its POSIX locks (`fcntl`) on the file, if it has any; those of `flock`
-    /// stay. The source does not change the descriptor's flags: whether reading can block is up to you, and
-    /// <doc:WhichInput#Descriptors> says when to set `O_NONBLOCK`.
+    /// **Hang-ups and errors** come besides what the interest asks for, and stay:
     ///
-    /// **Threads and lifetime.** A source can be in several modes, but only in one loop at a time. Any thread may call
-    /// everything here. The source keeps runs in its modes going, also while it is disarmed.
+    /// - ``Readiness/readHangUp`` (EPOLLRDHUP): the peer of a stream socket has finished writing, or has closed. Only
+    ///   with ``Interest/read`` or ``Interest/readHangUp``. A peer that has only finished writing may still read. To
+    ///   write the rest, set ``Loop/FileDescriptorSource/interest`` to ``Interest/write``, which ends these reports.
+    /// - ``Readiness/hangUp`` (EPOLLHUP) and ``Readiness/error`` (EPOLLERR): with any interest, even with none.
+    ///
+    /// **A borrowed descriptor.** The source watches a duplicate:
+    ///
+    /// - Any number of sources can watch the descriptor, such as one for reading and one for writing. If its number is
+    ///   closed or reused, no source reports the wrong file.
+    /// - The duplicate costs a second descriptor for each source. It keeps the file open until the source is
+    ///   invalidated: invalidate first, then close, or the other end of a connection does not notice.
+    /// - Close the descriptor on the loop's thread. On another thread, a handler may still read from it.
+    /// - Of several ready descriptors, the loop asks the kernel again for each borrowed one: the handler of another may
+    ///   have read it. Only its own handler reads an owned one.
+    /// - When a duplicate is closed, the process loses its POSIX locks (`fcntl`) on the file; `flock` locks stay.
+    ///
+    /// **An owned descriptor** (`init(owning:…)`) needs no duplicate. The source closes it when none of its handlers
+    /// runs.
+    ///
+    /// The source does not change the descriptor's flags, so reading may block: <doc:WhichInput#Descriptors> says when
+    /// to set `O_NONBLOCK`. It can be in several modes, but only in one loop at a time. It keeps runs in its modes
+    /// going, even while it is disarmed.
     ///
     /// CF: `CFFileDescriptor` and its source, which reports once and must then be enabled again, like a source with
     /// ``Loop/FileDescriptorSource/isOneShot``.
@@ -53,12 +58,12 @@ extension Loop {
 
         /// When a source reports.
         public enum Trigger: Sendable {
-            /// Again and again for as long as the descriptor is ready, in turn with what else is ready.
+            /// Repeatedly for as long as the descriptor is ready, in turn with other inputs.
             case level
 
-            /// When the descriptor becomes ready, or more ready than before, and once when the source is added or
-            /// rearmed or its interest changes. For handlers that read or write until the call fails with `EAGAIN`,
-            /// which needs a non-blocking descriptor.
+            /// When the descriptor becomes ready, or more ready than before; and once when the source is added or
+            /// rearmed, or its interest changes. The handler reads or writes until the call fails with `EAGAIN`, which
+            /// needs a non-blocking descriptor.
             case edge
         }
 
@@ -107,9 +112,11 @@ extension Loop {
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
-        /// - Throws: ``LoopError``: `EBADF` if the descriptor is not open; `EPERM` if it is of a kind that is always
-        ///   ready (a regular file, a directory, `/dev/null`), which the kernel does not watch: read or write it
-        ///   directly; `EMFILE` if the process has no descriptor left for the duplicate.
+        /// - Throws: ``LoopError``:
+        ///   - `EBADF` if the descriptor is not open.
+        ///   - `EPERM` if it is always ready (a regular file, a directory, `/dev/null`): the kernel does not watch it.
+        ///     Read or write it directly.
+        ///   - `EMFILE` if the process has no descriptor left for the duplicate.
         public convenience init(
             _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
@@ -120,14 +127,16 @@ extension Loop {
             self.init(descriptor, watched: duplicate, interest, trigger, isOneShot, Place(file, line), label, handler)
         }
 
-        /// Makes a source that owns its descriptor. The source closes it when it is invalidated (after its handler
-        /// returns, if that is running) or when its last reference is released. Do not close it elsewhere, nor let a
-        /// second source own it. The parameters are those of
+        /// Makes a source that owns its descriptor, and closes it. Do not close it elsewhere, nor let a second source
+        /// own it.
+        ///
+        /// The source closes it when it is invalidated (after its handler returns, if that is running), or when its
+        /// last reference is released. The parameters are those of
         /// ``Loop/FileDescriptorSource/init(_:interest:trigger:isOneShot:label:file:line:handler:)``.
         ///
-        /// - Throws: ``LoopError``, as that initializer does; `EMFILE` only for a descriptor that is neither a socket
-        ///   nor a pipe, which takes a spare one for a moment. The caller then still owns the descriptor, which stays
-        ///   open.
+        /// - Throws: ``LoopError``, as that initializer does. The caller then still owns the descriptor, which stays
+        ///   open. `EMFILE` only for a descriptor that is neither a socket nor a pipe, which needs a spare one for a
+        ///   moment.
         public convenience init(
             owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
@@ -157,13 +166,11 @@ extension Loop {
         /// The descriptor that the source was made with; -1 once a source that owns it has closed it.
         public var descriptor: Int32 { itemLock.withLock { isOwning ? watched : number } }
 
-        /// What the source waits for. May be changed at any time, also while a loop sleeps on it. With no interest,
-        /// only hang-ups and errors are reported.
+        /// What the source waits for. May be changed at any time, even while a loop sleeps on it. With no interest, the
+        /// source reports only hang-ups and errors.
         ///
-        /// A pending report uses the new interest, unless the handler's call has begun.
-        ///
-        /// A change costs one system call for each mode that has run; setting the present interest costs none, and
-        /// reports nothing again.
+        /// A pending report uses the new interest, unless the handler's call has begun. A change costs one system call
+        /// for each mode that has run. Setting the present interest costs none, and reports nothing again.
         public var interest: Interest {
             get { itemLock.withLock { wanted } }
             set {
@@ -180,15 +187,15 @@ extension Loop {
         /// ``Loop/FileDescriptorSource/disarm()``, make it false.
         public var isArmed: Bool { itemLock.withLock { armed } }
 
-        /// Makes the source report again. If the descriptor is ready, it does so when the loop looks next; an
-        /// edge-triggered source does so even if it was armed. CF: `CFFileDescriptorEnableCallBacks`.
+        /// Makes the source report again, when the loop looks next, if the descriptor is ready. An edge-triggered
+        /// source does so even if it was armed. CF: `CFFileDescriptorEnableCallBacks`.
         public func rearm() {
             let wasArmed = itemLock.withLock { exchange(&armed, with: true) }
             watchesChanged(areWatched: wasArmed)
         }
 
-        /// Keeps the source from reporting anything, also hang-ups and errors, until
-        /// ``Loop/FileDescriptorSource/rearm()``: for a handler whose consumer cannot keep up. CF:
+        /// Keeps the source from reporting anything, even hang-ups and errors, until
+        /// ``Loop/FileDescriptorSource/rearm()``. Use it when the handler's consumer cannot keep up. CF:
         /// `CFFileDescriptorDisableCallBacks`.
         public func disarm() {
             itemLock.withLock { armed = false }
@@ -201,7 +208,7 @@ extension Loop {
 
         /// A disarmed source watches nothing: epoll reports hang-ups and errors even with no events requested.
         ///
-        /// Inlined, so that the array is on the caller's stack: to allocate it took 370 instructions.
+        /// Inlined, so that the array is on the caller's stack: allocating it took 370 instructions.
         var watches: [Watch] {
             @inline(__always) get {
                 itemLock.withLock {
@@ -222,10 +229,10 @@ extension Loop {
         }
 
         /// If other handlers have been called since the report, asks the kernel again: they may have read the
-        /// descriptor. No other handler reads one that the source owns: there the report holds, unless a call of this
+        /// descriptor. No other handler reads an owned descriptor. There the report holds, unless a call of this
         /// handler is active, or has ended since.
         ///
-        /// Exceptional conditions are an exception: for some files (`/proc/mounts`) asking consumes them.
+        /// Exceptional conditions are not asked for again: for some files (`/proc/mounts`) asking consumes them.
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
             itemLock.withLock {
                 guard armed else { return nil }
@@ -296,7 +303,7 @@ extension Loop {
 
         override var canBeInManyLoops: Bool { false }
 
-        /// Remembered: a source that is armed again and again needs it each time.
+        /// Remembered: a source that is rearmed after each report needs it each time.
         override var sourceSlot: Int {
             get { slot }
             set { slot = newValue }

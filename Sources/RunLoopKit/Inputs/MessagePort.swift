@@ -1,8 +1,8 @@
 extension Loop {
-    /// A version-1 source: a queue of messages of one type, which any number of threads send and one loop handles.
+    /// A version-1 source: a queue of messages of one type, which any number of threads send and one loop handles. Any
+    /// thread may use it, except in a Unix signal handler: see ``Loop/PortSource``.
     ///
-    /// Use it to send values to a thread. Unlike a posted block, a message needs no closure; unlike a
-    /// ``Loop/PortSource``, a message port carries values.
+    /// Unlike a posted block, a message needs no closure. Unlike a ``Loop/PortSource``, a message port carries values.
     ///
     /// ```swift
     /// let worker = try LoopThread(name: "worker")
@@ -21,46 +21,51 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// Do not leave out `@Sendable` where the closure is passed to the library's function directly, at the top level of
-    /// `main.swift`, in the body that ``Loop/runMain(_:)`` takes or in a method of the main actor: there Swift takes it
-    /// for one of the main actor's, and it traps on another thread.
+    /// Keep the `@Sendable` where you pass the closure to the library's function directly. At the top level of
+    /// `main.swift`, in the body that ``Loop/runMain(_:)`` takes and in a method of the main actor, Swift otherwise
+    /// isolates the closure to the main actor. It then traps on another thread.
     ///
-    /// **Order.** The messages of each sender are handled in the order in which they were sent, one call of the handler
-    /// for each. A run nested in the handler continues with the next message.
+    /// **Order.** The loop handles the messages of each sender in the order in which they were sent, one call for each.
+    /// A run nested in the handler continues with the next message.
     ///
     /// **How many at once.** A pass handles the messages that are in the queue when it serves the port, at most
-    /// ``Loop/MessagePort/messagesPerPass``; then it serves other inputs. Messages that the handler itself sends wait
-    /// for another pass, unless a run nested in a handler has taken some of those before them.
+    /// ``Loop/MessagePort/messagesPerPass``. Then it serves other inputs. Messages that the handler itself sends wait
+    /// for another pass, unless a run nested in a handler has taken some before them.
     ///
-    /// **Nothing that was accepted is lost.** A message is in the queue until its handler is called. If the handler
-    /// stops the loop, or removes the port from the mode, the rest waits until any loop runs with the port in its mode.
-    /// Messages sent while the port is in no loop wait too. But once the port's loop has ended, sends are refused until
-    /// the port is added to another; what was accepted before waits. Invalidating the port drops the waiting messages.
+    /// **Nothing that was accepted is lost.** A message stays in the queue until its handler is called:
     ///
-    /// **A consumer that cannot keep up** disarms the port: messages wait, ``Loop/MessagePort/waitingCount`` shows
-    /// senders how many, and the loop serves other inputs. A one-shot port disarms itself before each message.
+    /// - If the handler stops the loop, or removes the port from the mode, the rest waits until any loop runs with the
+    ///   port in its mode.
+    /// - Messages sent while the port is in no loop wait too. Once the port's loop has ended, sends are refused until
+    ///   the port is added to another; what was accepted before waits.
+    /// - Invalidating the port drops the waiting messages.
     ///
-    /// **Senders that are too fast** are limited by a `capacity`, the largest number of messages that wait. On a full
-    /// port ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` refuse, so the message is lost unless
-    /// the sender keeps it, and ``Loop/MessagePort/send(whenRoom:)`` suspends its task until there is room; no call
-    /// blocks a thread. Without a capacity, the default, no send is refused for lack of room, and the queue grows for
-    /// as long as messages arrive faster than they are handled, until the process runs out of memory: do without a
-    /// capacity only if something else bounds the senders. A waiting message takes its own size and what it refers to.
-    /// The queue doubles when it grows, so it may be twice as large as its contents. One that has grown beyond 64
-    /// messages gives memory back while it is emptied; a smaller one keeps it, and allocates nothing then.
+    /// **A consumer that cannot keep up** disarms the port. Messages then wait, and the loop serves other inputs.
+    /// ``Loop/MessagePort/waitingCount`` shows senders how many wait. A one-shot port disarms itself before each
+    /// message.
     ///
-    /// Let all senders of a full port wait, or none: while a ``Loop/MessagePort/send(whenRoom:)`` waits, each
-    /// ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` is refused, so one sender that always waits
-    /// shuts them out for as long as it continues. A handler cannot wait for room. It sends from a task on its thread,
-    /// `Task(executorPreference: thread.loop.taskExecutor) { try await port.send(whenRoom: value) }`, or keeps the
-    /// value and tries again later.
+    /// **Senders that are too fast** are limited by a `capacity`, the largest number of messages that wait. No call
+    /// blocks a thread:
     ///
-    /// **Threads.** A port can be in several modes, but only in one loop at a time. Any thread may call everything
-    /// here, but not a Unix signal handler: see ``Loop/PortSource``. To move a port without two threads ever handling
-    /// messages at the same time, remove it on the thread of its loop. The port keeps runs in its modes going.
+    /// - On a full port ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` refuse. The message is lost
+    ///   unless the sender keeps it.
+    /// - ``Loop/MessagePort/send(whenRoom:)`` suspends its task until there is room.
+    /// - Without a capacity, the default, the queue grows for as long as messages arrive faster than they are handled,
+    ///   until memory runs out. Do without only if something else bounds the senders.
     ///
-    /// **Cost.** A port has no descriptor. A send to a sleeping loop wakes it as `perform` does, with one write to the
-    /// loop's own eventfd. A send to a loop that is awake makes no system call.
+    /// Let all senders of a full port wait, or none. While a ``Loop/MessagePort/send(whenRoom:)`` waits, the other two
+    /// calls are refused: one sender that always waits shuts the others out. A handler cannot wait for room. It keeps
+    /// the value and tries again later, or sends from a task on its thread: `Task(executorPreference:
+    /// thread.loop.taskExecutor) { try await port.send(whenRoom: value) }`.
+    ///
+    /// **Modes and loops.** A port can be in several modes, but only in one loop at a time. It keeps runs in its modes
+    /// going. To move a port without two threads ever handling messages at the same time, remove it on its loop's
+    /// thread.
+    ///
+    /// **Cost.** A port has no descriptor. A send to a sleeping loop costs one write to the loop's eventfd, as
+    /// `perform` does. A send to a loop that is awake makes no system call. A waiting message takes its own size and
+    /// what it refers to. The queue doubles when it grows, so it may be twice as large as its contents. Beyond 64
+    /// messages it gives memory back as it empties; a smaller one keeps it, and then allocates nothing.
     ///
     /// CF: `CFMessagePort`, without the encoding.
     public final class MessagePort<Message: Sendable>: Item, Source1, @unchecked Sendable {
@@ -154,7 +159,7 @@ extension Loop {
         }
 
         /// Puts a message into the queue if there is room. If there is none and `waiting` is true, the sender waits for
-        /// room.
+        /// it.
         func offer(_ message: Message, waiting: Bool) -> Outcome {
             // Not `withLock`: a closure that returns a tuple or an optional of a generic type costs look-ups.
             itemLock.lock()
@@ -267,11 +272,11 @@ extension Loop {
         /// The number of waiting messages. From any thread.
         public var waitingCount: Int { itemLock.withLock { queue.count } }
 
-        /// Removes and returns the waiting messages, in order, without calling the handler: for what is left in a port
-        /// after its loop has ended. From any thread. Empty if nothing waits, and for an invalid port.
+        /// Removes and returns the waiting messages, in order, without calling the handler. Empty if nothing waits, and
+        /// for an invalid port. From any thread.
         ///
-        /// Messages of waiting ``Loop/MessagePort/send(whenRoom:)`` calls are not returned: they move into the queue,
-        /// which now has room.
+        /// It is for what is left in a port after its loop has ended. Messages of waiting
+        /// ``Loop/MessagePort/send(whenRoom:)`` calls are not returned: they move into the queue, which now has room.
         public func takeWaiting() -> [Message] {
             let (taken, admitted, modes) = itemLock.withLock {
                 var taken: [Message] = []
@@ -303,7 +308,7 @@ extension Loop {
             for mode in modes { mode.waker.nudge() }
         }
 
-        /// Keeps messages in the queue until ``Loop/MessagePort/rearm()``, also the rest of those that a pass is
+        /// Keeps messages in the queue until ``Loop/MessagePort/rearm()``, even the rest of those that a pass is
         /// handling. A disarmed port still keeps runs in its modes going.
         public func disarm() { itemLock.withLock { armed = false } }
 
@@ -393,7 +398,7 @@ extension Loop {
 
         override var canBeInManyLoops: Bool { false }
 
-        /// Remembered, since each message that the loop takes needs it: to look it up took 160 instructions.
+        /// Remembered: each message that the loop takes needs it, and looking it up took 160 instructions.
         override var sourceSlot: Int {
             get { slot }
             set { slot = newValue }

@@ -1,5 +1,6 @@
 extension Loop {
-    /// A version-1 source: the end of a process, reported once.
+    /// A version-1 source: reports once how a process ended. Any thread may use it; the handler runs on the loop's
+    /// thread.
     ///
     /// ```swift
     /// let source = try Loop.ProcessSource(child) { source, exit in
@@ -8,22 +9,21 @@ extension Loop {
     /// Loop.current.add(source, in: .default)
     /// ```
     ///
-    /// For a child of this process it reports how the child ended, also if that was before the source was made, as long
-    /// as the child has not been reaped: a process that has ended remains as a zombie until its parent waits for it.
-    /// Other processes can be watched too, but only the fact that they have ended is known.
+    /// The source reports how a child of this process ended, even if it ended before the source was made. But the child
+    /// must not have been reaped: until its parent waits for it, it remains as a zombie. Of other processes the source
+    /// reports only that they have ended.
     ///
     /// **Reaping.** By default the source reaps its child; the number may then be given to another process. If other
-    /// code waits for the child, as Foundation's `Process` does for the processes that it starts, set `reaping` to
-    /// false, or the two race for the exit status. A source that is invalidated before it has reported the exit reaps
-    /// nothing. While another process traces the child (a debugger), the exit is reported once the tracer has detached.
+    /// code waits for the child, as Foundation's `Process` does, set `reaping` to false. Otherwise the two race for the
+    /// exit status. A source that is invalidated before it has reported the exit reaps nothing. While a debugger traces
+    /// the child, the exit is reported once the tracer has detached.
     ///
-    /// **Signalling the child.** The source does not reap its child before its handler's call. So if nothing else reaps
-    /// it, `kill` with its number on the loop's thread, before that call, reaches the child or its zombie, and never
-    /// another process.
+    /// **Signalling the child.** The source does not reap its child before its handler's call. Until then, if nothing
+    /// else reaps the child, `kill` on the loop's thread reaches the child or its zombie, never another process.
     ///
-    /// **The child's signals.** A child inherits which signals the thread that starts it blocks, and keeps them blocked
-    /// after exec. A signal that a ``Loop/SignalSource`` takes is blocked in this process: a child that is started
-    /// without resetting the mask cannot be ended by it.
+    /// **The child's signals.** A child inherits the signals that the thread that starts it blocks, and keeps them
+    /// blocked after exec. This process blocks the signal of each ``Loop/SignalSource``. Reset the mask, or that signal
+    /// cannot end the child:
     ///
     /// ```swift
     /// var attributes = posix_spawnattr_t()
@@ -38,11 +38,9 @@ extension Loop {
     /// let source = try Loop.ProcessSource(child) { _, exit in print("the child \(exit)") }
     /// ```
     ///
-    /// The source becomes invalid right before the handler is called. A pidfd refers to the process itself, not to its
-    /// number: a source never reports another process that was given the same number later.
-    ///
-    /// **Threads.** A source can be in several modes, but only in one loop at a time. Any thread may call everything
-    /// here. The source keeps runs in its modes going. It has one descriptor until it is deallocated.
+    /// The source becomes invalid right before the handler is called. Its pidfd refers to the process itself, so it
+    /// never reports another process with the same number. It has this one descriptor until it is deallocated. A source
+    /// can be in several modes, but only in one loop at a time. It keeps runs in its modes going.
     ///
     /// CF: none. Dispatch: `DispatchSource.makeProcessSource` with `exit`; GLib: `g_child_watch`.
     public final class ProcessSource: Item, Source1, @unchecked Sendable {
@@ -54,8 +52,8 @@ extension Loop {
             /// A signal ended the process.
             case signalled(_ signal: Int32, coreDumped: Bool)
 
-            /// The process has ended, and its exit status is unavailable: it is not a child of this process, or other
-            /// code has reaped it, or SIGCHLD is ignored, which makes the kernel reap all children.
+            /// The process has ended, and its exit status is unavailable. It is not a child of this process, other code
+            /// has reaped it, or SIGCHLD is ignored, which makes the kernel reap all children.
             case unknown
 
             /// A description such as `exited with 0` or `ended by signal 9`.

@@ -1,7 +1,7 @@
 /// Routes Unix signals to sources, and tracks which thread blocks which signal for them. One for the process.
 ///
-/// Reading a signal from one signalfd consumes it for all others. So the thread that finds one takes every pending one,
-/// gives it to all sources for it, and wakes them through eventfds of their own.
+/// Reading a signal from one signalfd consumes it for all others. So the thread that finds one takes every pending
+/// signal, gives it to all sources for it, and wakes them through their own eventfds.
 final class SignalHub: @unchecked Sendable {
     private static let ofProcess = OnePerProcess { _ in SignalHub() }
     static var shared: SignalHub { ofProcess.object }

@@ -1,7 +1,8 @@
 import Synchronization
 
 extension Loop {
-    /// A version-1 source: a Unix signal, handled on a loop's thread without restrictions on what the handler may do.
+    /// A version-1 source: reports a Unix signal on a loop's thread, where its handler may do anything. Any thread may
+    /// use it. Make it before you start threads.
     ///
     /// ```swift
     /// // First in main, before any thread is started.
@@ -9,42 +10,45 @@ extension Loop {
     /// Loop.main.add(interrupt, in: .common)
     /// ```
     ///
-    /// The handler runs on the loop's thread. It gets an array, with one ``Arrival`` for each signal that is reported:
-    /// its number, the process and the user that sent it, the reason (`si_code`), and the value of `sigqueue`.
+    /// The handler gets an array, with one ``Arrival`` for each reported signal.
     ///
-    /// **Make it before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks
-    /// it. A thread that does not block it receives it by default, which for most signals ends the process. Making a
-    /// source blocks its signal on the calling thread, and threads inherit that from the thread that starts them. The
+    /// **Before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks it. A
+    /// thread that does not block it receives it by default, which for most signals ends the process. Making a source
+    /// blocks its signal on the calling thread, and threads inherit that from the thread that starts them. The
     /// initializer checks the existing threads, and throws an error that names one that does not block the signal.
     ///
-    /// **Masks.** When the last source for a signal made on a thread is invalidated or deallocated, the signal is
-    /// unblocked on that thread, unless it was blocked before. If that happens on another thread, the thread's own loop
-    /// unblocks it as soon as it runs. A pending signal is then delivered normally. A signal that the source has read
-    /// and not yet passed to its handler is dropped. New processes inherit blocked signals too, those of Foundation's
-    /// `Process` among them: unblock them there (`POSIX_SPAWN_SETSIGMASK`).
+    /// **Masks:**
     ///
-    /// **Two sources for one signal** both receive it, whichever of them reads it. Signals wait in the kernel while no
-    /// loop runs with a source in its mode. If another source reads a signal before a source's own loop serves it, the
-    /// signal is kept as the kernel does: an ordinary signal once, however often it is sent, and as many real-time
-    /// signals as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost for that source only, so a
-    /// source that no run serves uses no more memory than that. While a source exists, `sigaction` handlers for its
-    /// signal are not called, and an ignored signal is reported nevertheless.
+    /// - When the last source for a signal made on a thread is invalidated or deallocated, the signal is unblocked on
+    ///   that thread, unless it was blocked before. If another thread does this, the thread's own loop unblocks it as
+    ///   soon as it runs.
+    /// - A pending signal is then delivered normally. One that the source has read, but not yet passed to its handler,
+    ///   is dropped.
+    /// - New processes inherit blocked signals, those of Foundation's `Process` among them. Unblock them there
+    ///   (`POSIX_SPAWN_SETSIGMASK`), as ``Loop/ProcessSource`` shows.
     ///
-    /// **Order.** The kernel keeps a set of the signals that wait, without their order. Different ones that wait
-    /// together, such as those that were sent while a handler ran, are handled in the order in which their sources were
-    /// added to the mode. So add the source of SIGTERM last, or let its handler do what every earlier signal would have
-    /// asked for.
+    /// **Two sources for one signal** both receive it, whichever of them reads it:
+    ///
+    /// - While no loop runs with a source in its mode, signals wait in the kernel.
+    /// - If another source reads a signal first, the library keeps it as the kernel does. It keeps an ordinary signal
+    ///   once, however often it is sent. It keeps as many real-time signals as `RLIMIT_SIGPENDING` allowed when the
+    ///   source was made. Later ones are lost for that source only, so a source that no run serves uses bounded memory.
+    /// - While a source exists, `sigaction` handlers for its signal are not called. An ignored signal is reported
+    ///   nevertheless.
+    ///
+    /// **Order.** The kernel keeps waiting signals without their order. Different ones that wait together, such as
+    /// those sent while a handler ran, are handled in the order in which their sources were added to the mode. So add
+    /// the source of SIGTERM last, or let its handler do what every earlier signal would have asked for.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS are reported
     /// only if a process sent them; an actual fault ends the process, blocked or not. A signal sent to one thread
     /// (`pthread_kill`) reaches a source only if that thread runs its loop.
     ///
-    /// **Threads.** A source can be in several modes, but only in one loop at a time, whichever thread made it. Any
-    /// thread may call everything here. The source keeps runs in its modes going. It has two descriptors until it is
-    /// deallocated.
+    /// A source can be in several modes, but only in one loop at a time, whichever thread made it. It keeps runs in its
+    /// modes going. It has two descriptors until it is deallocated.
     ///
-    /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, not beside a source for the same signal; and no
-    /// `signal(…, SIG_IGN)` is needed here.
+    /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, not beside a source for the same signal. No `signal(…,
+    /// SIG_IGN)` is needed here.
     public final class SignalSource: Item, Source1, @unchecked Sendable {
         /// One signal, as the kernel reports it; see `signalfd(2)` and `sigaction(2)`.
         public struct Arrival: Equatable, Sendable {
@@ -57,8 +61,8 @@ extension Loop {
             /// The user of the sending process.
             public let senderUser: UInt32
 
-            /// The reason: `SI_USER` (0) for `kill`, `SI_QUEUE` (-1) for `sigqueue`, `SI_KERNEL` (128) for the kernel,
-            /// such as for Ctrl-C, and others, such as those for SIGCHLD.
+            /// The reason (`si_code`): `SI_USER` (0) for `kill`, `SI_QUEUE` (-1) for `sigqueue`, `SI_KERNEL` (128) for
+            /// the kernel, such as for Ctrl-C, and others, such as those for SIGCHLD.
             public let code: Int32
 
             /// The value that `sigqueue` sent with it.
@@ -94,11 +98,13 @@ extension Loop {
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order;
-        ///     at least one. Each real-time signal is reported, with its value; of an ordinary signal that was sent
-        ///     several times before the loop served the source, only the first.
-        /// - Throws: ``LoopError``: `EINVAL` if the number is not a signal that can be caught (SIGKILL, SIGSTOP, or one
-        ///   that the C library reserves); `EBUSY` if another thread does not block it; `EMFILE` if the process has no
-        ///   descriptor left. The masks are then unchanged.
+        ///     at least one. Each real-time signal is reported, with its value. Of an ordinary signal that was sent
+        ///     several times before the loop served the source, only the first is.
+        /// - Throws: ``LoopError``; the masks are then unchanged.
+        ///   - `EINVAL` if the number is not a signal that can be caught (SIGKILL, SIGSTOP, or one that the C library
+        ///     reserves).
+        ///   - `EBUSY` if another thread does not block it.
+        ///   - `EMFILE` if the process has no descriptor left.
         public init(
             _ signal: Int32, checkingThreads: Bool = true, label: String? = nil, file: StaticString = #fileID,
             line: UInt = #line,
