@@ -192,9 +192,9 @@ struct TimelinePicture {
             sans-serif; fill: #24292f }
             .paper { fill: #ffffff }
             .title { font-size: 21px; font-weight: 600 }
-            .name { font-size: 14px; font-weight: 600 }
-            .note, .tick, .head { font-size: 12px; fill: #57606a }
-            .text { font-size: 13px }
+            .name { font-size: 15px; font-weight: 600 }
+            .note, .tick, .head { font-size: 14px; fill: #57606a }
+            .text { font-size: 14px }
             .count { font-size: 15px; font-weight: 600 }
             .tick { text-anchor: middle }
             .grid { stroke: #eaeef2; fill: none }
@@ -227,12 +227,12 @@ extension Lane {
     fileprivate func explanation(_ interval: Duration) -> String {
         switch self {
         case .everyCall: "no limiter"
-        case .throttleLeading: "at once, then not again yet"
-        case .throttleTrailing: "the last call of each interval"
+        case .throttleLeading: "at once, then not again"
+        case .throttleTrailing: "each interval's last call"
         case .throttleBoth: "at once, and the last call"
         case .debounceTrailing: "when calls have stopped"
         case .debounceLeading: "the first call of a burst"
-        case .debounceMaxWait: "when stopped, or after \((interval * Lane.intervalsInMaxWait).withUnit)"
+        case .debounceMaxWait: "after a pause, or \((interval * Lane.intervalsInMaxWait).withUnit)"
         }
     }
 }
