@@ -26,7 +26,9 @@ func start(_ command: String) -> (process: pid_t, output: Int32) {
 let loop = Loop.current
 let child = start("echo hello; echo world; exit 3")
 
-let output = try Loop.FileDescriptorSource(owning: child.output) { source, _ in
+let output = try Loop.FileDescriptorSource(
+    owning: child.output
+) { source, _ in
     var bytes = [UInt8](repeating: 0, count: 4096)
     let count = read(source.descriptor, &bytes, bytes.count)
     if count > 0 {

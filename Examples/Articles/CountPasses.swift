@@ -1,7 +1,9 @@
 import RunLoopKit
 
 let loop = Loop(clock: VirtualClock())
-let port = try Loop.PortSource { count in print("\(count) sends in one call") }
+let port = try Loop.PortSource { count in
+    print("\(count) sends in one call")
+}
 let messages = Loop.MessagePort<Int> { _ in }
 loop.add(port)
 loop.add(messages)

@@ -25,20 +25,23 @@ actor Journal {
     private func write(_ line: String) { written += 1 }
 
     /// The orderly end: every line that the port has accepted is written,
-    /// and each later send is refused. Returns the number of lines. It stops
-    /// the thread before it leaves the caller's actor.
+    /// and each later send is refused. Returns the number of lines. It
+    /// stops the thread before it leaves the caller's actor.
     func close(isolation: isolated (any Actor)? = #isolation) async -> Int {
         let count = await withCheckedContinuation { ended in
             let handler = thread.loop.onEnd {
-                // On the journal's thread. The loop has ended, so no send is
-                // accepted any more.
+                // On the journal's thread. The loop has ended, so no send
+                // is accepted any more.
                 let count = self.assumeIsolated { $0.writeWhatWaits() }
                 ended.resume(returning: count)
             }
-            if handler == nil { ended.resume(returning: 0) }  // closed before
+            if handler == nil {  // closed before
+                ended.resume(returning: 0)
+            }
             thread.stop()
         }
-        // In a task of its own, so that it waits also if this one is cancelled.
+        // In a task of its own, so that it waits even if this one is
+        // cancelled.
         try? await Task { [thread] in try await thread.waitForEnd() }.value
         return count
     }

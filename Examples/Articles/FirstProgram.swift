@@ -5,9 +5,9 @@ final class Counter {
     private var ticks = 0
 
     init() {
-        let timer = Loop.Timer(every: .milliseconds(100), isolation: .shared) {
-            [weak self] _ in self?.tick()
-        }
+        let timer = Loop.Timer(
+            every: .milliseconds(100), isolation: .shared
+        ) { [weak self] _ in self?.tick() }
         Loop.main.add(timer, in: .common)
     }
 

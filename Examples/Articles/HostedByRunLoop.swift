@@ -2,7 +2,8 @@ import CoreFoundation
 import Foundation
 import RunLoopKit
 
-/// Lets the main CFRunLoop, and so RunLoop.main, host Loop.main, by the source that it returns.
+/// Lets the main CFRunLoop, and so RunLoop.main, host Loop.main, by the
+/// source that it returns.
 @MainActor func hostLoopMain() throws -> CFRunLoopSource {
     let descriptor = try Loop.main.beginHosting()
     var context = CFRunLoopSourceContext1()
@@ -10,10 +11,13 @@ import RunLoopKit
     context.info = UnsafeMutableRawPointer(bitPattern: Int(descriptor))
     context.getPort = { info in Int32(Int(bitPattern: info)) }
     context.perform = { _ in
-        if Loop.main.hostedPass() == .stopped { CFRunLoopStop(CFRunLoopGetMain()) }
+        if Loop.main.hostedPass() == .stopped {
+            CFRunLoopStop(CFRunLoopGetMain())
+        }
     }
     let source = withUnsafeMutableBytes(of: &context) { bytes in
-        let context = bytes.assumingMemoryBound(to: CFRunLoopSourceContext.self)
+        let context = bytes.assumingMemoryBound(
+            to: CFRunLoopSourceContext.self)
         return CFRunLoopSourceCreate(nil, 0, context.baseAddress)!
     }
     CFRunLoopAddSource(CFRunLoopGetMain(), source, kCFRunLoopCommonModes)

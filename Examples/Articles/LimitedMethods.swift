@@ -17,7 +17,8 @@ let loop = Loop(clock: VirtualClock())
 let start = LoopBound(loop.now, on: loop)
 
 func log(_ text: String) {
-    print("  \(Int((loop.now - start.value) / .milliseconds(1))) ms: \(text)")
+    let time = Int((loop.now - start.value) / .milliseconds(1))
+    print("  \(time) ms: \(text)")
 }
 
 /// Saves a, b and c, 40 ms apart, and waits for what is delayed.

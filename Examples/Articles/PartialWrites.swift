@@ -34,7 +34,7 @@ import RunLoopKit
 
     /// Ends the connection: what waits is dropped.
     func end() {
-        source?.invalidate()  // closes the socket, after its handler returns
+        source?.invalidate()  // closes the socket once its handler returns
         source = nil
         onEnd()
     }
@@ -87,7 +87,9 @@ let accepting = try Loop.FileDescriptorSource(
         Loop.main.add(retry, in: .common)
     }
     guard socket >= 0 else { return }
-    guard let peer = try? Connection(socket) else { return _ = close(socket) }
+    guard let peer = try? Connection(socket) else {
+        return _ = close(socket)
+    }
     connections.append(peer)
     peer.onBytes = { [unowned peer] _ in
         peer.send([UInt8](repeating: 1, count: 32_000_000))
@@ -132,10 +134,11 @@ func withLocalAddress(
 }
 
 func listen() throws -> (socket: Int32, port: UInt16) {
-    let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
-    let listener = socket(AF_INET, Int32(kind), 0)
+    let flags = SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | flags), 0)
     let port = try withLocalAddress(0) { address, size in
-        guard bind(listener, address, size) == 0, Glibc.listen(listener, 16) == 0
+        guard bind(listener, address, size) == 0,
+            Glibc.listen(listener, 16) == 0
         else { return -1 }
         return getsockname(listener, address, &size)
     }

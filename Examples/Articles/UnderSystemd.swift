@@ -6,8 +6,9 @@ func notify(_ state: String) {
     guard let name = getenv("NOTIFY_SOCKET") else { return }
     let socket = makeSocket()
     defer { close(socket) }
+    let flags = Int32(MSG_NOSIGNAL)
     _ = withAddress(String(cString: name)) { address, size in
-        sendto(socket, state, state.utf8.count, Int32(MSG_NOSIGNAL), address, size)
+        sendto(socket, state, state.utf8.count, flags, address, size)
     }
 }
 
@@ -26,7 +27,9 @@ Loop.main.add(terminate, in: .common)
 
 // On the loop that is to be watched: it comes only while that one serves
 // its inputs. Half of the time is what systemd's manual recommends.
-if let time = getenv("WATCHDOG_USEC").flatMap({ Int(String(cString: $0)) }) {
+if let text = getenv("WATCHDOG_USEC"),
+    let time = Int(String(cString: text))
+{
     let heartbeat = Loop.Timer(every: .microseconds(time / 2)) { _ in
         notify("WATCHDOG=1")
     }
@@ -45,7 +48,9 @@ var last = ""
     if state == "WATCHDOG=1" { beats += 1 }
     if beats == 2 { kill(getpid(), SIGTERM) }  // `systemctl stop`
 }
-let states = try Loop.FileDescriptorSource(systemd, isolation: .shared) { _, _ in
+let states = try Loop.FileDescriptorSource(
+    systemd, isolation: .shared
+) { _, _ in
     listen()
 }
 Loop.main.add(states, in: .common)
@@ -59,7 +64,7 @@ func makeSocket() -> Int32 {
     return socket(AF_UNIX, kind | Int32(SOCK_NONBLOCK.rawValue), 0)
 }
 
-/// The address of a path or, if the name begins with @, of an abstract name.
+/// The address of a path or, if a name begins with @, of an abstract name.
 func withAddress<R>(
     _ name: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
 ) -> R {
@@ -67,7 +72,9 @@ func withAddress<R>(
     address.sun_family = sa_family_t(AF_UNIX)
     var bytes = Array(name.utf8)
     if bytes.first == UInt8(ascii: "@") { bytes[0] = 0 }
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    withUnsafeMutableBytes(of: &address.sun_path) {
+        $0.copyBytes(from: bytes)
+    }
     let size = MemoryLayout<sa_family_t>.size + bytes.count
     return withUnsafePointer(to: &address) {
         $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {

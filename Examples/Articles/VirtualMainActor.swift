@@ -1,6 +1,6 @@
 import RunLoopKit
 
-// A class of the main actor that takes its loop. The program passes `.main`.
+// A class of the main actor takes its loop. The program passes `.main`.
 @MainActor final class Reminder {
     private(set) var count = 0
     private var timer: Loop.Timer?

@@ -63,7 +63,7 @@ try Loop.runMain {
     }
     let answer = list.type("run")
     clock.advance(by: .milliseconds(300))
-    // The action is a task of the main actor: it begins while this one waits.
+    // The action, a task of the main actor, begins while this one waits.
     print("looks up \(await questions.next()!)")
     await server.answer("run", ["run", "rune"])
     try await answer.value

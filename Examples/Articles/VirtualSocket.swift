@@ -18,7 +18,9 @@ let peer = ends[1]
 let report = Throttle<UInt8>(
     interval: .milliseconds(100), edges: [.leading, .trailing], on: loop
 ) { log("reports \($0)") }
-let connection = try Loop.FileDescriptorSource(owning: ends[0]) { source, _ in
+let connection = try Loop.FileDescriptorSource(
+    owning: ends[0]
+) { source, _ in
     var byte: UInt8 = 0
     if read(source.descriptor, &byte, 1) == 1 { report(byte) }
     if byte == 9 { loop.stop() }  // what the second part waits for

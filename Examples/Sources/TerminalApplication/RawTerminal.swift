@@ -56,26 +56,33 @@ enum RawTerminal {
     /// CAN ends a sequence of which only a part was written.
     private static let end: StaticString = "\u{18}\u{1B}[?25h\u{1B}[?1049l"
 
-    /// Restores what was found, within a second. Calls only what a signal handler may call.
+    /// Restores what was found, within a second. Calls only what a signal
+    /// handler may call.
     ///
     /// - Parameters:
     ///   - kept: What the terminal has not taken yet, which comes first.
-    ///   - farewell: A text for the screen that was there, which comes last. Lost if the terminal takes no output.
+    ///   - farewell: A text for the screen that was there, which comes last.
+    ///     Lost if the terminal takes no output.
     static func leave(
         kept: UnsafeRawBufferPointer = .init(start: nil, count: 0),
         farewell: UnsafeRawBufferPointer = .init(start: nil, count: 0)
     ) {
         guard isRaw else { return }
         isRaw = false
-        // At first without IXON: that also starts output again which Ctrl-S has stopped.
+        // At first without IXON: that also starts output again which Ctrl-S has
+        // stopped.
         var attributes = found.pointee
         attributes.c_iflag &= ~tcflag_t(IXON)
         tcsetattr(STDIN_FILENO, TCSANOW, &attributes)
-        let sequences = UnsafeRawBufferPointer(start: end.utf8Start, count: end.utf8CodeUnitCount)
+        let sequences = UnsafeRawBufferPointer(
+            start: end.utf8Start, count: end.utf8CodeUnitCount)
         let limit = milliseconds() + 1000
-        if !(write(kept, until: limit) && write(sequences, until: limit) && write(farewell, until: limit)) {
-            // No process reads. What waits in the kernel is dropped, which makes room: one that reads again later finds
-            // these.
+        let isWritten =
+            write(kept, until: limit) && write(sequences, until: limit)
+            && write(farewell, until: limit)
+        if !isWritten {
+            // No process reads. What waits in the kernel is dropped, which
+            // makes room: one that reads again later finds these.
             tcflush(output, TCOFLUSH)
             _ = write(sequences, until: limit)
         }

@@ -16,9 +16,12 @@ func stopAsJob() -> Bool {
     sigemptyset(&signals)
     sigaddset(&signals, SIGTSTP)
     raise(SIGTSTP)  // waits: the source blocks it
-    pthread_sigmask(SIG_UNBLOCK, &signals, nil)  // delivered here, with its default effect
+    // Delivered here, with its default effect.
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     pthread_sigmask(SIG_BLOCK, &signals, nil)  // for the source again
     var waiting = sigset_t()
     sigpending(&waiting)
-    return ![SIGINT, SIGTERM, SIGHUP, SIGQUIT].contains { sigismember(&waiting, $0) == 1 }
+    return ![SIGINT, SIGTERM, SIGHUP, SIGQUIT].contains {
+        sigismember(&waiting, $0) == 1
+    }
 }

@@ -21,8 +21,11 @@ actor Session {
         loop = pool.loop(for: ObjectIdentifier(channel))
     }
 
-    /// Hands work over from the channel's event loop: one hop, in order. A task would take more, and have no order.
-    nonisolated func post(_ work: @escaping @Sendable (isolated Session) -> Void) {
+    /// Hands work over from the channel's event loop: one hop, in order. A task
+    /// would take more, and have no order.
+    nonisolated func post(
+        _ work: @escaping @Sendable (isolated Session) -> Void
+    ) {
         loop.perform(in: .common) { self.assumeIsolated(work) }
     }
 
@@ -39,7 +42,9 @@ actor Session {
         unfinished.discardReadBytes()
         // One hop back for both: the answers, and the permission to read on.
         channel.eventLoop.execute { [channel, answers] in
-            if answers.readableBytes > 0 { channel.writeAndFlush(answers, promise: nil) }
+            if answers.readableBytes > 0 {
+                channel.writeAndFlush(answers, promise: nil)
+            }
             channel.read()
         }
     }

@@ -33,6 +33,7 @@ var logger = Logger(label: "DrainingService")
 logger.logLevel = .warning
 // The thread first: a group shuts its services down in the reverse order.
 let group = ServiceGroup(
-    services: [LoopThreadService(disk), Producer(disk: disk)], gracefulShutdownSignals: [.sigterm], logger: logger)
+    services: [LoopThreadService(disk), Producer(disk: disk)],
+    gracefulShutdownSignals: [.sigterm], logger: logger)
 try await group.run()
 print("ended; the thread accepts work: \(disk.perform {})")

@@ -36,12 +36,18 @@ g_signal_connect_data(
     application, "activate",
     {
         MainActor.assumeIsolated {
-            window = SearchWindow(of: application) { MainActor.assumeIsolated { window?.textHasChanged() } }
-            if let text = CommandLine.arguments.dropFirst().first { type(text) }
+            window = SearchWindow(of: application) {
+                MainActor.assumeIsolated { window?.textHasChanged() }
+            }
+            if let text = CommandLine.arguments.dropFirst().first {
+                type(text)
+            }
         }
     }, nil, nil, GConnectFlags(0))
 
-let attachment = try Loop.main.attach(to: .default) { g_application_quit(gApplication) }
+let attachment = try Loop.main.attach(to: .default) {
+    g_application_quit(gApplication)
+}
 let status = g_application_run(gApplication, 0, nil)
 attachment.detach()
 exit(status)
