@@ -15,7 +15,8 @@ extension TracePage {
           track.rows = Math.max(track.rows, span[DEPTH] + 1);
         });
         let height = AXIS;
-        for (const track of tracks) {
+        const byName = (a, b) => a.name.localeCompare(b.name, "en", { numeric: true });
+        for (const track of tracks.slice().sort(byName)) {
           track.top = height + GAP / 2;
           height += track.rows * ROW + GAP;
         }
