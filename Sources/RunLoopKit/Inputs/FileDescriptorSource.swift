@@ -18,37 +18,32 @@ extension Loop {
     /// ```
     ///
     /// **Level-triggered** by default: the loop calls the handler for as long as the descriptor is ready, in turn with
-    /// other inputs. A run nested in the handler calls it too. Reading a part is enough. A handler that neither reads,
-    /// changes the interest nor invalidates the source after a hang-up keeps its loop busy.
+    /// other inputs, and in nested runs too. Reading a part is enough. A handler that neither reads, changes the
+    /// interest nor invalidates the source after a hang-up keeps its loop busy.
     ///
-    /// **Edge-triggered** with `trigger: .edge`: read or write until the call fails with `EAGAIN`. What is left is not
-    /// reported until more comes, or ``Loop/FileDescriptorSource/rearm()`` is called. Each mode of the source reports
-    /// an edge once, if the descriptor is still ready.
+    /// **Edge-triggered** with `trigger: .edge`: read or write until the call fails with `EAGAIN`. What is left is
+    /// reported when more comes, or after ``Loop/FileDescriptorSource/rearm()``. Each mode of the source reports an
+    /// edge once, if the descriptor is still ready.
     ///
-    /// **Hang-ups and errors** come besides what the interest asks for, and stay:
+    /// **Hang-ups and errors** are reported besides the interest, again and again:
     ///
     /// - ``Readiness/readHangUp`` (EPOLLRDHUP): the peer of a stream socket has finished writing, or has closed. Only
-    ///   with ``Interest/read`` or ``Interest/readHangUp``. A peer that has only finished writing may still read. To
-    ///   write the rest, set ``Loop/FileDescriptorSource/interest`` to ``Interest/write``, which ends these reports.
+    ///   with ``Interest/read`` or ``Interest/readHangUp``. <doc:WhichInput#Descriptors> says how to write the rest.
     /// - ``Readiness/hangUp`` (EPOLLHUP) and ``Readiness/error`` (EPOLLERR): with any interest, even with none.
     ///
     /// **A borrowed descriptor.** The source watches a duplicate:
     ///
-    /// - Any number of sources can watch the descriptor, such as one for reading and one for writing. If its number is
-    ///   closed or reused, no source reports the wrong file.
-    /// - The duplicate costs a second descriptor for each source. It keeps the file open until the source is
-    ///   invalidated: invalidate first, then close, or the other end of a connection does not notice.
-    /// - Close the descriptor on the loop's thread. On another thread, a handler may still read from it.
-    /// - Of several ready descriptors, the loop asks the kernel again for each borrowed one: the handler of another may
-    ///   have read it. Only its own handler reads an owned one.
+    /// - Any number of sources can watch it. If its number is closed or reused, no source reports the wrong file.
+    /// - The duplicate is a second descriptor, and keeps the file open. Invalidate the source first, and then close,
+    ///   both on the loop's thread: <doc:WhichInput#Descriptors>.
+    /// - Before it calls the handler, the loop may ask the kernel again, since another handler may have read.
     /// - When a duplicate is closed, the process loses its POSIX locks (`fcntl`) on the file; `flock` locks stay.
     ///
-    /// **An owned descriptor** (`init(owning:…)`) needs no duplicate. The source closes it when none of its handlers
-    /// runs.
+    /// **An owned descriptor** (`init(owning:…)`) has no duplicate. The source closes it when none of its handlers
+    /// runs. No other handler may read from it, so the loop does not ask again.
     ///
-    /// The source does not change the descriptor's flags, so reading may block: <doc:WhichInput#Descriptors> says when
-    /// to set `O_NONBLOCK`. It can be in several modes, but only in one loop at a time. It keeps runs in its modes
-    /// going, even while it is disarmed.
+    /// The source does not change the descriptor's flags: <doc:WhichInput#Descriptors> says when to set `O_NONBLOCK`.
+    /// It can be in several modes of one loop, and keeps runs in them going, even while it is disarmed.
     ///
     /// CF: `CFFileDescriptor` and its source, which reports once and must then be enabled again, like a source with
     /// ``Loop/FileDescriptorSource/isOneShot``.

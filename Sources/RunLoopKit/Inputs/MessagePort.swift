@@ -21,51 +21,46 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// Keep the `@Sendable` where you pass the closure to the library's function directly. At the top level of
-    /// `main.swift`, in the body that ``Loop/runMain(_:)`` takes and in a method of the main actor, Swift otherwise
-    /// isolates the closure to the main actor. It then traps on another thread.
+    /// Without its `@Sendable` such a closure may belong to the main actor, and trap:
+    /// <doc:SignalsThreadsForkCancellation#A-signal-handler-and-other-callbacks-of-C>.
     ///
-    /// **Order.** The loop handles the messages of each sender in the order in which they were sent, one call for each.
-    /// A run nested in the handler continues with the next message.
+    /// **Order.** The loop handles the messages of each sender in the order of the sends, one call for each. A run
+    /// nested in the handler continues with the next message.
     ///
     /// **How many at once.** A pass handles the messages that are in the queue when it serves the port, at most
-    /// ``Loop/MessagePort/messagesPerPass``. Then it serves other inputs. Messages that the handler itself sends wait
-    /// for another pass, unless a run nested in a handler has taken some before them.
+    /// ``Loop/MessagePort/messagesPerPass``. Messages that the handler sends wait for another pass, unless a nested run
+    /// has taken some before them.
     ///
     /// **Nothing that was accepted is lost.** A message stays in the queue until its handler is called:
     ///
-    /// - If the handler stops the loop, or removes the port from the mode, the rest waits until any loop runs with the
-    ///   port in its mode.
-    /// - Messages sent while the port is in no loop wait too. Once the port's loop has ended, sends are refused until
-    ///   the port is added to another; what was accepted before waits.
+    /// - If the handler stops the loop, or removes the port, the rest waits until any loop runs with the port in its
+    ///   mode.
+    /// - Messages sent while the port is in no loop wait. Once the port's loop has ended, the port keeps what it has,
+    ///   and refuses sends until it is added to another loop.
     /// - Invalidating the port drops the waiting messages.
     ///
-    /// **A consumer that cannot keep up** disarms the port. Messages then wait, and the loop serves other inputs.
-    /// ``Loop/MessagePort/waitingCount`` shows senders how many wait. A one-shot port disarms itself before each
-    /// message.
+    /// **A consumer that cannot keep up** disarms the port. Messages then wait, ``Loop/MessagePort/waitingCount`` shows
+    /// senders how many, and the loop serves other inputs. A one-shot port disarms itself before each message.
     ///
     /// **Senders that are too fast** are limited by a `capacity`, the largest number of messages that wait. No call
     /// blocks a thread:
     ///
     /// - On a full port ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` refuse. The message is lost
     ///   unless the sender keeps it.
-    /// - ``Loop/MessagePort/send(whenRoom:)`` suspends its task until there is room.
-    /// - Without a capacity, the default, the queue grows for as long as messages arrive faster than they are handled,
-    ///   until memory runs out. Do without only if something else bounds the senders.
+    /// - ``Loop/MessagePort/send(whenRoom:)`` suspends its task until there is room. While one waits, the other two
+    ///   calls are refused: let all senders of a port wait, or none.
+    /// - A handler cannot wait. It keeps the value for later, or sends from a task on its thread:
+    ///   `Task(executorPreference: thread.loop.taskExecutor) { try await port.send(whenRoom: value) }`.
+    /// - Without a capacity, the default, the queue grows until memory runs out. Do without only if something else
+    ///   bounds the senders.
     ///
-    /// Let all senders of a full port wait, or none. While a ``Loop/MessagePort/send(whenRoom:)`` waits, the other two
-    /// calls are refused: one sender that always waits shuts the others out. A handler cannot wait for room. It keeps
-    /// the value and tries again later, or sends from a task on its thread: `Task(executorPreference:
-    /// thread.loop.taskExecutor) { try await port.send(whenRoom: value) }`.
-    ///
-    /// **Modes and loops.** A port can be in several modes, but only in one loop at a time. It keeps runs in its modes
-    /// going. To move a port without two threads ever handling messages at the same time, remove it on its loop's
-    /// thread.
+    /// A port can be in several modes of one loop, and keeps runs in them going. To move it without two threads ever
+    /// handling messages at the same time, remove it on its loop's thread.
     ///
     /// **Cost.** A port has no descriptor. A send to a sleeping loop costs one write to the loop's eventfd, as
-    /// `perform` does. A send to a loop that is awake makes no system call. A waiting message takes its own size and
-    /// what it refers to. The queue doubles when it grows, so it may be twice as large as its contents. Beyond 64
-    /// messages it gives memory back as it empties; a smaller one keeps it, and then allocates nothing.
+    /// `perform` does; a send to a loop that is awake, no system call. The queue doubles when it grows, so it may be
+    /// twice as large as its contents. Beyond 64 messages it gives memory back as it empties; a smaller one keeps it,
+    /// and then allocates nothing.
     ///
     /// CF: `CFMessagePort`, without the encoding.
     public final class MessagePort<Message: Sendable>: Item, Source1, @unchecked Sendable {

@@ -44,11 +44,11 @@ extension Loop.MessagePort {
         return answer == .accepted
     }
 
-    /// Puts a message into the queue, as ``Loop/MessagePort/send(_:)`` does, and returns the reason if it cannot.
-    /// A full port is not reported.
+    /// Puts a message into the queue, as ``Loop/MessagePort/send(_:)`` does, and returns the reason if it cannot. It
+    /// does not report a full port. From any thread.
     ///
-    /// A port without a capacity is never `full`. One with a capacity is also full while calls of
-    /// ``Loop/MessagePort/send(whenRoom:)`` wait, so that no message overtakes theirs.
+    /// A port without a capacity is never `full`. One with a capacity is `full` while calls of
+    /// ``Loop/MessagePort/send(whenRoom:)`` wait, too, so that no message overtakes theirs.
     ///
     /// Go: `select` with a `default`; Tokio and crossbeam: `try_send`.
     public func trySend(_ message: Message) -> Loop.SendAnswer {
@@ -59,17 +59,8 @@ extension Loop.MessagePort {
         }
     }
 
-    /// Puts a message into the queue as soon as there is room for it, and suspends until then. If there is room
-    /// already, or no capacity, it does not suspend.
-    ///
-    /// **Order.** A call takes its place on the caller's executor, before it first suspends. So the messages of one
-    /// actor, or of one task, are accepted in the order of the calls, and waiting messages before all later ones.
-    ///
-    /// **The end.** Every waiting call ends: it returns when its message is in the queue, and throws if the port is
-    /// invalidated, its loop ends, or its task is cancelled. A message is in the queue or its call throws, never both.
-    /// Removing a port from its loop does not end the calls: they wait until it is in a loop again. A waiting task
-    /// keeps the port alive. A task that itself iterates the port's messages, by
-    /// ``Loop/MessagePort/makeMessages(on:in:capacity:)``, would deadlock.
+    /// Puts a message into the queue as soon as there is room, and suspends until then. With room, or without a
+    /// capacity, it does not suspend. In any task.
     ///
     /// ```swift
     /// let port = Loop.MessagePort<String>(capacity: 100) { line in print(line) }
@@ -77,7 +68,16 @@ extension Loop.MessagePort {
     /// for try await line in file.lines { try await port.send(whenRoom: line) }  // no faster than they are printed
     /// ```
     ///
-    /// - Throws: ``Loop/PortClosed``; `CancellationError`, also if the task was cancelled before the call.
+    /// - *Order.* A call takes its place on the caller's executor, before it first suspends. So the port accepts the
+    ///   messages of one actor, or of one task, in the order of the calls, and waiting messages before all later ones.
+    /// - *The end.* A call returns when its message is in the queue. It throws if the port is invalidated, its loop
+    ///   ends, or the task is cancelled; the message is then not in the queue. Removing the port from its loop ends no
+    ///   call.
+    /// - *Lifetime.* A waiting task keeps the port alive.
+    /// - *Deadlock.* A task that iterates the port's messages (``Loop/MessagePort/makeMessages(on:in:capacity:)``) must
+    ///   not wait for room itself.
+    ///
+    /// - Throws: ``Loop/PortClosed``; `CancellationError`, even if the task was cancelled before the call.
     ///
     /// Go: `channel <- message`; Tokio: `Sender::send`.
     nonisolated(nonsending) public func send(whenRoom message: Message) async throws {

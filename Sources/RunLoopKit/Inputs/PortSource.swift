@@ -1,11 +1,12 @@
 import Synchronization
 
 extension Loop {
-    /// A version-1 source: a port backed by an eventfd, which wakes the loop by itself.
+    /// A version-1 source: a port backed by an eventfd. A send wakes its loops, from any thread, even in a Unix signal
+    /// handler.
     ///
-    /// A port keeps runs in its modes going: ``Loop/run()`` waits for the port instead of finishing. Sends are counted:
-    /// those before the loop serves the port are coalesced into one call of the handler, which receives their number. A
-    /// port can be in several modes and several loops; each send is handled once. It has one descriptor until it is
+    /// Sends are counted: those before the loop serves the port are coalesced into one call of the handler, which
+    /// receives their number. A port keeps runs in its modes going: ``Loop/run()`` waits for it instead of finishing.
+    /// It can be in several modes and several loops; each send is handled once. It has one descriptor until it is
     /// deallocated. CF: `CFRunLoopSource` of version 1.
     ///
     /// ```swift
@@ -50,10 +51,10 @@ extension Loop {
             _ = Monitors.areAttached
         }
 
-        /// Makes the port ready in every loop that has it, and wakes those loops.
+        /// Makes the port ready in every loop that has it, and wakes those loops. From any thread, even in a Unix
+        /// signal handler: it takes no lock, allocates nothing and keeps errno.
         ///
-        /// From any thread, also from a Unix signal handler: it takes no lock, allocates nothing and keeps errno. Sends
-        /// to a port that is in no loop wait for the first loop that it is added to. Sends to an invalid port do
+        /// Sends to a port that is in no loop wait for the first loop that it is added to. Sends to an invalid port do
         /// nothing.
         public func send() {
             guard isValid else { return }

@@ -9,38 +9,27 @@ extension Loop {
     /// Loop.current.add(source, in: .default)
     /// ```
     ///
-    /// The source reports how a child of this process ended, even if it ended before the source was made. But the child
-    /// must not have been reaped: until its parent waits for it, it remains as a zombie. Of other processes the source
-    /// reports only that they have ended.
+    /// The source reports the end of a child even if it came before the source was made. But the child must not have
+    /// been reaped: until its parent waits for it, it remains as a zombie. Of other processes the source reports only
+    /// that they have ended.
     ///
-    /// **Reaping.** By default the source reaps its child; the number may then be given to another process. If other
-    /// code waits for the child, as Foundation's `Process` does, set `reaping` to false. Otherwise the two race for the
-    /// exit status. A source that is invalidated before it has reported the exit reaps nothing. While a debugger traces
-    /// the child, the exit is reported once the tracer has detached.
+    /// **Reaping.** By default the source reaps its child; the number may then be given to another process.
+    ///
+    /// - If other code waits for the child, as Foundation's `Process` does, set `reaping` to false. Otherwise the two
+    ///   race for the exit status.
+    /// - A source that is invalidated before it has reported the exit reaps nothing.
+    /// - While a debugger traces the child, the exit is reported once it has detached.
     ///
     /// **Signalling the child.** The source does not reap its child before its handler's call. Until then, if nothing
     /// else reaps the child, `kill` on the loop's thread reaches the child or its zombie, never another process.
     ///
-    /// **The child's signals.** A child inherits the signals that the thread that starts it blocks, and keeps them
-    /// blocked after exec. This process blocks the signal of each ``Loop/SignalSource``. Reset the mask, or that signal
-    /// cannot end the child:
-    ///
-    /// ```swift
-    /// var attributes = posix_spawnattr_t()
-    /// var none = sigset_t()
-    /// posix_spawnattr_init(&attributes)
-    /// defer { posix_spawnattr_destroy(&attributes) }
-    /// sigemptyset(&none)
-    /// posix_spawnattr_setsigmask(&attributes, &none)
-    /// posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    /// var child: pid_t = 0
-    /// guard posix_spawn(&child, "/bin/sh", nil, &attributes, arguments, environ) == 0 else { return }
-    /// let source = try Loop.ProcessSource(child) { _, exit in print("the child \(exit)") }
-    /// ```
+    /// **The child's signals.** A child inherits the signals that its starting thread blocks, such as that of each
+    /// ``Loop/SignalSource``, and keeps them blocked after exec. Start it with an empty mask, or such a signal cannot
+    /// end it: <doc:SignalsThreadsForkCancellation#Child-processes> has the lines.
     ///
     /// The source becomes invalid right before the handler is called. Its pidfd refers to the process itself, so it
-    /// never reports another process with the same number. It has this one descriptor until it is deallocated. A source
-    /// can be in several modes, but only in one loop at a time. It keeps runs in its modes going.
+    /// never reports another process with the same number. It has this one descriptor until it is deallocated. It can
+    /// be in several modes of one loop, and keeps runs in them going.
     ///
     /// CF: none. Dispatch: `DispatchSource.makeProcessSource` with `exit`; GLib: `g_child_watch`.
     public final class ProcessSource: Item, Source1, @unchecked Sendable {

@@ -10,29 +10,28 @@ extension Loop {
     /// Loop.main.add(interrupt, in: .common)
     /// ```
     ///
-    /// The handler gets an array, with one ``Arrival`` for each reported signal.
-    ///
-    /// **Before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks it. A
-    /// thread that does not block it receives it by default, which for most signals ends the process. Making a source
-    /// blocks its signal on the calling thread, and threads inherit that from the thread that starts them. The
-    /// initializer checks the existing threads, and throws an error that names one that does not block the signal.
+    /// **Before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks it.
+    /// Making a source blocks its signal on the calling thread, and threads inherit that from the thread that starts
+    /// them. A thread that does not block the signal receives it by default, which for most signals ends the process.
+    /// So the initializer checks the existing threads, and throws an error that names one. More in
+    /// <doc:SignalsThreadsForkCancellation#Signals>.
     ///
     /// **Masks:**
     ///
-    /// - When the last source for a signal made on a thread is invalidated or deallocated, the signal is unblocked on
-    ///   that thread, unless it was blocked before. If another thread does this, the thread's own loop unblocks it as
-    ///   soon as it runs.
-    /// - A pending signal is then delivered normally. One that the source has read, but not yet passed to its handler,
-    ///   is dropped.
+    /// - When the last source for a signal made on a thread is invalidated or deallocated, that thread unblocks the
+    ///   signal, unless it was blocked before. If another thread does this, the thread's own loop unblocks the signal
+    ///   as soon as it runs.
+    /// - A pending signal is then delivered normally. One that the source has read, but not passed to its handler, is
+    ///   dropped.
     /// - New processes inherit blocked signals, those of Foundation's `Process` among them. Unblock them there
-    ///   (`POSIX_SPAWN_SETSIGMASK`), as ``Loop/ProcessSource`` shows.
+    ///   (`POSIX_SPAWN_SETSIGMASK`).
     ///
     /// **Two sources for one signal** both receive it, whichever of them reads it:
     ///
     /// - While no loop runs with a source in its mode, signals wait in the kernel.
-    /// - If another source reads a signal first, the library keeps it as the kernel does. It keeps an ordinary signal
-    ///   once, however often it is sent. It keeps as many real-time signals as `RLIMIT_SIGPENDING` allowed when the
-    ///   source was made. Later ones are lost for that source only, so a source that no run serves uses bounded memory.
+    /// - If another source reads a signal first, the library keeps an ordinary one once, as the kernel does. It keeps
+    ///   as many real-time signals as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost for
+    ///   that source only.
     /// - While a source exists, `sigaction` handlers for its signal are not called. An ignored signal is reported
     ///   nevertheless.
     ///
@@ -44,8 +43,8 @@ extension Loop {
     /// only if a process sent them; an actual fault ends the process, blocked or not. A signal sent to one thread
     /// (`pthread_kill`) reaches a source only if that thread runs its loop.
     ///
-    /// A source can be in several modes, but only in one loop at a time, whichever thread made it. It keeps runs in its
-    /// modes going. It has two descriptors until it is deallocated.
+    /// A source can be in several modes of one loop, whichever thread made it, and keeps runs in them going. It has two
+    /// descriptors until it is deallocated.
     ///
     /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, not beside a source for the same signal. No `signal(…,
     /// SIG_IGN)` is needed here.
