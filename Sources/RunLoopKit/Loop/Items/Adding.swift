@@ -1,15 +1,16 @@
 extension Loop {
-    /// Adds an item to a mode. Adding it to `common` adds it to all common modes, also to later ones.
+    /// Adds an item to a mode; `common` adds it to all common modes, even to later ones. A loop that sleeps in the mode
+    /// notices the item at once. From any thread.
     ///
-    /// A loop that sleeps in this mode notices the item at once. From any thread.
-    ///
-    /// - Returns: Whether the item is in the mode now. False if it was refused: it is invalid, it is in another loop
-    ///   and of a kind that cannot be in two (all except ``Loop/Source0`` and ``Loop/PortSource``), its handler belongs
-    ///   to the main actor and this is not ``Loop/main``, or this loop has ended. Adding an item that is already in the
-    ///   mode changes nothing, and returns true. A refusal is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
-    /// - Precondition: The kernel accepts the source's descriptor, which it does unless memory or
-    ///   `fs.epoll.max_user_watches` is exhausted, or the descriptor is an epoll set that watches this loop or is its
-    ///   own (``Loop/beginHosting(_:)``). Otherwise this call, or the first run in the mode, traps.
+    /// - Returns: Whether the item is in the mode now, even if it was there before. A refusal is reported as
+    ///   ``Loop/Mistake/refusedItem(item:reason:)``. The loop refuses an item if:
+    ///   - the item is invalid.
+    ///   - it is in another loop, and neither a ``Loop/Source0`` nor a ``Loop/PortSource``, which may be in several.
+    ///   - its handler belongs to the main actor, and this is not ``Loop/main``.
+    ///   - this loop has ended.
+    /// - Precondition: The kernel accepts the source's descriptor; otherwise this call, or the first run in the mode,
+    ///   traps. It refuses an epoll set that watches this loop, or is the loop's own (``Loop/beginHosting(_:)``), and
+    ///   any descriptor once memory or `fs.epoll.max_user_watches` is exhausted.
     ///
     /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
     @discardableResult
@@ -64,16 +65,16 @@ extension Loop {
         return isIn
     }
 
-    /// Removes an item from one mode, by default from the default mode only. Removing it from `common` removes it from
-    /// all common modes, also if it was added there by name. The item stays valid and may be added again. Does nothing
-    /// if the item is not in the mode. From any thread.
+    /// Removes an item from one mode, by default from the default mode only. The item stays valid and may be added
+    /// again. From any thread.
     ///
-    /// A pass still calls observers and version-0 sources that its current step has collected already. CF:
-    /// `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
+    /// Removing it from `common` removes it from all common modes, even if it was added there by name. If the item is
+    /// not in the mode, nothing happens. A pass still calls observers and version-0 sources that its current step has
+    /// collected already. CF: `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
     public func remove(_ item: Item, in mode: Mode = .default) {
         let left = lock.withLock { () -> [ModeState] in
             let isInCommon = commonMembership.map { item.isIn($0) } ?? false
-            // It may be in another common mode yet: what it leaves must not be all that it has joined.
+            // The item may remain in another common mode: what it leaves must not be all that it has joined.
             if isInCommon { catchUpAll() }
             guard mode.namesCommonModes else {
                 return takeOutWhileLocked(item, from: existingState(for: mode).map { [$0] } ?? [])
@@ -93,8 +94,10 @@ extension Loop {
         }
     }
 
-    /// Makes a mode a common one, permanently. Items that were added to `common` before join it. The mode itself exists
-    /// once something is added to it. Naming `common` itself changes nothing. CF: `CFRunLoopAddCommonMode`.
+    /// Declares a mode common, permanently. Items that were added to `common` before join it. From any thread.
+    ///
+    /// The mode itself exists once something is added to it. Naming `common` itself changes nothing. CF:
+    /// `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
             guard isOpen, !mode.namesCommonModes, commonModes.insert(mode) else { return nil }
@@ -114,7 +117,7 @@ extension Loop {
     /// Whether a mode is a common one, or the name `common` itself.
     public func isCommon(_ mode: Mode) -> Bool { mode.namesCommonModes || lock.withLock { commonModes.contains(mode) } }
 
-    /// Removes an item from those of `modes` that are this loop's. Returns those whose leaving it is notified of.
+    /// Removes an item from those of `modes` that are this loop's. Returns the modes whose leaving must be notified.
     func takeOut(_ item: Item, from modes: ModeList) -> [ModeState] {
         lock.withLock { takeOutWhileLocked(item, from: modes) }
     }
@@ -162,8 +165,8 @@ extension Loop {
         return state
     }
 
-    /// Finds a mode other than the default one, which is the first. Loops have few modes as a rule: to compare the
-    /// names of some takes less than to hash one.
+    /// Finds a mode other than the default one, which is the first. Most loops have few modes: comparing the names of
+    /// some takes less time than hashing one.
     @inline(__always)
     private func find(_ mode: Mode) -> ModeState? {
         let compared = min(modeStates.count, 4)

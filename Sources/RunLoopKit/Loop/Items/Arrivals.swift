@@ -1,21 +1,22 @@
 import Synchronization
 
 /// The items of a mode that have become ready and that its loop has not looked at since: signalled version-0 sources,
-/// or message ports with messages. So a pass looks at these, and not at all that are there.
+/// or message ports with messages. So a pass looks at these alone, and not at all items of the mode.
 ///
 /// Any thread adds an item, with the item's lock held, after it has become ready. The loop takes all out, and then
-/// looks whether each is still ready. An item that becomes ready before that look is seen by it; one that does so after
+/// looks whether each is still ready. That look sees an item that becomes ready before it; one that becomes ready after
 /// it was taken out is added again. An item that leaves the mode leaves the list.
 ///
-/// Nearly always there is one at a time, for which no array is needed: it is `first`. Any other remembers its place, so
-/// that it is in the list once, and leaves it without a search.
+/// Nearly always there is one at a time, `first`, which needs no array. Any other item remembers its place, so that it
+/// is in the list once, and leaves it without a search.
 final class Arrivals<Item: Loop.Item> {
     private let lock = Lock(.arrivals)
     // Exclusivity is unchecked: the lock guards them.
     @exclusivity(unchecked) private var first: Item?
     /// In any order. Nil for an item that has left.
     @exclusivity(unchecked) private var others: [Item?] = []
-    /// Where others have left. Used again, or the list of a mode that never runs would grow for ever.
+    /// The places that others have left. They are used again, or the list of a mode that never runs would grow for
+    /// ever.
     @exclusivity(unchecked) private var gaps: [Int] = []
     /// Counts how often `others` was emptied: places of an earlier round mean nothing.
     @exclusivity(unchecked) private var round: UInt64 = 1

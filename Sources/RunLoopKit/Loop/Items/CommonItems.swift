@@ -1,13 +1,13 @@
 // How items that were added to `common` join the common modes.
 //
 // An item joins at once the modes that a pass may serve before anything looks them up: the default mode, and those of
-// active runs. Every other common mode catches up when it is next looked up by its name or listed with all modes, or
-// when an item of `common` is removed from a mode. So an item costs nothing for modes that are merely there, and what
+// active runs. Every other common mode catches up later: when its name is looked up, when all modes are listed, or when
+// an item of `common` is removed from a mode. So an item costs nothing for modes that merely exist, and a caller that
 // looks at a mode finds the items in it, in order. When a mode catches up shows nowhere: it wakes no loop.
 
 extension Loop {
-    /// Adds an item to `common`. Returns the modes whose joining it is to be notified of, and whether it is in `common`
-    /// now. The lock is held.
+    /// Adds an item to `common`. Returns the modes whose joining must be notified, and whether it is in `common` now.
+    /// The lock is held.
     func joinCommon(_ item: Item) -> (joined: [ModeState], isIn: Bool) {
         lock.assertHeld()
         let membership = stateOfCommon()
@@ -44,7 +44,7 @@ extension Loop {
     /// The common modes, in the order in which they became common.
     private var commonStates: [ModeState] { commonModes.all.compactMap { statesByMode[$0] } }
 
-    /// Lets the items join a mode that were added to `common` since it was last looked up.
+    /// Lets items that were added to `common` since a mode was last looked up join that mode.
     @inline(__always)
     func catchUp(_ mode: ModeState) {
         lock.assertHeld()

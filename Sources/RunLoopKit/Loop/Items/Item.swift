@@ -1,38 +1,38 @@
 import Synchronization
 
 extension Loop {
-    /// An object that can be added to a loop: a source, a timer or an observer.
+    /// An object that can be added to a loop: a source, a timer or an observer. Any thread may call everything here.
     ///
-    /// ``Loop/add(_:in:)`` adds an item. ``Loop/remove(_:in:)`` removes it from a mode; ``Loop/Item/invalidate()``
-    /// removes it from every mode of every loop, and also releases its handlers. A loop retains the items in it; an
-    /// item does not retain its loops. An item that is in no loop is deallocated when its last reference is released.
+    /// ``Loop/add(_:in:)`` adds an item. ``Loop/remove(_:in:)`` removes it from a mode. ``Loop/Item/invalidate()``
+    /// removes it from every mode of every loop, and releases its handlers.
     ///
-    /// An item retains its handlers, and so what they capture, until it is invalidated or deallocated. A loop that ends
-    /// releases its items; one that the program retains stays valid, and can be added to another loop. A handler that
-    /// captures a ``LoopThread``, or the object that holds it, retains the thread on which it runs: neither ever ends.
-    /// Capture `[weak self]`, or make the item with `isolation:`. See <doc:KeepingAThreadAlive>.
+    /// **Lifetime.** A loop retains its items, but an item does not retain its loops. An item retains its handlers,
+    /// with what they capture, until it is invalidated or deallocated. A loop that ends releases its items; one that
+    /// the program retains stays valid, and can join another loop.
     ///
-    /// **Handlers of an actor.** Every kind of item has initializers with `isolation:`. Their handler is isolated to an
-    /// actor, and touches its state without `await`:
+    /// A handler that captures a ``LoopThread``, or the object that holds it, keeps both alive for ever. Capture `[weak
+    /// self]`, or make the item with `isolation:`: <doc:KeepingAThreadAlive>.
     ///
-    /// - The actor's executor is the loop that the item is added to, or another loop of the same thread. Otherwise the
-    ///   first call traps, and names the actor.
-    /// - The handler gets the actor as its first parameter. The item does not retain the actor: after that is
-    ///   deallocated, the next call invalidates the item instead. Until then the item is in its loop, keeps runs going,
-    ///   and an owned descriptor stays open. Where that counts, keep the item, and invalidate it in the actor's
-    ///   `deinit`. (If the actor held the only reference to its ``LoopThread``, the loop ends, and the item leaves it.)
-    /// - While the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run.
-    ///   (If the actor is on another loop of the thread, do not run that one inside the handler.)
+    /// **Handlers of an actor.** Every kind of item has initializers with `isolation:`. Such a handler is isolated to
+    /// an actor, and touches its state without `await`:
+    ///
+    /// - The actor's executor is the item's loop, or another loop of the same thread. Otherwise the first call traps,
+    ///   and names the actor.
+    /// - The handler gets the actor as its first parameter. The item does not retain the actor: once that is
+    ///   deallocated, the next call invalidates the item instead.
+    /// - Until then the item stays in its loop, keeps runs going, and holds an owned descriptor open. Where that
+    ///   counts, invalidate the item in the actor's `deinit`. (If the actor held the only reference to its
+    ///   ``LoopThread``, the loop ends, and the item leaves it.)
+    /// - While the handler runs, no job of Swift concurrency begins on the loop that calls it, not even in a nested
+    ///   run. (If the actor is on another loop of the thread, do not run that one inside the handler.)
     ///
     /// **Handlers of the main actor**, made with `isolation: .shared`, have rules of their own:
     ///
     /// - The item is for ``Loop/main`` alone: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``).
     /// - The handler has no parameter for the actor. Capture `[weak self]`, and invalidate the item in the object's
-    ///   `deinit`; <doc:KeepingAThreadAlive#Weak-or-unowned> says when `[unowned self]` is enough.
-    /// - The jobs of the main actor come through the main queue. A run nested in the handler, in a common mode, serves
-    ///   them: they begin although the handler has not returned. Inside a *job* of the main actor they do not.
-    ///
-    /// Everything here may be called from any thread.
+    ///   `deinit`; <doc:KeepingAThreadAlive#Weak-or-unowned> has the exceptions.
+    /// - A run nested in the handler, in a common mode, serves the main actor's jobs, which come through the main
+    ///   queue. Inside a *job* of the main actor it does not.
     public class Item: @unchecked Sendable {
         // For the maintainer. Memberships change only with both the item's lock and the lock of the loop concerned
         // held, so they may be read under either: under the loop's lock for that loop's modes, under the item's lock
@@ -83,28 +83,29 @@ extension Loop {
             if let label { changeRareProperties { $0.label = label } }
         }
 
-        /// What diagnostics call the item; nil to call it by its kind and the place where it was made. Initially the
-        /// initializer's `label`. From any thread.
+        /// What diagnostics call the item; initially the initializer's `label`. Nil to call it by its kind and the
+        /// place where it was made. From any thread.
         public final var label: String? {
             get { itemLock.withLock { memberships.rare?.label } }
             set { withLocks { changeRareProperties { $0.label = newValue } } }
         }
 
-        /// Whether the item can still be added and called. False once ``Loop/Item/invalidate()`` was called. CF:
+        /// Whether the item can still be added and called: until ``Loop/Item/invalidate()`` is called. CF:
         /// `CFRunLoopSourceIsValid` and the like.
         public final var isValid: Bool {
             @inline(__always) get { life.load(ordering: .acquiring) == .valid }
         }
 
         /// Removes the item from every mode of every loop, permanently, and releases its handlers with what they
-        /// captured. May be called inside the item's own handler. A second call does nothing.
+        /// captured. From any thread, even inside the item's own handler. A second call does nothing.
         ///
-        /// A call from another thread does not wait: a handler that runs at that moment, or is about to be called,
-        /// still runs. To know that none does, invalidate the item on the loop's thread, or join the ``LoopThread``.
+        /// - A call from another thread does not wait: a handler that runs at that moment, or is about to be called,
+        ///   still runs. To know that none does, invalidate the item on the loop's thread, or join the ``LoopThread``.
+        /// - The calling thread releases what the handlers captured, before this returns. If a handler runs at that
+        ///   moment, the loop's thread does so when it returns.
+        /// - If another thread adds the item at the same time, or its loop ends, that thread may release them.
         ///
-        /// What the handlers captured is released on the thread that invalidates, before this returns; if a handler
-        /// runs at that moment, on the loop's thread when it returns. (If another thread adds the item, or its loop
-        /// ends, at the same time, that thread may be the one.) CF: `CFRunLoopSourceInvalidate` and the like.
+        /// CF: `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
             itemLock.lock()
             guard isValid else { return itemLock.unlock() }
@@ -256,7 +257,7 @@ extension Loop {
         }
 
         /// Releases the handlers of an invalid item after it has left its last mode. Called after each leaving, and at
-        /// the end of `invalidate()`: the last of these calls finds the item in no mode, and exactly one call releases.
+        /// the end of `invalidate()`. The last of these calls finds the item in no mode, and exactly one call releases.
         private func releaseIfOver() {
             guard !isValid else { return }
             itemLock.lock()
@@ -271,9 +272,9 @@ extension Loop {
 
         // MARK: Rare properties
 
-        /// What the item has and few others do; nil if it has none of it. Written with the item's lock held, and while
-        /// the item is in a loop with that of a loop as well: so it may be read under either by an item that is in one
-        /// loop only.
+        /// What the item has and few others do; nil if it has none of it. Written with the item's lock held and, while
+        /// the item is in a loop, with that of a loop as well. So an item that is in one loop only may read it under
+        /// either.
         @inline(__always)
         final var rareProperties: Rare? { memberships.rare }
 

@@ -1,7 +1,7 @@
 /// The modes that an item is in, and the notifications that it has yet to receive. Guarded by the item's lock.
 ///
-/// An item joins and leaves modes with locks held, and is notified (`didJoin`, `didLeave`) without: two steps, between
-/// which other threads may act. So each stay in a mode goes through these states:
+/// An item joins and leaves modes with locks held, and is notified (`didJoin`, `didLeave`) without. Other threads may
+/// act between these two steps. So each stay in a mode goes through these states:
 ///
 /// | the item is | then comes | and it is |
 /// |---|---|---|

@@ -1,10 +1,11 @@
 import Synchronization
 
 extension Loop {
-    /// Observes the passes of a loop: called at the activities that it names.
+    /// Observes the passes of a loop: the loop calls its handler at the activities that it names. Any thread may use
+    /// it; the handler runs on the loop's thread.
     ///
-    /// Observers alone do not keep a run going. An observer can be in several modes, but only in one loop at a time.
-    /// Its handler gets the observer and the activity; the loop is ``Loop/current``. CF: `CFRunLoopObserver`.
+    /// The handler gets the observer and the activity; the loop is ``Loop/current``. Observers alone do not keep a run
+    /// going. An observer can be in several modes, but only in one loop at a time. CF: `CFRunLoopObserver`.
     ///
     /// ```swift
     /// let observer = Loop.Observer([.beforeWaiting, .afterWaiting]) { _, activity in print(activity) }
@@ -23,8 +24,8 @@ extension Loop {
         /// Nil once the observer is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
 
-        /// Whether the handler is being called. Written only by the loop's thread. If the observer is in another loop
-        /// by the time its handler returns, that loop does not call it until then.
+        /// Whether the handler is being called. Written only by the loop's thread. If the observer joins another loop
+        /// before its handler returns, that loop does not call it until then.
         private let firing = Atomic<Bool>(false)
 
         /// Makes an observer.

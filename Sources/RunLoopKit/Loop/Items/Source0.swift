@@ -1,10 +1,11 @@
 import Synchronization
 
 extension Loop {
-    /// A version-0 source: work that the program signals, and a loop performs when it comes to its sources.
+    /// A version-0 source: work that the program signals, and a loop performs in its next source step. Any thread may
+    /// use it; the work runs on the loop's thread.
     ///
-    /// That may be in the pass that is under way: a pass performs its version-0 sources after its first block step.
-    /// Signals until then are coalesced into one call. A source can be in several modes and loops: the first loop that
+    /// Signals until then are coalesced into one call. That may be in the pass that is under way: a pass performs its
+    /// version-0 sources after its first block step. A source can be in several modes and loops: the first loop that
     /// finds it signalled performs it. CF: `CFRunLoopSource` with a `CFRunLoopSourceContext` of version 0.
     ///
     /// ```swift
@@ -36,7 +37,7 @@ extension Loop {
         /// - Parameters:
         ///   - order: Its place among the sources performed in one pass: lower is earlier.
         ///   - schedule: Called whenever the source joins a mode, on the thread that adds it.
-        ///   - cancel: Called whenever the source leaves a mode, on the thread that removes it; also when the loop's
+        ///   - cancel: Called whenever the source leaves a mode, on the thread that removes it; and when the loop's
         ///     thread ends.
         ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
@@ -52,18 +53,19 @@ extension Loop {
             self.performHandler = perform
             self.scheduleHandler = schedule
             self.cancelHandler = cancel
-            // Most sources have neither handler: to notify them of nothing would take a third of what it takes to add
-            // and invalidate one.
+            // Most sources have neither handler. Notifying them of nothing would take a third of the time of adding and
+            // invalidating one.
             super.init(Place(file, line), label, isNotifiedOfModes: schedule != nil || cancel != nil)
         }
 
         /// Whether the source has been signalled and not yet performed.
         public var isSignalled: Bool { signalTime.load(ordering: .acquiring) != 0 }
 
-        /// Signals the source: a loop that has it performs it when it next comes to its sources. Wakes its loops.
+        /// Signals the source, and wakes its loops. A loop that has it performs it when it next comes to its sources.
+        /// From any thread.
         ///
-        /// From any thread. Does nothing if the source is invalid. CF: `CFRunLoopSourceSignal`, followed by
-        /// `CFRunLoopWakeUp` for every loop.
+        /// Does nothing if the source is invalid. CF: `CFRunLoopSourceSignal`, followed by `CFRunLoopWakeUp` for every
+        /// loop.
         ///
         /// - Parameter wake: Whether to wake the source's loops. If `false`, as in CF, sleeping loops stay asleep.
         public func signal(wake: Bool = true) {

@@ -53,13 +53,13 @@ final class Source1Table {
         slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
     }
 
-    /// The same, first those that are not ready, then by the sequence number of their readiness: an epoll set made now
-    /// reports them in this order.
+    /// The same, in the order in which an epoll set made now reports them: first those that are not ready, then by the
+    /// sequence number of their readiness.
     var inOrderOfReadiness: [(source: any Source1, token: UInt64)] {
         all.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
-    /// As `Member.readyTurn`; 0 also if the source has left.
+    /// As `Member.readyTurn`; 0 if the source has left, too.
     func turn(of token: UInt64) -> UInt64? { member(for: token).map(\.readyTurn) ?? 0 }
 
     /// The same for a source that the kernel has reported in its answer number `answer`; the source remembers it.
@@ -105,10 +105,10 @@ final class Source1Table {
 
     /// Takes note of a token that the kernel has reported, and whose source has left.
     ///
-    /// It may have left after the kernel's answer, which happens once (for each of its descriptors). In a later answer
-    /// it is a file that the library cannot take out of the epoll set any more: the program has put another file in the
-    /// place of its descriptor, and keeps the file open elsewhere. Level-triggered, it would keep the loop awake for
-    /// ever.
+    /// The source may have left after the kernel's answer, which happens once for each of its descriptors. A token that
+    /// comes in a later answer is that of a file which the library can no longer take out of the epoll set: the program
+    /// has put another file in the place of its descriptor, and keeps the file open elsewhere. Level-triggered, it
+    /// would keep the loop awake for ever.
     @inline(never)
     func noteReportWithoutSource(of token: UInt64, in answer: Int) {
         // Past that many, all are old ones that happened once.
@@ -146,7 +146,7 @@ final class Source1Table {
         slots[index].generation = Self.generation(after: slots[index].generation)
         free.append(index)
         removals += 1
-        // Now and then: it may have to look at all slots.
+        // Only now and then, since this may look at all slots.
         if slots.count > 64, isEmpty || removals > slots.count / 16 { giveBack() }
     }
 

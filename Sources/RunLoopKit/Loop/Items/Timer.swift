@@ -1,12 +1,12 @@
 import Synchronization
 
 extension Loop {
-    /// Calls its handler at a given time, once or repeatedly.
+    /// Calls its handler at a given time, once or repeatedly. Any thread may use it; the handler runs on the loop's
+    /// thread.
     ///
-    /// A timer does nothing until it is added to a loop, and fires only while that loop runs in one of the timer's
-    /// modes. It can be in several modes, but only in one loop at a time. It never fires early. A repeating timer keeps
-    /// to its grid of instants, however late or long a call was: it does not drift, and it does not make up for missed
-    /// instants with a burst of calls. CF: `CFRunLoopTimer`.
+    /// A timer fires only while its loop runs in one of the timer's modes. It never fires early. A repeating timer
+    /// keeps to its grid of instants, however late or long a call was. It does not drift, and makes one call for all
+    /// instants that it missed. CF: `CFRunLoopTimer`.
     ///
     /// ```swift
     /// let timer = Loop.Timer(every: .milliseconds(100)) { firing in
@@ -15,15 +15,15 @@ extension Loop {
     /// Loop.current.add(timer, in: .default)
     /// ```
     ///
-    /// The handler is `@Sendable`. For one that belongs to the main actor or to an actor on the loop, and may access
-    /// its state, use an initializer with `isolation:`. The loop retains the timer, and the timer its handler with what
-    /// it captures: capture `[weak self]`, and see ``Loop/Item``.
-    ///
-    /// A timer counts on the loop's clock, which stops while the machine is suspended, or on that of another
-    /// ``Loop/TimeBase``, such as the time of day.
-    ///
-    /// Delays and intervals are rounded up to whole nanoseconds. Negative ones count as zero, an interval of zero means
-    /// *once*, and a time beyond ``Loop/Instant/distantFuture`` never comes.
+    /// - *Handlers* are `@Sendable`. One that accesses the state of the main actor, or of an actor on the loop, goes to
+    ///   an initializer with `isolation:`.
+    /// - *Lifetime:* the loop retains the timer, and the timer its handler. Capture `[weak self]`, and see
+    ///   ``Loop/Item``.
+    /// - *Modes:* a timer can be in several modes, but only in one loop at a time.
+    /// - *The clock* is the loop's, which stops while the machine is suspended, or that of another ``Loop/TimeBase``,
+    ///   such as the time of day.
+    /// - *Durations* are rounded up to whole nanoseconds, and negative ones count as zero. An interval of zero means
+    ///   *once*. A time beyond ``Loop/Instant/distantFuture`` never comes.
     public final class Timer: Item, @unchecked Sendable {
         /// One call of a timer.
         public struct Firing: Sendable {
@@ -31,8 +31,8 @@ extension Loop {
             public let timer: Timer
             /// The instant at which this call was due, on the timer's clock.
             public let scheduledTime: Instant
-            /// The number of instants of the timer's grid that were skipped since the previous call, because the loop
-            /// was busy, in another mode, or not running. Every instant is either a call or counted here.
+            /// The number of instants of the grid that were skipped since the previous call, because the loop was busy,
+            /// in another mode, or not running. Every instant is either a call or counted here.
             public let missed: Int
             /// Whether an earlier call of the timer has not returned.
             let isNested: Bool
@@ -49,8 +49,8 @@ extension Loop {
             case repeats
             /// It stays without a fire time, until it is restarted.
             case waits
-            /// The same; and if the handler has restarted it, a nested run calls the handler again. For limiters, by
-            /// which diagnostics call the timer.
+            /// The same; and if the handler has restarted it, a nested run calls the handler again. For limiters, which
+            /// diagnostics name instead of the timer.
             case waitsAndNests(in: Limiter)
         }
 
@@ -66,18 +66,18 @@ extension Loop {
 
         let afterCall: AfterCall
 
-        /// Whether the next call of a repeating timer on the wall clock must not come before `time`, also if the clock
+        /// Whether the next call of a repeating timer on the wall clock must not come before `time`, even if the clock
         /// is set back: the time was requested, and has not come yet. Guarded by the item's lock.
         @exclusivity(unchecked) var hasFixedTime = false
 
-        /// The value of `isPrecise`. Written with the item's lock held, and while the timer is in a loop that of the
-        /// loop as well; so it may be read under either.
+        /// The value of `isPrecise`. Written with the item's lock held and, while the timer is in a loop, with that of
+        /// the loop as well; so it may be read under either.
         @exclusivity(unchecked) var isKeptPrecise = false
 
         /// The timer's slot in the heap of a mode. Guarded by the loop's lock.
         @exclusivity(unchecked) var slot = noSlot
 
-        // These two are `fireTime`. Written with the item's lock held, and while the timer is in a loop with that of
+        // These two are `fireTime`. Written with the item's lock held and, while the timer is in a loop, with that of
         // the loop as well, whose heaps sort by them: so they may be read under either.
         @exclusivity(unchecked) var time: Int64 = 0
         @exclusivity(unchecked) var turn: UInt64 = 0
@@ -110,15 +110,15 @@ extension Loop {
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.
         ///
         /// - Parameters:
-        ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due at
-        ///     once, and called after what the loop has already found ready.
+        ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due at once,
+        ///     and called after what the loop has already found ready.
         ///   - interval: The time between calls; nil, zero or less for a single call.
         ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
         ///   - timeBase: The clock to count on.
         ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the timer, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called on the loop's thread. Not called again while it runs, such as by a nested run.
+        ///   - handler: Called on the loop's thread. Not called again while it runs, not even by a nested run.
         public convenience init(
             after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -132,13 +132,8 @@ extension Loop {
                 handler)
         }
 
-        /// Makes a timer that fires `delay` after it is added to a loop for the first time, and again whenever it is
-        /// restarted.
-        ///
-        /// It is for timeouts: of a connection that is idle, for instance. The timer fires once, and then stays in its
-        /// modes without a fire time, until ``restart()`` or ``restart(after:)`` is called, or ``nextFireTime`` is set.
-        /// To push it out is cheap, so it can be restarted for every packet. A ``nextFireTime`` that is set before the
-        /// timer is added takes the place of the delay; nil lets it wait for its first restart.
+        /// Makes a timer for a timeout: it fires `delay` after it is added to a loop for the first time, and again
+        /// after each restart. Restarting it is cheap enough for every packet: see <doc:Timers#Timeouts>.
         ///
         /// ```swift
         /// let timeout = Loop.Timer(restartableAfter: .seconds(30)) { _ in connection.sendPing() }
@@ -147,9 +142,13 @@ extension Loop {
         /// connection.onClose = { timeout.invalidate() }
         /// ```
         ///
-        /// A run whose mode contains nothing but such timers without a fire time ends, as it does when a timer that
-        /// fires once has ended. Call ``Loop/Item/invalidate()`` when the timer is not needed any more: until then its
-        /// loop retains it. CF: a `CFRunLoopTimer` that repeats after a very long interval, whose fire date is set.
+        /// - After a call the timer stays in its modes without a fire time, until ``restart()``, ``restart(after:)`` or
+        ///   ``nextFireTime`` gives it one. It keeps no run going meanwhile.
+        /// - A ``nextFireTime`` that is set before the timer is added replaces the delay; nil lets it wait for its
+        ///   first restart.
+        /// - Its loop retains the timer until ``Loop/Item/invalidate()``.
+        ///
+        /// CF: a `CFRunLoopTimer` that repeats after a very long interval, whose fire date is set.
         ///
         /// - Parameters:
         ///   - delay: How long to wait at least after the timer is added, or restarted by ``restart()``. If zero or
@@ -159,7 +158,7 @@ extension Loop {
         ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the timer, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called on the loop's thread. Not called again while it runs, such as by a nested run.
+        ///   - handler: Called on the loop's thread. Not called again while it runs, not even by a nested run.
         public convenience init(
             restartableAfter delay: Duration, tolerance: Duration = .zero, timeBase: TimeBase = .suspending,
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -170,9 +169,11 @@ extension Loop {
                 .delay(delay), .waits, period: delay, tolerance, timeBase, Place(file, line), label, handler)
         }
 
-        /// Makes a timer that fires at `time`, and then every `interval`. The time is on the clock of the loop that it
-        /// is added to, or on that of another `timeBase` (see ``Loop/now(_:)``). A time in the past counts as now; for
-        /// a repeating timer on the wall clock, as the next instant of its grid. CF: `CFRunLoopTimerCreate`.
+        /// Makes a timer that fires at `time`, and then every `interval`. The time is on the loop's clock, or on that
+        /// of another `timeBase` (see ``Loop/now(_:)``).
+        ///
+        /// A time in the past counts as now. For a repeating timer on the wall clock it counts as the next instant of
+        /// its grid. CF: `CFRunLoopTimerCreate`.
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,

@@ -1,13 +1,17 @@
 extension Loop.Timer {
-    /// When the timer fires next; nil if it is invalid, was stopped, waits to be restarted, or was made with a delay
-    /// and not yet added to a loop. A time that is set before the timer is added takes the place of its delay. A
-    /// restartable timer that is set to nil before it is added waits for its first restart.
+    /// When the timer fires next. Any thread may set it, any number of times, and it takes effect at once. Nil stops
+    /// the timer until another time is set. CF: `CFRunLoopTimerSetNextFireDate`.
     ///
-    /// Any thread may set it, any number of times, and it takes effect at once. A time in the past counts as now, or on
-    /// the wall clock as ``Loop/TimeBase/wallClock`` says; nil stops the timer until another time is set. The grid of a
-    /// repeating timer moves with it. Inside the timer's own handler only nil, and a time later than
-    /// ``Loop/Timer/Firing/scheduledTime``, count, and a timer that fires once ends nevertheless; for a restartable
-    /// timer every time counts. Has no effect on an invalid timer. CF: `CFRunLoopTimerSetNextFireDate`.
+    /// It is nil if the timer is invalid, was stopped, waits to be restarted, or was made with a delay and not yet
+    /// added to a loop. When it is set:
+    ///
+    /// - A time in the past counts as now, or on the wall clock as ``Loop/TimeBase/wallClock`` says.
+    /// - The grid of a repeating timer moves with it.
+    /// - Before the timer is added, a time replaces its delay, and nil lets a restartable timer wait for its first
+    ///   restart.
+    /// - Inside the timer's own handler only nil, and a time later than ``Loop/Timer/Firing/scheduledTime``, count. A
+    ///   timer that fires once ends nevertheless. For a restartable timer every time counts.
+    /// - An invalid timer ignores it.
     public var nextFireTime: Loop.Instant? {
         get {
             itemLock.withLock {
@@ -30,12 +34,11 @@ extension Loop.Timer {
         }
     }
 
-    /// How much later than due a call may come, so that one wake-up can serve several timers. The loop sleeps until the
-    /// first timer that cannot wait longer, and then fires all that are due. The grid of a repeating timer does not
-    /// move with it.
+    /// How much later than due a call may come, so that one wake-up can serve several timers. Any thread may set it.
     ///
-    /// Negative values count as zero; a repeating timer's tolerance is at most half its interval. Any thread may set
-    /// it. CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
+    /// The loop sleeps until the first timer that cannot wait longer, and then fires all that are due. The grid of a
+    /// repeating timer does not move with the tolerance. Negative values count as zero; a repeating timer's tolerance
+    /// is at most half its interval. CF: `CFRunLoopTimerSetTolerance`, which has no effect on Linux.
     public var tolerance: Duration {
         get { .nanoseconds(itemLock.withLock { toleranceNanoseconds }) }
         set {
@@ -44,47 +47,51 @@ extension Loop.Timer {
         }
     }
 
-    /// Whether the timer is called as soon as it is due, to a microsecond, where others are late by the time that the
-    /// kernel needs to wake a thread: some 30 µs or more. False by default.
+    /// Whether the timer is called within a microsecond of being due, and not after the 30 µs or more that the kernel
+    /// takes to wake a thread. False by default. Any thread may set it.
     ///
-    /// The loop wakes up before a precise timer is due, and reads the clock until it is: it never fires early. This
-    /// costs CPU time at each call, never more than 200 µs: as much as this machine's wake-ups are late, nearly always,
-    /// as the loop learns while it runs. A call is still late when the kernel takes longer, or when the loop is busy.
-    /// For a few timers that matter, such as those of audio or of a bus; a thread with a real-time scheduling policy
-    /// (``LoopThread/Options``) makes the kernel faster, too.
+    /// The loop wakes up before a precise timer is due, and reads the clock until it is: it never fires early. Use it
+    /// for a few timers that matter, such as those of audio or of a bus.
     ///
-    /// Meanwhile a post, a signal or a message is served, except in the last 10 µs; a descriptor or a port waits until
-    /// the timer has been called. So do other threads, if there is only one CPU for them.
+    /// - *Cost:* CPU time at each call, at most 200 µs. It is as much as this machine's wake-ups are late, nearly
+    ///   always; the loop learns that while it runs.
+    /// - *Late calls:* when the kernel takes longer, or when the loop is busy. A real-time scheduling policy
+    ///   (``LoopThread/Options``) makes the kernel faster.
+    /// - *Meanwhile* the loop serves a post, a signal or a message, except in the last 10 µs. A descriptor or a port
+    ///   waits for the timer's call. So do other threads if there is only one CPU for them.
+    /// - *Tolerance* has no effect on a precise timer.
+    /// - *No effect:* in a hosted loop, whose host sleeps; in virtual time, in which no call is late; and on another
+    ///   clock than ``Loop/TimeBase/suspending``.
     ///
-    /// The timer's tolerance has no effect. In a hosted loop the host sleeps, and is late as it is for other timers.
-    /// The property has no effect in virtual time, in which no call is late, and for a timer on another clock than
-    /// ``Loop/TimeBase/suspending``. Any thread may set it. CF: none.
+    /// CF: none.
     public var isPrecise: Bool {
         get { itemLock.withLock { isKeptPrecise } }
         set { setPrecise(newValue) }
     }
 
-    /// Makes the timer begin anew: it fires its delay from now, and if it repeats, then every interval.
+    /// Restarts the timer: it fires its delay from now and, if it repeats, then every interval. From any thread; it
+    /// takes effect at once, without a system call.
     ///
-    /// The delay is that of the initializer, or the interval of a repeating timer that was made for a time. A timer
-    /// that has not fired yet is pushed out by this. A timer that fires once can be restarted until it fires; one that
-    /// was made with ``init(restartableAfter:tolerance:timeBase:label:file:line:handler:)`` also afterwards, and inside
-    /// its own handler. The timer stays in its modes, with one fire time for all, and keeps its tolerance. If it is in
-    /// no loop, it counts from when it is added to one.
-    ///
-    /// From any thread; it takes effect at once, without a system call: if the loop sleeps until an earlier time, it
-    /// wakes once then, and sleeps on. (A hosted loop arms the kernel's timer after each pass that has moved its first
-    /// timer.)
+    /// - *The delay* is that of the initializer, or the interval of a repeating timer that was made for a time.
+    /// - *When:* a timer that fires once can be restarted until it fires. One made with
+    ///   ``init(restartableAfter:tolerance:timeBase:label:file:line:handler:)`` can be restarted afterwards, and inside
+    ///   its own handler.
+    /// - *Modes:* the timer stays in its modes, with one fire time for all, and keeps its tolerance. In no loop, it
+    ///   counts from when it is added to one.
+    /// - *Wake-ups:* a loop that sleeps until an earlier time wakes once then, and sleeps on. (A hosted loop arms the
+    ///   kernel's timer after each pass that has moved its first timer.)
     ///
     /// - Returns: Whether the timer was restarted. False if it is invalid, it fires once and its handler runs, or it
     ///   was made for a time and has no delay.
     @discardableResult
     public func restart() -> Bool { restart(after: itemLock.withLock { delay }) }
 
-    /// The same with another delay, which counts this time only. If it is zero or less, the timer is due at
-    /// once. Inside the handler of a repeating timer the new time must be later than
-    /// ``Loop/Timer/Firing/scheduledTime``, as it must for ``nextFireTime``: in real time every call is a little late,
-    /// so a delay of zero counts there; in virtual time, where a call is on time, it has no effect.
+    /// Restarts the timer with another delay, which counts this time only. If it is zero or less, the timer is due at
+    /// once.
+    ///
+    /// Inside the handler of a repeating timer the new time must be later than ``Loop/Timer/Firing/scheduledTime``, as
+    /// it must for ``nextFireTime``. In real time every call is a little late, so a delay of zero counts there. In
+    /// virtual time, where a call is on time, it has no effect.
     ///
     /// - Returns: Whether the timer was restarted. False if it is invalid, or fires once and its handler runs.
     @discardableResult

@@ -1,5 +1,5 @@
-// When a timer fires: what is stored of it, and what the heaps of its modes see. All properties here are read with the
-// item's lock held, except where stated.
+// When a timer fires: what it stores, and what the heaps of its modes see. All properties here are read with the item's
+// lock held, except where stated.
 
 extension Loop.Timer {
     /// What the timer knows of its fire time.
@@ -62,8 +62,8 @@ extension Loop.Timer {
         changeRareProperties { body(unsafeDowncast($0, to: Rare.self)) }
     }
 
-    /// Fixes the time, now that the timer is added to a loop. The clock is read here: a deadline is never counted from
-    /// an older time.
+    /// Fixes the time, now that the timer is added to a loop. Reads the clock here: no deadline counts from an older
+    /// time.
     @inline(__always)
     func settleTime(on clock: LoopTime) {
         switch fireTime {
@@ -85,7 +85,7 @@ extension Loop.Timer {
         }
     }
 
-    /// The served instant while the handler runs, otherwise the next one; of a timer that waits to be restarted always
+    /// The served instant while the handler runs, otherwise the next one. Of a timer that waits to be restarted, always
     /// the next one. The lock of the timer's loop is held.
     var servedOrNextTime: Int64 {
         itemLock.withLock { if case .at(let time) = fireTime { time } else { TimerHeap.never } }
@@ -95,7 +95,7 @@ extension Loop.Timer {
 // MARK: The wall clock
 
 extension Loop.Timer {
-    /// What a requested time stands for: one in the past for now, or for the next instant of a grid on the wall clock.
+    /// The time that a request means: now for one in the past, or the next instant of a grid on the wall clock.
     func requested(_ time: Int64, notBefore now: Int64) -> Int64 {
         guard timeBase == .wallClock, repeats else { return max(time, now) }
         hasFixedTime = time >= now
