@@ -14,8 +14,7 @@ extension Loop {
         /// Before the pass performs version-0 sources. CF: `kCFRunLoopBeforeSources`.
         public static let beforeSources = Activity(rawValue: 4)
         /// Before the loop goes to sleep. What an observer posts or signals now keeps it from sleeping. A pass that
-        /// does not sleep, such as that of a run of no time, leaves it out: see <doc:HowARunLoopWorks#One-pass>. CF:
-        /// `kCFRunLoopBeforeWaiting`.
+        /// does not sleep leaves this activity out: see <doc:HowARunLoopWorks#One-pass>. CF: `kCFRunLoopBeforeWaiting`.
         public static let beforeWaiting = Activity(rawValue: 32)
         /// The loop woke and has not yet served what woke it. Only after a `beforeWaiting`. CF:
         /// `kCFRunLoopAfterWaiting`.

@@ -1,6 +1,5 @@
-// The calls of handlers. These functions are never inlined, and their names tell in a backtrace or a profile what the
-// loop was doing. (The empty function at the end keeps the call from becoming a tail call, which would remove the
-// frame.)
+// The calls of handlers. These functions are never inlined: in a backtrace or a profile their names tell what the loop
+// was doing. (The empty function at the end keeps the call from becoming a tail call, which would remove the frame.)
 
 @inline(never)
 private func keepFrame() {}

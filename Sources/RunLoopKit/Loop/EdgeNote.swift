@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Whether a port may have raised an edge in a mode's epoll set. A pass that does not sleep asks the kernel only then,
-/// if the loop itself knows of everything else in the mode: that saves most of the cost of such a pass.
+/// if the loop itself knows of everything else in the mode. That saves most of the cost of such a pass.
 ///
 /// | thread | what it does |
 /// |---|---|
@@ -19,9 +19,9 @@ final class EdgeNote: Sendable {
 
     init(_ waker: Waker) { self.waker = waker }
 
-    /// Sets the note. From any thread, also from a signal handler.
+    /// Sets the note. From any thread, even in a signal handler.
     ///
-    /// Release: see above. An exchange, since a store would take the place of another sender's: the loop would then be
+    /// Release: see above. An exchange, since a store would overwrite another sender's release: the loop would then be
     /// ordered after the last sender only.
     func set() { _ = isSet.exchange(true, ordering: .releasing) }
 

@@ -1,4 +1,4 @@
-// Whether there is work, as two questions: is work there now, and can anything bring work? Both are asked with the lock
+// Whether there is work, as two questions. Is work there now? Can anything bring work? Both are asked with the lock
 // held.
 
 extension Loop {

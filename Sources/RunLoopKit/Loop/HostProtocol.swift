@@ -6,8 +6,8 @@ protocol Host: AnyObject {
     /// The run has ended.
     func runHasEnded(in loop: Loop)
 
-    /// Whether the host has waited for what a mode's epoll set reports since the loop last asked the kernel: what is
-    /// there must leave the set. The caller asks the kernel then.
+    /// Whether the host has waited for what a mode's epoll set reports since the loop last asked the kernel. What is
+    /// ready must then leave the set, so the caller asks the kernel.
     func takeNeedToPoll(in mode: ModeState) -> Bool
 
     /// A pass has consumed events from the kernel and wake-ups, or armed a timer. A handler that it calls next may run

@@ -1,11 +1,12 @@
 import Synchronization
 
-/// A run loop: waits for events on one thread and calls their handlers, one at a time.
+/// A run loop: waits for events on one thread and calls their handlers, one at a time. Any thread may call everything
+/// here, except what a page keeps for one thread.
 ///
-/// Every thread has one, ``Loop/current``, made on first use. A loop does nothing until its thread runs it. It then
-/// makes passes, and sleeps between them until a source, a timer or a posted block needs it. It returns when it is
-/// stopped, when its time is up, or when nothing is left to wait for. In a common mode ``Loop/main`` serves the main
-/// queue, so there it always has something to wait for. A run serves only what is in its *mode*. CF: `CFRunLoop`.
+/// Every thread has a loop, ``Loop/current``, made on first use. A loop does nothing until its thread runs it. It then
+/// makes passes, and sleeps between them until a source, a timer or a posted block needs it. A run serves only what is
+/// in its *mode*. It returns when it is stopped, when its time is up, or when nothing is left to wait for: see
+/// <doc:HowARunLoopWorks>. CF: `CFRunLoop`.
 ///
 /// ```swift
 /// let loop = Loop.current
@@ -13,24 +14,21 @@ import Synchronization
 /// loop.run()
 /// ```
 ///
-/// **Threads.** Any thread may call everything here except what its page keeps for the loop's own thread (`run`,
-/// `prepare`, `end` and hosting) or for the initial thread: those trap elsewhere. <doc:SignalsThreadsForkCancellation>
-/// has a table. Handlers run on the loop's thread with no lock held, so they may add, remove and invalidate items, also
-/// their own; run the loop nested; stop it. (Only `end`, `beginHosting` and `runMain` trap inside a run.) They are
-/// `@Sendable`: see ``Loop/main`` for handlers of the main actor, and
-/// ``Timer/init(after:repeating:tolerance:timeBase:isolation:label:file:line:handler:)-(_,_,_,_,A,_,_,_,_)`` for
-/// handlers that access another actor's.
+/// **Threads.** `run`, `prepare`, `end` and hosting are for the loop's own thread, and some calls for the initial
+/// thread; they trap elsewhere. <doc:SignalsThreadsForkCancellation#Safe-where> has the table.
 ///
-/// **Lifetime.** A loop retains the items in it. The loop ends with its thread: its items leave it, the cancel handlers
-/// of ``Loop/Source0``s run, posted blocks that never ran are dropped, and its descriptors are closed. (A
-/// ``LoopThread`` runs the blocks that its loop has accepted before it ends, unless it is stopped by
-/// ``LoopThread/stop(discardingPending:)``.)
-/// An ended loop refuses everything: `add` and `perform` return false, `run` returns `finished`.
+/// **Handlers** run on the loop's thread with no lock held. They may add, remove and invalidate items, even their own,
+/// run the loop nested, and stop it. (Only `end`, `beginHosting` and `runMain` trap inside a run.) They are
+/// `@Sendable`: see ``Loop/main`` for handlers of the main actor, and ``Loop/Item`` for handlers of another actor.
+///
+/// **Lifetime.** A loop retains its items, and ends with its thread. Its items leave it, the cancel handlers of
+/// ``Loop/Source0``s run, posted blocks that never ran are dropped, and its descriptors are closed. (A ``LoopThread``
+/// first runs the blocks that its loop has accepted, unless ``LoopThread/stop(discardingPending:)`` stops it.) An ended
+/// loop refuses everything: `add` and `perform` return false, `run` returns `finished`.
 ///
 /// **Processes.** In a child made by `fork` that does not call exec, a loop of the parent refuses everything, and `run`
-/// traps; a handler that forks must not return in the child. Nothing that the child does affects the parent's loops.
-/// The child may make what it needs anew: ``Loop/current`` is a loop of its own there. A thread that is cancelled
-/// (`pthread_cancel`) ends at the wait of a run, and its loop with it; all other calls continue.
+/// traps: <doc:SignalsThreadsForkCancellation#Fork>. A thread that is cancelled (`pthread_cancel`) ends at the wait of
+/// a run, and its loop with it; all other calls continue.
 public final class Loop: @unchecked Sendable {
     // For the maintainer. Four kinds of state:
     // - constants;
@@ -44,14 +42,14 @@ public final class Loop: @unchecked Sendable {
     /// The thread that the loop belongs to.
     let owner: ThreadID
 
-    /// Whether that is the initial thread of `process`, and the loop is not one in virtual time.
+    /// Whether `owner` is the initial thread of `process`, and the loop is not one in virtual time.
     let isOfInitialThread: Bool
 
     /// Whether the thread is one that Swift concurrency lends to tasks, which as a rule do not run its loop.
     let isOfTaskThread: Bool
     let isWatchedAsUnrun = Atomic<Bool>(false)
 
-    /// The name of that thread when the loop was made, for people: unprintable characters are escaped.
+    /// The thread's name when the loop was made, for people: unprintable characters are escaped.
     let threadName: String
 
     /// The process that the loop belongs to. Its forked children cannot use the loop.
@@ -134,8 +132,8 @@ public final class Loop: @unchecked Sendable {
     /// Makes a loop that runs in virtual time, for the calling thread. See ``VirtualClock``.
     ///
     /// It exists beside the thread's own loop: inside its handlers ``Loop/current`` is this one. It ends when
-    /// ``Loop/end()`` is called or its last reference is released. A handler that captures the loop that it is in keeps
-    /// both alive until it is invalidated or the loop ends.
+    /// ``Loop/end()`` is called or its last reference is released. A handler that captures its own loop keeps both
+    /// alive until it is invalidated or the loop ends.
     public convenience init(clock: VirtualClock) {
         self.init(clock: .virtual(clock), owner: ThreadLoops.currentID)
     }
@@ -170,22 +168,23 @@ public final class Loop: @unchecked Sendable {
     /// The calling thread's loop, made on first use. Inside a handler, the loop that called it. CF:
     /// `CFRunLoopGetCurrent`.
     ///
-    /// Each read is a thread-specific look-up: keep the result if it is needed often. A loop that has not run owns no
-    /// descriptors. After an `await` a task may be on another thread, whose loop this is then, and which does not run
-    /// it; so too in a `main.swift` with an `await` at top level. Use a ``LoopThread`` there. What waits on such a loop
-    /// is reported after two seconds, if the thread is one of Swift concurrency:
-    /// ``Loop/Mistake/loopThatNeverRuns(item:)``.
+    /// Each read is a thread-specific look-up: keep the result if you need it often. A loop that has not run owns no
+    /// descriptors.
+    ///
+    /// **In tasks** use the loop of a ``LoopThread`` instead. After an `await`, even at the top level of `main.swift`,
+    /// a task may be on another thread, which does not run its loop. What waits on a loop of Swift's own threads is
+    /// reported after two seconds: ``Loop/Mistake/loopThatNeverRuns(item:)``.
     public static var current: Loop { ThreadLoops.current.loop }
 
-    /// The loop of the process's initial thread, made on first use. From any thread; in a signal handler only if it has
-    /// been used before.
+    /// The loop of the process's initial thread, made on first use. The initial thread must run it, or host it. From
+    /// any thread; in a signal handler only if it has been used before.
     ///
-    /// In its common modes it also drains the main dispatch queue, which is the main actor's. In a program with
+    /// In its common modes it drains the main dispatch queue, too, which is the main actor's. In a program with
     /// libdispatch, which Swift concurrency links, a run in a common mode therefore never finishes for lack of work:
     /// stop it, or give it a time limit. CF: `CFRunLoopGetMain`.
     ///
-    /// Handlers are `@Sendable`, and here they run on the main actor's thread. Handlers that access the main actor's
-    /// state, such as the variables of `main.swift`, say so:
+    /// Its handlers run on the main actor's thread. A handler that accesses the main actor's state, such as the
+    /// variables of `main.swift`, says so:
     ///
     /// ```swift
     /// var count = 0
@@ -193,11 +192,11 @@ public final class Loop: @unchecked Sendable {
     /// Loop.main.add(timer, in: .common)
     /// ```
     ///
-    /// The initial thread must run it (``Loop/runMain(_:)`` for an asynchronous program), or host it
-    /// (``Loop/beginHosting(_:)``). In a program that has given the initial thread away, by `dispatchMain()`, by an
-    /// async main function or a top-level `await` that has suspended, or to the runner of Swift Testing, no thread can
-    /// run it. The loop then ends, refuses work, and reports that once on stderr. If another thread makes it, the
-    /// library finds this out a moment later: work accepted until then is dropped.
+    /// Asynchronous programs run it by ``Loop/runMain(_:)``; ``Loop/beginHosting(_:)`` hosts it. A program can give the
+    /// initial thread away: by `dispatchMain()`, by an async main function or a top-level `await` that has suspended,
+    /// or to the runner of Swift Testing. No thread can run the loop then. It ends, refuses work, and reports that once
+    /// on stderr. If another thread makes the loop, the library finds this out a moment later, and drops the work
+    /// accepted until then.
     public static let main: Loop = {
         let main = Loop(clock: .monotonic, owner: .initial)
         if System.isInitialThread { ThreadLoops.current.adopt(main) } else { findOutWhetherMainCanRun() }
@@ -226,9 +225,11 @@ public final class Loop: @unchecked Sendable {
     /// `afterWaiting` observers. CF: `CFRunLoopIsWaiting`.
     public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
-    /// When the first timer of `mode` fires, on the loop's clock; nil if there is none. Inside a timer's handler, this
-    /// includes the time at which that timer was due, unless it is restartable. For a timer on another clock, this
-    /// assumes that the machine stays awake, and that its wall clock is not set. CF: `CFRunLoopGetNextTimerFireDate`.
+    /// When the first timer of `mode` fires, on the loop's clock; nil if there is none. From any thread. CF:
+    /// `CFRunLoopGetNextTimerFireDate`.
+    ///
+    /// Inside a timer's handler, this includes the time at which that timer was due, unless it is restartable. For a
+    /// timer on another clock, this assumes that the machine stays awake, and that its wall clock is not set.
     public func nextTimerFireTime(in mode: Mode) -> Instant? {
         lock.withLock {
             guard let state = existingState(for: mode) else { return nil }
@@ -242,21 +243,21 @@ public final class Loop: @unchecked Sendable {
 
     // MARK: Waking and stopping
 
-    /// Wakes the loop if it sleeps. If it is in a run and awake, its next wait returns at once. Does nothing if the
-    /// loop does not run or is about to begin a pass, since the pass looks at all work.
+    /// Wakes the loop if it sleeps. From any thread, even in a Unix signal handler: it takes no lock, allocates nothing
+    /// and keeps errno. CF: `CFRunLoopWakeUp`.
     ///
-    /// From any thread, also a Unix signal handler: takes no lock, allocates nothing, keeps errno. CF:
-    /// `CFRunLoopWakeUp`.
+    /// If the loop is in a run and awake, its next wait returns at once. If it does not run, or is about to begin a
+    /// pass, which looks at all work, this does nothing.
     public func wakeUp() { waker.wake() }
 
-    /// Makes the innermost active run return `stopped` at the end of its pass. Ignored if no run is active, so a stop
-    /// between two runs is lost. If it must not be, send to a port whose handler stops the loop.
+    /// Makes the innermost active run return `stopped` at the end of its pass. From any thread, even in a Unix signal
+    /// handler: it takes no lock, allocates nothing and keeps errno. CF: `CFRunLoopStop`.
     ///
-    /// While the loop is hosted, a stop between two passes is kept: the next pass returns ``HostedResult/stopped``, and
-    /// the host decides what that means. Under ``Loop/runMain(_:)`` a stop cancels the task of its body. A
-    /// ``LoopThread`` begins another run: [`LoopThread.stop()`](doc:LoopThread/stop()) ends it.
-    ///
-    /// From any thread, also a Unix signal handler: takes no lock, allocates nothing, keeps errno. CF: `CFRunLoopStop`.
+    /// - *Between two runs* a stop is lost. If it must not be, send to a port whose handler stops the loop.
+    /// - *While the loop is hosted,* a stop between two passes is kept: the next pass returns ``HostedResult/stopped``,
+    ///   and the host decides what that means.
+    /// - *Under ``Loop/runMain(_:)``* a stop cancels the task of its body.
+    /// - *A ``LoopThread``* begins another run: [`LoopThread.stop()`](doc:LoopThread/stop()) ends it.
     public func stop() {
         // Release: the end of the run sees what the caller did before. The flag is set before the wake-up.
         let change = stopFlag.compareExchange(

@@ -1,15 +1,12 @@
 extension Loop {
     /// Runs the default mode repeatedly until the loop is stopped or nothing is left in that mode. CF: `CFRunLoopRun`.
-    ///
-    /// With nothing in the default mode it returns at once. That is reported as
-    /// ``Loop/Mistake/emptyRun(mode:others:)`` if none of that mode's runs has had anything to wait for yet, and the
-    /// loop is not in virtual time. A ``Loop/PortSource`` in the mode keeps a run going, as in every ``LoopThread``.
-    ///
-    /// On ``Loop/main`` a run never finishes for lack of work, since it serves the main queue (except in programs
-    /// without libdispatch). Call ``Loop/stop()``, or give a limit with
-    /// ``Loop/run(mode:for:returnAfterSourceHandled:)``.
-    ///
     /// Foundation: `RunLoop.run()`, which no stop ends.
+    ///
+    /// - *Nothing in the mode:* it returns at once, which may be reported as ``Loop/Mistake/emptyRun(mode:others:)``. A
+    ///   ``Loop/PortSource`` in the mode keeps a run going, as in every ``LoopThread``.
+    /// - *On ``Loop/main``* a run never finishes for lack of work, since it serves the main queue (except in programs
+    ///   without libdispatch). Call ``Loop/stop()``, or give a limit with
+    ///   ``Loop/run(mode:for:returnAfterSourceHandled:)``.
     ///
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
     public func run() {
@@ -22,27 +19,28 @@ extension Loop {
     }
 
     /// Runs the loop in a mode: calls the entry observers, makes passes until there is a reason to return, and calls
-    /// the exit observers.
+    /// the exit observers. A handler may call this: its run is nested in the run that called the handler.
     ///
-    /// Returns `finished` at once, without calling any observer, if there is nothing to wait for: the mode does not
-    /// exist, it is `common` (in which no loop can run; reported once on stderr), it has no source, no timer and no
-    /// posted block, or the loop has ended. Items that were added to `common` are in a mode only if it is a common one:
-    /// see ``Loop/addCommonMode(_:)``. A run with time to wait is reported as
-    /// ``Loop/Mistake/emptyRun(mode:others:)`` if nothing was ever added or posted to its mode; of the default mode as
-    /// ``Loop/run()`` says. A handler may call this: the run is nested in the run that called the handler. CF:
-    /// `CFRunLoopRunInMode`. Foundation: `RunLoop.run(until:)` with a duration; with `returnAfterSourceHandled: true`,
-    /// `RunLoop.run(mode:before:)`.
+    /// If there is nothing to wait for, it returns `finished` at once, without calling any observer:
+    ///
+    /// - The mode has no source, no timer and no posted block, or does not exist. Items that were added to `common` are
+    ///   in a mode only if it is a common one: see ``Loop/addCommonMode(_:)``. A run with time to wait may be reported
+    ///   as ``Loop/Mistake/emptyRun(mode:others:)``.
+    /// - The mode is `common`, in which no loop can run; reported once on stderr.
+    /// - The loop has ended.
+    ///
+    /// CF: `CFRunLoopRunInMode`. Foundation: `RunLoop.run(until:)` with a duration; with `returnAfterSourceHandled:
+    /// true`, `RunLoop.run(mode:before:)`.
     ///
     /// - Parameters:
     ///   - mode: The mode whose sources, timers and observers the run serves.
     ///   - duration: The run returns `timedOut` after this time. If zero or less, it makes one pass, which does not
-    ///     sleep, and so calls no observer of ``Loop/Activity/beforeWaiting`` or ``Loop/Activity/afterWaiting``. More
-    ///     than about 146 years is forever.
+    ///     sleep: <doc:HowARunLoopWorks#One-pass>. More than about 146 years is forever.
     ///   - returnAfterSourceHandled: Whether to return `handledSource` after the first pass that performs a source.
     /// - Returns: Why the run ended.
     /// - Precondition: Called on the loop's own thread; traps on another thread, even if the loop has ended. The first
-    ///   run in a mode needs up to three descriptors: an epoll set, and for the first mode an eventfd and a timerfd. On
-    ///   ``Loop/main`` the main queue has two more. The run traps if the process has none left. ``Loop/prepare(_:)``
+    ///   run in a mode needs up to three descriptors: an epoll set, and for the first mode an eventfd and a timerfd.
+    ///   The main queue of ``Loop/main`` has two more. The run traps if the process has none left; ``Loop/prepare(_:)``
     ///   makes them in advance, and throws instead.
     @discardableResult
     public func run(
@@ -55,8 +53,8 @@ extension Loop {
     }
 
     /// Runs the loop in a mode as ``Loop/run(mode:for:returnAfterSourceHandled:)`` does, until an absolute time on the
-    /// loop's clock. If the time is not in the future, makes one pass that does not sleep; `distantFuture` is forever.
-    /// Foundation: `RunLoop.run(until:)`; with `returnAfterSourceHandled: true`, `RunLoop.run(mode:before:)`.
+    /// loop's clock. If the time is not in the future, it makes one pass that does not sleep; `distantFuture` is
+    /// forever. Foundation: `RunLoop.run(until:)`; with `returnAfterSourceHandled: true`, `RunLoop.run(mode:before:)`.
     @discardableResult
     public func run(
         mode: Mode = .default, until time: Instant, returnAfterSourceHandled: Bool = false
@@ -66,11 +64,12 @@ extension Loop {
         return run(mode, returnAfterSourceHandled, .limit(limit))
     }
 
-    /// Makes the descriptors that a run in `mode` needs, so that the first run there cannot fail. Creates the mode.
-    /// Does nothing for `common`, and in an ended loop. On the loop's own thread; traps elsewhere.
+    /// Makes the descriptors that a run in `mode` needs, so that the first run there cannot fail. On the loop's own
+    /// thread; traps elsewhere.
     ///
-    /// The timerfds of the continuous and the wall clock are not among them: the first timer of a loop on such a clock
-    /// makes its own when it is added, and traps if the process has no descriptor left.
+    /// It creates the mode. For `common`, and in an ended loop, it does nothing. It does not make the timerfds of the
+    /// continuous and the wall clock: the first timer of a loop on such a clock makes them when it is added, and traps
+    /// if the process has no descriptor left.
     ///
     /// - Throws: ``LoopError`` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
     ///   process has no descriptor left (EMFILE). The call may be repeated.
@@ -92,8 +91,8 @@ extension Loop {
         }
     }
 
-    /// Runs the loop until `isOver`, which is asked before each pass, returns true. Returns earlier for the reasons of
-    /// any other run.
+    /// Runs the loop until `isOver` returns true, which it asks before each pass. Returns earlier for the usual
+    /// reasons.
     func run(_ mode: Mode, unless isOver: () -> Bool) -> RunResult {
         run(mode, false, .limit(.forever), unless: isOver)
     }
@@ -166,7 +165,7 @@ extension Loop {
         return (result!, isEndedByClosing)
     }
 
-    /// Reports a run in `common`, and one that was to wait and had nothing to wait for, unless something was in its
+    /// Reports a run in `common`, and a run with time to wait that had nothing to wait for, unless something was in its
     /// mode before.
     @inline(never)
     private func reportEmptyRun(in mode: Mode, _ time: RunTime) {

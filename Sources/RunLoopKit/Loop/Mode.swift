@@ -2,8 +2,7 @@ extension Loop {
     /// The name of a mode: an isolated set of sources, timers and observers. A loop runs in one mode at a time; the
     /// contents of other modes wait.
     ///
-    /// Any string is a mode. It exists in a loop once something is added to it or posted for it there.
-    /// CF: `CFRunLoopMode`.
+    /// Any string is a mode. It exists in a loop once something is added to it or posted for it. CF: `CFRunLoopMode`.
     ///
     /// ```swift
     /// extension Loop.Mode { static let modal: Loop.Mode = "modal" }
@@ -16,8 +15,8 @@ extension Loop {
         @usableFromInline enum Kind: Sendable { case `default`, common, other }
         @usableFromInline let kind: Kind
 
-        // Inlinable, and so the default mode below: a caller then knows that its name is a literal, which is not
-        // counted. This saves 25 instructions of nearly every call.
+        // Inlinable, as is the default mode below: a caller then knows that its name is a literal, which is not
+        // reference-counted. This saves 25 instructions of nearly every call.
         @inlinable init(_ name: String, _ kind: Kind) { (self.name, self.kind) = (name, kind) }
 
         /// Makes the mode called `name`.
@@ -34,15 +33,16 @@ extension Loop {
         /// The mode that ``Loop/run()`` runs in. CF: `kCFRunLoopDefaultMode`.
         @inlinable public static var `default`: Mode { Mode("default", .default) }
 
-        /// Names all *common modes* together; no loop runs in it. An item added to it is added to each common mode,
-        /// also to those that ``Loop/addCommonMode(_:)`` adds later. At first that is only `default`. CF:
+        /// Stands for every mode that was declared common, at first only `default`. An item added to it is added to
+        /// each of these, even to those that ``Loop/addCommonMode(_:)`` declares later. No loop runs in it. CF:
         /// `kCFRunLoopCommonModes`.
         @inlinable public static var common: Mode { Mode("common", .common) }
 
-        /// The mode in which a loop runs while a user drags or scrolls, by convention. It is not a common mode until
-        /// the program calls `addCommonMode(.tracking)`: until then a run in it serves no item that was added to
-        /// `common`. AppKit: `NSEventTrackingRunLoopMode`, which AppKit declares common by itself. UIKit:
-        /// `UITrackingRunLoopMode`.
+        /// The mode in which a loop runs while a user drags or scrolls, by convention.
+        ///
+        /// It is not a common mode until the program calls `addCommonMode(.tracking)`. Until then a run in it serves no
+        /// item that was added to `common`. AppKit: `NSEventTrackingRunLoopMode`, which AppKit itself declares common.
+        /// UIKit: `UITrackingRunLoopMode`.
         @inlinable public static var tracking: Mode { Mode("tracking", .other) }
 
         /// Whether this is the default mode.

@@ -8,8 +8,8 @@ struct ModeFacts: OptionSet {
     static let sources = ModeFacts(rawValue: 1 << 29)
     /// A pass that polls looks for due ones, with the lock.
     static let timers = ModeFacts(rawValue: 1 << 30)
-    /// An item of which the kernel alone tells, such as a descriptor: a pass that polls asks it. Timers on the loop's
-    /// own clock are found by reading that; only a timerfd tells that the wall clock was set.
+    /// An item that only the kernel knows to be ready, such as a descriptor: a pass that polls asks it. The loop finds
+    /// due timers on its own clock by reading that; only a timerfd tells that the wall clock was set.
     static let itemsOfKernel = ModeFacts(rawValue: 1 << 31)
 
     /// Observers of any of these activities.
@@ -24,7 +24,7 @@ struct ModeFacts: OptionSet {
 /// Guarded by the loop's lock, except where stated.
 final class ModeState {
     let mode: Loop.Mode
-    /// Set once, before any other thread knows the mode.
+    /// Set once, before any other thread can reach the mode.
     @LightWeak var loop: Loop?
 
     /// The loop's waker, stored here so that a source can wake its loops without references to them.
@@ -52,7 +52,7 @@ final class ModeState {
     @exclusivity(unchecked) var timers = ModeTimers()
     @exclusivity(unchecked) private(set) var observers = ModeObservers()
 
-    /// What a pass has to know of the mode's items, without the lock, at every step. Written with the lock held.
+    /// What a pass needs to know of the mode's items, without the lock, at every step. Written with the lock held.
     /// Relaxed: an item that is added at the same moment may as well be added a moment later.
     private let facts = Atomic<UInt>(0)
 
@@ -82,7 +82,7 @@ final class ModeState {
 
     private let readyList = ReadyList()
 
-    /// What the kernel has reported and no pass has served yet. Only the loop's thread accesses it, also without the
+    /// What the kernel has reported and no pass has served yet. Only the loop's thread accesses it, with or without the
     /// lock.
     var ready: ReadyList {
         #if DEBUG
@@ -146,8 +146,8 @@ final class ModeState {
         return count
     }
 
-    /// Whether the kernel may know of something that is ready and the loop does not. Called by the loop's thread, which
-    /// asks the kernel then.
+    /// Whether the kernel may know of something ready that the loop does not know. Called by the loop's thread, which
+    /// then asks the kernel.
     @inline(__always)
     func takeNeedToPoll() -> Bool { has(.itemsOfKernel) || edgeNote.take() }
 
@@ -206,10 +206,10 @@ final class ModeState {
     @inline(never)
     func wake() { waker.wake() }
 
-    /// Wakes the loop if it is awake. Returns false, and does nothing, if it may sleep: a caller that holds an item's
-    /// lock wakes it without that lock then, since the thread of the loop would run into it at once.
+    /// Wakes the loop if it is awake. Returns false, and does nothing, if it may sleep. A caller that holds an item's
+    /// lock then releases it before it wakes the loop, since the loop's thread would run into that lock at once.
     ///
-    /// The loop may go to sleep at this moment, and is then woken with the lock held. That is as right, but slower.
+    /// The loop may go to sleep at this moment, and is then woken with the lock held: equally correct, but slower.
     @inline(__always)
     func wakeIfAwake() -> Bool {
         guard !waker.mayBeAsleep else { return false }

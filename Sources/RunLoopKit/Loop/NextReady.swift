@@ -85,7 +85,7 @@ extension Loop {
         return false
     }
 
-    /// What an entry stands for; nil if the readiness is stale.
+    /// What an entry means; nil if the readiness is stale.
     ///
     /// - Parameter takes: Whether the caller serves it. If so, the readiness of the main queue is consumed.
     private func look(at entry: ReadyList.Entry, in mode: ModeState, takes: Bool) -> Ready? {
@@ -112,7 +112,7 @@ extension Loop {
 
     /// What a version-1 source has to handle; nil when it has nothing, or has left.
     ///
-    /// Nil also when it has been served and has become ready again: it is then listed again, by its new sequence
+    /// Nil, too, when it has been served and has become ready again: it is then listed again, by its new sequence
     /// number.
     func work(behind entry: ReadyList.Entry, in mode: ModeState) -> ReadySource? {
         lock.assertHeld()
@@ -180,7 +180,7 @@ extension Loop {
             hasSlept: hasSlept, count: count, wasNotified: wasNotified, isMainQueueReady: isMainQueueReady)
     }
 
-    /// Asks the kernel what is ready, without waiting; unless the loop knows without it, which saves most of a pass.
+    /// Asks the kernel what is ready, without waiting; unless the loop knows that already, which saves most of a pass.
     @inline(__always)
     private func poll(in run: Run) -> Int {
         let mode = run.mode
@@ -293,9 +293,9 @@ extension Loop {
         mode.ready.sort(from: before)
     }
 
-    /// Marks the loop asleep, and returns the time until which it may sleep, `TimerHeap.never` for forever. Nil if it
-    /// may not sleep: a message or a wake-up has arrived. If that time has passed, the kernel ends the sleep at once:
-    /// reading the clock here would make every pass dearer, for the sake of few.
+    /// Marks the loop asleep, and returns the time until which it may sleep; `TimerHeap.never` for forever. Nil if it
+    /// may not sleep: a message or a wake-up has arrived. If that time has passed, the kernel ends the sleep at once.
+    /// Reading the clock here would slow down every pass for the sake of few.
     ///
     /// The timerfds are armed only here, except when a thread adds an earlier timer while the loop sleeps, or a host
     /// does the sleeping.

@@ -41,8 +41,8 @@ final class OwnThreadState {
     /// `Loop.callerKnowsOfClosing`.
     @exclusivity(unchecked) var callerKnowsOfClosing = false
 
-    /// Whether a job, or a handler isolated to an actor, runs. Then no other begins, not even in a run of the loop
-    /// nested in it: that would interrupt an actor in the middle of a function.
+    /// Whether a job, or a handler isolated to an actor, runs. No other job begins then, not even in a nested run: it
+    /// would interrupt an actor in the middle of a function.
     @exclusivity(unchecked) var isInsideJob = false
 
     @exclusivity(unchecked) var spinHistory = SpinHistory()

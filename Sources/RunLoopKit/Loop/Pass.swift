@@ -227,7 +227,7 @@ extension Loop {
 
     // MARK: Version-1 sources
 
-    /// Performs a source that was found ready in the mode. Every call is a callout of its own, also of those for the
+    /// Performs a source that was found ready in the mode. Every call is a callout of its own, even the calls for the
     /// messages of a port.
     private func performSource1(_ ready: ReadySource, of run: Run) -> Bool {
         let source = ready.source
@@ -259,7 +259,7 @@ extension Loop {
         while !showsPasses(of: run), let ready = takeListedSource(in: run.mode) { _ = performSource1(ready, of: run) }
     }
 
-    /// Whether anything tells that a pass ends and the next begins: an observer or a monitor; a block or a signalled
+    /// Whether anything shows that a pass ends and the next begins: an observer or a monitor; a block or a signalled
     /// source, which a pass serves before its wait; the main queue, which it looks at; a reason to return.
     ///
     /// Nothing else does while sources are listed: a pass takes the first, and asks neither the kernel nor the clock

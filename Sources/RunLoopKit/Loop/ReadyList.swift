@@ -52,8 +52,8 @@ final class ReadyList {
     @exclusivity(unchecked) private var hasTimers = false
     @exclusivity(unchecked) private var hasMainQueue = false
 
-    /// When `timers` was last listed: it stands for the timers that were due then. Timers that became due later are
-    /// listed again, or they would overtake entries listed between.
+    /// When `timers` was last listed: that entry means the timers that were due then. Timers that became due later are
+    /// listed again, or they would overtake entries listed in between.
     @exclusivity(unchecked) private(set) var timesOfTimers = ClockTimes(suspending: .min)
 
     /// Whether no entry has been taken since entries came into an empty list.
@@ -94,8 +94,7 @@ final class ReadyList {
         return true
     }
 
-    /// Sorts the entries from number `start` on by sequence number. An entry without one stays after the entry before
-    /// it.
+    /// Sorts the entries from number `start` on by sequence number. An entry without one stays behind its predecessor.
     func sort(from start: Int) {
         guard count - start > 1 else { return }
         let unsorted = entries[(next + start)...]

@@ -8,7 +8,7 @@ extension Loop {
 
     /// Begins a run of the loop on the calling thread, its own. It may be nested in others; `leaveRun(_:)` ends it.
     ///
-    /// Two functions, and not one with a closure for what lies between: the closure would not be inlined, which took 75
+    /// Two functions instead of one with a closure for the run: the closure would not be inlined, which took 75
     /// instructions.
     @inline(__always)
     func enterRun(
@@ -140,10 +140,10 @@ extension Loop {
 
     /// Whether the closing of the loop ends the innermost run.
     ///
-    /// A handler that runs the loop learns of the closing by a run that returns `stopped`: the run that is active, or
-    /// the next one that it begins. If it then begins another run, such as to wait for an answer, that run outlives the
-    /// closing: otherwise a handler that checks for its answer, and not the result of the run, would make runs that
-    /// return at once, and never get the answer. The thread ends when the handler returns.
+    /// A handler that runs the loop learns of the closing by a run that returns `stopped`: the active run, or the next
+    /// one that it begins. If it then begins another run, such as to wait for an answer, that run outlives the closing.
+    /// Otherwise a handler that checks for its answer, and not the result of the run, would never get the answer: each
+    /// run would return at once. The thread ends when the handler returns.
     @inline(__always)
     var isEndedByClosing: Bool { isClosing && isEndedByClosingSlowly }
 

@@ -22,8 +22,8 @@ extension Loop {
 
     // The rest is called with the lock held.
 
-    /// What the loop, or its host, sleeps on; nil while it is awake. The wake word decides: a loop that wakes need not
-    /// take the lock to say so, and one that goes to sleep changes the word with the lock held.
+    /// What the loop, or its host, sleeps on; nil while it is awake. The wake word decides. So a loop that wakes need
+    /// not take the lock; one that goes to sleep changes the word with the lock held.
     var sleep: Sleep? {
         lock.assertHeld()
         return waker.mayBeAsleep ? lastSleep : nil

@@ -3,8 +3,8 @@ import Synchronization
 /// Sleeping and waking: one atomic word and one eventfd.
 ///
 /// The word says whether the loop sleeps, and holds the notes that senders have left since the loop last read it:
-/// *notified* for a wake-up, *nudged* for "look again" without one. The protocol, which `WakeProtocolTests` explores in
-/// every interleaving:
+/// *notified* for a wake-up, *nudged* for "look again" without one. `WakeProtocolTests` explores the protocol in every
+/// interleaving:
 ///
 /// | thread | what it does |
 /// |---|---|
@@ -16,23 +16,25 @@ import Synchronization
 ///
 /// A hosted loop has *hosted* where others have *awake*: a foreign loop may sleep on its epoll set at any time, even
 /// while one of its own handlers runs. To senders *hosted* is the same as *asleep*. A host that says when it sleeps
-/// does what a loop does: it changes *awake* to *asleep*, and back when it is awake again, and keeps the notes.
+/// does what a loop does: it changes *awake* to *asleep* and back, and keeps the notes.
 ///
-/// No wake-up is lost. All these are read-modify-writes of one word, so they have one order. A sender's note before the
-/// loop's change to *asleep* makes that change fail. A note after it finds *asleep*, and then this sender writes, or
-/// another one has written. A note before the beginning of a pass *releases* what the sender published to the loop's
-/// *acquiring* change there, so this pass sees the work.
+/// **No wake-up is lost.** All these are read-modify-writes of one word, so they have one order:
 ///
-/// No sender waits for another one. A sender that the scheduler stops between its note and its write has not added
-/// *written*, so each later sender writes as well: the loop wakes at the first write. Each change that the loop makes
-/// gives the sleep another number, so a sender that is late adds *written* to no later sleep. If the sleep is over, it
-/// writes nothing, since the loop then looks at all work before it sleeps again. One that has found *hosted* writes in
-/// any case, since a handler may run the host before that.
+/// - A sender's note before the loop's change to *asleep* makes that change fail.
+/// - A note after it finds *asleep*. Then this sender writes, or another one has written.
+/// - A note before the beginning of a pass *releases* what the sender published to the loop's *acquiring* change there,
+///   so this pass sees the work.
+///
+/// **No sender waits for another one.** A sender that the scheduler stops between its note and its write has not added
+/// *written*. So each later sender writes as well, and the loop wakes at the first write. Each change that the loop
+/// makes gives the sleep another number, so a late sender adds *written* to no later sleep. If the sleep is over, a
+/// sender writes nothing, since the loop looks at all work before it sleeps again. One that has found *hosted* writes
+/// in any case, since a handler may run the host before that.
 ///
 /// A sender does not write if the loop is awake, or a write for this sleep has been made.
 ///
-/// The eventfd is watched edge-triggered and never read. Who closes it: the loop, unless senders are about to write;
-/// then the last of them.
+/// The eventfd is watched edge-triggered and never read. The loop closes it, unless senders are about to write; then
+/// the last of them does.
 final class Waker: @unchecked Sendable {
     // The word, from its lowest bit: the state, the notes, *written*, *closed*, the number of writers, and the number
     // of the sleep.
@@ -194,8 +196,8 @@ final class Waker: @unchecked Sendable {
     var hasNote: Bool { hasKeptWakeUp || word.load(ordering: .relaxed) & Waker.notes != 0 }
 
     /// Makes the next note write, whatever notes there are: the host begins a pass, and may have consumed the edge of
-    /// the first note's write. Keeps a wake-up among the notes for `endWait()`. A nudge is dropped, since the caller
-    /// looks again.
+    /// the first note's write. Keeps a wake-up among the notes for `endWait()`. Drops a nudge, since the caller looks
+    /// again.
     func hostHasCome() { hasKeptWakeUp = endWait() }
 
     /// Begins or ends being hosted. Forgets notes, since the caller looks at all work.

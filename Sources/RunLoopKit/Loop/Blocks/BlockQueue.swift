@@ -18,12 +18,12 @@ enum ModeFilter: Sendable {
 
 /// The blocks that wait for one mode, or for `common`, in the order of their numbers. Guarded by the loop's lock.
 ///
-/// A block that was posted for several modes is in the queue of each, and leaves all of them when one takes it.
-/// Finding a block by its number is a binary search: a block that leaves from the middle leaves a gap, so the numbers
-/// stay sorted.
+/// A block that was posted for several modes is in the queue of each, and leaves all of them when one takes it. Finding
+/// a block by its number is a binary search. A block that leaves from the middle leaves a gap, so the numbers stay
+/// sorted.
 ///
 /// A block step moves the blocks of a queue to another one, its batch, if it can. The loop and its senders then meet at
-/// the lock once for each step, and not once for each block, which saves a third of the time of a post.
+/// the lock once for each step instead of once for each block, which saves a third of the time of a post.
 struct BlockQueue: ~Copyable {
     struct Entry {
         /// The block's place among all blocks of the loop: they run in the order of their numbers.

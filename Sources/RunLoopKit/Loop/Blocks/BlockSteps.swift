@@ -90,7 +90,7 @@ extension Loop {
         return taken.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// Whether a block waits that may run in this mode. Asked by the loop's thread.
+    /// Whether a block that may run in this mode is waiting. Asked by the loop's thread.
     func hasBlock(for mode: ModeState) -> Bool {
         lock.assertHeld()
         let hidden = own.hiddenBlocks
@@ -143,8 +143,8 @@ extension Loop {
         return block
     }
 
-    /// The same, in a step without a batch. Whether the mode is a common one is asked each time: the block before may
-    /// have made it one.
+    /// The same, in a step without a batch. Asks each time whether the mode is a common one: the block before may have
+    /// made it one.
     @inline(never)
     private func takeQueuedBlock(of step: inout BlockStep, in mode: ModeState) -> PostedBlock? {
         lock.lock()

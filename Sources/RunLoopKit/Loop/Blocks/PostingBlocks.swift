@@ -1,25 +1,26 @@
 extension Loop {
-    /// Posts a block. The loop calls it once, in its next block step in `mode`, in the order of posting.
+    /// Posts a block. The loop calls it once, in its next block step in `mode`, in the order of posting. From any
+    /// thread. CF: `CFRunLoopPerformBlock`, then `CFRunLoopWakeUp`.
     ///
-    /// From any thread. A pass has up to three block steps (<doc:HowARunLoopWorks#One-pass>), so the block may run in
-    /// the pass that is under way. The block belongs to the loop, not the mode: posted for `common`, it runs in
-    /// whichever common mode runs next, and blocks for several modes that a run serves keep their order among each
-    /// other. A block posted by a block waits for the next block step. A block for a mode that no run serves waits, and
-    /// keeps what it captures, until the loop ends; nothing reports it. CF: `CFRunLoopPerformBlock`, then
-    /// `CFRunLoopWakeUp`.
+    /// - *When:* a pass has up to three block steps (<doc:HowARunLoopWorks#One-pass>), so the block may run in the pass
+    ///   that is under way. A block posted by a block waits for the next step.
+    /// - *Modes:* the block belongs to the loop, not the mode. Posted for `common`, it runs in whichever common mode
+    ///   runs next. Blocks for different modes that a run serves keep their order.
+    /// - *A mode that no run serves:* its blocks wait, and keep what they capture, until the loop ends. Nothing reports
+    ///   it.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
-    ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, a sleeping loop leaves the block until it
-    ///     wakes for another reason.
+    ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, a sleeping loop leaves the block until it wakes
+    ///     for another reason.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
-    /// - Returns: Whether the block was accepted. False if the loop has ended, or its ``LoopThread`` was stopped: the
-    ///   block then never runs. If the loop ends first, it drops blocks that it has accepted; the loop of a
-    ///   ``LoopThread`` runs them before it ends, unless ``LoopThread/stop(discardingPending:)`` drops them. Where no
-    ///   thread can run ``Loop/main``, the first blocks may be dropped, too, which is reported on stderr.
+    /// - Returns: Whether the loop accepted the block. False if the loop has ended, or its ``LoopThread`` was stopped.
+    ///   A loop that ends drops accepted blocks. That of a ``LoopThread`` runs them first, unless
+    ///   ``LoopThread/stop(discardingPending:)`` drops them. Where no thread can run ``Loop/main``, the first blocks
+    ///   may be dropped, which is reported on stderr.
     @discardableResult
     public func perform(
         in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
@@ -41,8 +42,8 @@ extension Loop {
         post(block, modes, wake, Place(label, file, line))
     }
 
-    /// Posts a block as ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does. Returns an object that
-    /// withdraws it; nil if the loop refuses it.
+    /// Posts a block as ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does, and returns an object
+    /// that withdraws it; nil if the loop refuses it.
     public func performCancellable(
         in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
         line: UInt = #line,
@@ -61,7 +62,7 @@ extension Loop {
         post(PostedBlock(body: block, handle: noteOfHandover(place)), mode, true)
     }
 
-    /// Posts a block that a caller waits for. If it will not run, it is dropped at once, also while another block runs.
+    /// Posts a block that a caller waits for. If it will not run, it is dropped at once, even while another block runs.
     func performAwaited(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
         post(PostedBlock(body: block, handle: noteOfHandover(place)), mode, true, isAwaited: true)
     }
@@ -95,7 +96,7 @@ extension Loop {
         return true
     }
 
-    /// Takes the lock, so that the caller adds a block to its queues; returns false, without the lock, if the loop is
+    /// Takes the lock, so that the caller adds a block to its queues. Returns false, without the lock, if the loop is
     /// closing.
     @inline(__always)
     private func beginAccepting(_ handle: PendingBlock?) -> Bool {

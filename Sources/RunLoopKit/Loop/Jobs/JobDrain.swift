@@ -29,7 +29,7 @@ extension Loop {
         if runJobsOnOwnThread(upTo: Loop.jobsPerDrain) { postDrain() }
     }
 
-    /// Runs the present jobs when the loop ends cleanly, also those whose drain was refused because the stop overtook
+    /// Runs the present jobs when the loop ends cleanly, even those whose drain was refused because the stop overtook
     /// it. Jobs that they enqueue do not run here, or there might be no end.
     func runAcceptedJobs() {
         if !discardsBlocks { _ = runJobsOnOwnThread(upTo: jobs.count) }
@@ -80,8 +80,8 @@ extension Loop {
         LastResort.shared.serve(jobs, of: isDeallocating ? nil : self)
     }
 
-    // Not inlined, as `JobQueue.retained()`: the optimizer relies on callers of a method to keep `self` alive, which
-    // Swift's runtime does not.
+    // Not inlined, for the same reason as `JobQueue.retained()`: the optimizer relies on callers of a method to keep
+    // `self` alive, which Swift's runtime does not.
     @inline(never)
     private func retain() { _ = Unmanaged.passRetained(self) }
 }

@@ -1,5 +1,5 @@
-/// The thread that runs the jobs of ended loops: one for the process, made when first needed. While it is busy others
-/// join it, since a job that blocks must not delay the jobs of other loops.
+/// The thread that runs the jobs of ended loops: one for the process, made when first needed. While it is busy, other
+/// threads join it: a job that blocks must not delay the jobs of other loops.
 ///
 /// Swift gives an executor no way to refuse a job, and dropping one would leave its task suspended for ever.
 final class LastResort: @unchecked Sendable {

@@ -1,13 +1,11 @@
 // The contract is at `asUnownedSerialExecutor()`: a comment on the extension is on no page of the documentation.
 extension Loop: SerialExecutor {
-    /// Enqueues a job of an actor on this loop. Swift calls it, on any thread. The loop never refuses a job. For the
-    /// order of jobs, and for those that come when the loop has ended, see ``Loop/asUnownedSerialExecutor()``.
+    /// Enqueues a job of an actor on this loop. Swift calls it, on any thread. The loop never refuses a job: see
+    /// ``Loop/asUnownedSerialExecutor()``, which has the order of jobs and the end of the loop.
     public func enqueue(_ job: consuming ExecutorJob) { accept(UnownedJob(job)) }
 
-    /// The loop as an unretained executor, for an actor's `unownedExecutor`: the actor runs on the loop's thread.
-    ///
-    /// All of its code runs there, between the loop's timers, sources and blocks, and may use what belongs to the
-    /// thread. The actor must keep its loop running: it holds the ``LoopThread``.
+    /// The loop as an unretained executor, for an actor's `unownedExecutor`: the actor runs on the loop's thread. The
+    /// actor must keep that running: it holds the ``LoopThread``.
     ///
     /// ```swift
     /// actor SerialPort {
@@ -23,31 +21,36 @@ extension Loop: SerialExecutor {
     /// await port.send("hello")  // on serial port: true
     /// ```
     ///
+    /// All of the actor's code runs there, between the loop's timers, sources and blocks, and may use what belongs to
+    /// the thread.
+    ///
     /// **Order.** Jobs of one priority run in the order of their arrival. Higher priorities run first, but one job in
-    /// sixteen is the oldest one, so none waits forever. Jobs run in the common modes, as blocks posted for `common`
-    /// do.
+    /// sixteen is the oldest, so none waits forever. Jobs run in the common modes, as blocks posted for `common` do.
     ///
-    /// **Fairness.** The jobs run in drains of at most ``Loop/jobsPerDrain``. Then the pass continues, and the rest
-    /// runs when the loop next performs its blocks. A pass does so in up to three places, so it runs at most three
-    /// drains, and serves sources, ports, timers and the main queue in between.
+    /// **Fairness.** The jobs run in drains of at most ``Loop/jobsPerDrain``, in the pass's block steps
+    /// (<doc:HowARunLoopWorks#One-pass>). So a pass runs at most three drains, and serves other inputs in between.
     ///
-    /// **Nested runs.** While a job runs no other begins, not even in a run of the loop nested in it: it would
-    /// interrupt an actor in the middle of a function. The main dispatch queue behaves likewise.
+    /// **Nested runs.** While a job runs no other begins, not even in a nested run: it would interrupt an actor in the
+    /// middle of a function. The main dispatch queue behaves likewise.
     ///
-    /// **The end.** A job is never dropped, so every task that awaits it continues. Jobs that arrive before a clean
-    /// ``LoopThread/stop()`` run before the thread ends. Later ones, and those left over by a stop that discards, run
-    /// once the loop has ended, one after the other, on a *thread of last resort*. It is made when first needed. The
-    /// actor's `assumeIsolated` holds there, but it is not the loop's thread: ``isOnOwnThread`` is false, and a
-    /// ``LoopBound`` traps. Ended loops share one, unless a job keeps it busy. A line on stderr, once for each loop,
-    /// reports it.
+    /// **The end.** A job is never dropped, so every task that awaits it continues:
     ///
-    /// **Lifetime.** Swift does not retain executors. A loop that is deallocated with jobs of an actor waiting traps
-    /// with a message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last resort.
+    /// - Jobs that arrive before a clean ``LoopThread/stop()`` run before the thread ends.
+    /// - Later jobs, and those left over by a stop that discards, run once the loop has ended, one after the other, on
+    ///   a *thread of last resort*. It is made when first needed. Ended loops share one, unless a job keeps it busy. A
+    ///   line on stderr reports it, once for each loop.
+    /// - The actor's `assumeIsolated` holds on that thread. But it is not the loop's: ``isOnOwnThread`` is false, and a
+    ///   ``LoopBound`` traps.
+    ///
+    /// **Lifetime.** Swift does not retain executors. A loop that is deallocated while jobs of an actor wait traps with
+    /// a message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last resort.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    /// True where the loop's jobs run: on its own thread, in whatever handler, or, once the loop has ended, in a job on
-    /// the thread of last resort. So `assumeIsolated` works in a timer's handler. Nil everywhere else: Swift then calls
-    /// ``checkIsolated()``, whose message states the remedy. After false Swift would trap without that message.
+    /// True where the loop's jobs run: on its own thread, in any handler; after the loop's end, in a job on the thread
+    /// of last resort. So `assumeIsolated` works in a timer's handler.
+    ///
+    /// Nil everywhere else: Swift then calls ``checkIsolated()``, whose message states the remedy. After false Swift
+    /// would trap without that message.
     public func isIsolatingCurrentContext() -> Bool? {
         if ThreadLoops.current.standsInFor === self { return true }
         return isOnOwnThread && !jobs.hasLostItsThread ? true : nil

@@ -1,5 +1,5 @@
-/// Runs the code of a task that prefers a loop, except that of actors with an executor of their own, on the loop's
-/// thread.
+/// Runs the code of a task that prefers a loop on the loop's thread, except that of actors with an executor of their
+/// own. Get it from ``Loop/taskExecutor``, on any thread.
 ///
 /// ```swift
 /// let worker = try LoopThread(name: "worker")
@@ -8,22 +8,21 @@
 /// }
 /// ```
 ///
-/// Functions of actors that have no executor of their own run there too, for this task. The jobs of a task executor and
-/// of actors on the same loop share one queue. For that, and for the end of the loop, see
-/// ``Loop/asUnownedSerialExecutor()``.
+/// Functions of actors without an executor of their own run there too, for this task. Its jobs share one queue with
+/// those of actors on the loop: ``Loop/asUnownedSerialExecutor()`` has the order, and the end.
 ///
-/// *With an actor on the loop.* Swift enqueues a task that prefers any executor again at every `await` inside an actor
-/// with an executor of its own, also if both are the same loop, and also at `withCheckedContinuation`: other jobs of
-/// the actor may run before its body does. Statements that belong together must have no `await` between them.
+/// *With an actor on the loop.* At every `await` inside an actor with an executor of its own, Swift enqueues a task
+/// that prefers any executor again. It does so even if both are the same loop, and even at `withCheckedContinuation`.
+/// Other jobs of the actor may run before the body. So put no `await` between statements that belong together.
 ///
-/// Get it from ``Loop/taskExecutor``. It does not retain its loop. Swift retains it while a task prefers it. Only the
-/// ``LoopThread`` keeps the loop's thread running: when that has ended, the task continues on a thread of last resort,
-/// which is reported as ``Loop/Mistake/jobsOfEndedLoop(thread:)``.
+/// *Lifetime.* The executor does not retain its loop. Swift retains it while a task prefers it. Only the ``LoopThread``
+/// keeps the loop's thread running. When that has ended, the task continues on a thread of last resort:
+/// ``Loop/Mistake/jobsOfEndedLoop(thread:)``.
 public final class LoopTaskExecutor: TaskExecutor, @unchecked Sendable {
     // A separate type, since one that is both kinds of executor costs an enqueue for every call that leaves an actor.
 
-    // Weak, or a task that waits for a loop would keep it alive when no thread can run it any more. A variable, as each
-    // property with a wrapper, which only the initializer sets: so the class is `Sendable` unchecked.
+    // Weak, or a task that waits for a loop would keep it alive when no thread can run it any more. A variable, since a
+    // property with a wrapper must be one. Only the initializer sets it, so the class is `Sendable` unchecked.
     @LightWeak private var loop: Loop?
     private let jobs: JobQueue
 

@@ -1,16 +1,16 @@
 extension Loop {
-    /// Registers a handler that is called when the loop ends: once, on its thread, after its items have left it and the
-    /// blocks that it accepted have run or been dropped. By then the loop refuses everything.
+    /// Registers a handler that is called once when the loop ends, on its thread. From any thread.
     ///
-    /// From any thread. An end handler is not an item: it belongs to no mode and keeps no run going. Handlers are
-    /// called in the order in which they were registered. If the main loop's thread has been given away, they are
-    /// called on the thread that finds this out. If a loop made with ``Loop/init(clock:)`` ends because its last
-    /// reference is released, they are not called, like the cancel handlers of ``Loop/Source0``s. CF: the cancel
-    /// handler of a source that exists only for it.
+    /// By then the loop's items have left it, the blocks that it accepted have run or been dropped, and it refuses
+    /// everything. Handlers are called in the order in which they were registered. An end handler is not an item: it
+    /// belongs to no mode and keeps no run going. CF: the cancel handler of a source that exists only for it.
     ///
     /// ```swift
     /// let handler = worker.loop.onEnd { print("the worker has done its last work") }
     /// ```
+    ///
+    /// - If the main loop's thread has been given away, the handlers are called on the thread that finds this out.
+    /// - If a loop made with ``Loop/init(clock:)`` ends because its last reference is released, they are not called.
     ///
     /// - Parameter handler: Released after the call, or when it is cancelled.
     /// - Returns: An object that cancels the handler; releasing the object changes nothing. Nil if the loop has ended,
@@ -20,7 +20,8 @@ extension Loop {
         register(EndHandler(handler, of: self))
     }
 
-    /// Registers a handler for an object that may lose something at the end, and by which the loop knows the object.
+    /// Registers a handler for an object that may lose something at the end. The handler makes the object known to the
+    /// loop.
     func onEnd(for object: any LosingAtEnd, _ handler: @escaping @Sendable () -> Void) -> EndHandler? {
         register(EndHandler(handler, of: self, for: object))
     }

@@ -1,5 +1,5 @@
-// The loops of the parent in a child made by `fork` without exec: they refuse work, trap when they are run, and leave
-// the kernel objects alone that they share with the parent (`ProcessMark`).
+// The loops of the parent in a child made by `fork` without exec. They refuse work, trap when they are run, and do not
+// touch the kernel objects that they share with the parent (`ProcessMark`).
 
 extension Loop {
     /// False in a forked child of the loop's process, where the loop refuses everything. Reports that once.

@@ -1,10 +1,9 @@
 extension Loop {
-    /// Ends a loop made with ``Loop/init(clock:)``. Items leave it, the cancel handlers of ``Loop/Source0``s run,
-    /// blocks that never ran are dropped, and its descriptors are closed, as when a thread ends. The loop then refuses
-    /// everything. A second call does nothing.
+    /// Ends a loop made with ``Loop/init(clock:)``, as the end of a thread ends its loop. A second call does nothing.
     ///
-    /// The loop also ends when its last reference is released, but then calls neither cancel handlers nor end handlers:
-    /// there is no loop to pass to them.
+    /// Items leave the loop, the cancel handlers of ``Loop/Source0``s run, blocks that never ran are dropped, and its
+    /// descriptors are closed. The loop then refuses everything. It ends, too, when its last reference is released, but
+    /// then calls neither cancel handlers nor end handlers: there is no loop to pass to them.
     ///
     /// - Precondition: Called on the loop's own thread, outside its runs, for a loop made with ``Loop/init(clock:)``;
     ///   traps otherwise.
@@ -23,7 +22,7 @@ extension Loop {
     private struct Estate {
         /// The items, each with the modes whose leaving it is notified of.
         var items: [(item: Item, left: [ModeState])] = []
-        /// Among them are items that have left all modes by name: the loop may have their last references.
+        /// Items that have left all modes by name are among them: the loop may have their last references.
         var commonItems: [Item] = []
         var blocks: [PostedBlock] = []
         var endHandlers: [EndHandler] = []

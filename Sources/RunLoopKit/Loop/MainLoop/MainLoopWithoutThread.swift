@@ -10,6 +10,6 @@ extension Loop {
         }
     }
 
-    /// Reports that work for the main loop is lost, if so. The code that ends any other loop knows that it does.
+    /// Reports that work for the main loop is lost, if it is. The code that ends any other loop knows that it does.
     func complainIfMainIsGone() { if isMain, hasEnded { Mistakes.shared.report(.mainLoopWithoutThread) } }
 }

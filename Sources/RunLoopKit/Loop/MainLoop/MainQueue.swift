@@ -1,8 +1,8 @@
-/// The main dispatch queue, which on Linux is also the main actor's. `Loop.main` drains it in its common modes.
+/// The main dispatch queue, which on Linux is the main actor's, too. `Loop.main` drains it in its common modes.
 ///
 /// libdispatch writes to an eventfd when jobs arrive. The epoll set of every mode of the main loop watches that
-/// eventfd, so that its edges wake the loop. Its level decides whether to drain, since several modes see the same edge
-/// and some may not serve it. The loop reads the eventfd before it drains the queue, as CF does, so that no other mode
+/// eventfd, so that its edges wake the loop. Its level decides whether to drain: several modes see the same edge, and
+/// some may not serve it. The loop reads the eventfd before it drains the queue, as CF does, so that no other mode
 /// makes a needless drain.
 ///
 /// Only the initial thread uses it. Exclusivity is unchecked, as in `OwnThreadState`.
@@ -95,15 +95,15 @@ extension Loop {
 
     // MARK: For hosts that serve the main queue only
 
-    /// The descriptor by which a foreign loop can serve the main dispatch queue, which is also the main actor's,
-    /// without hosting a loop. Watch it for readability, level- or edge-triggered, and call ``Loop/serveMainQueue()``.
+    /// The descriptor through which a foreign loop can serve the main dispatch queue, and so the main actor, without
+    /// hosting a loop. On the process's initial thread; traps elsewhere.
+    ///
+    /// Watch it for readability, level- or edge-triggered, and call ``Loop/serveMainQueue()``. It is libdispatch's:
+    /// never read or close it.
     ///
     /// ```swift
     /// g_unix_fd_add(try Loop.mainQueueDescriptor()!, G_IO_IN, { _, _, _ in Loop.serveMainQueue(); return 1 }, nil)
     /// ```
-    ///
-    /// Call this on the process's initial thread; it traps elsewhere. The descriptor is libdispatch's: never read or
-    /// close it.
     ///
     /// - Returns: Nil in a program without libdispatch.
     /// - Throws: ``LoopError`` from `eventfd`, if the process has no descriptor left.
@@ -115,10 +115,11 @@ extension Loop {
         return main.own.mainQueue?.wakeUpDescriptor
     }
 
-    /// Runs the jobs that are in the main dispatch queue. For hosts: see ``Loop/mainQueueDescriptor()``.
+    /// Runs the jobs that are in the main dispatch queue. For hosts: see ``Loop/mainQueueDescriptor()``. On the
+    /// process's initial thread; traps elsewhere.
     ///
-    /// Inside one of the queue's jobs it does nothing, since jobs must not overtake the one that runs; they are served
-    /// after it. On the process's initial thread; traps elsewhere.
+    /// Inside one of the queue's jobs it does nothing: jobs must not overtake the one that runs, and are served after
+    /// it.
     public static func serveMainQueue() {
         main.requireOwnThread("serveMainQueue()")
         guard let queue = main.own.mainQueue else { return }

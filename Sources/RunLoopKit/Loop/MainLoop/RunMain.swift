@@ -2,8 +2,8 @@ extension Loop {
     /// Runs an asynchronous program on the process's initial thread, under ``Loop/main``, and returns its result.
     ///
     /// An async `main` function gives the initial thread away at its first suspension, and no thread can run the main
-    /// loop from then on. This function is the cure: the initial thread runs ``Loop/main`` while `body` is suspended,
-    /// so the main loop's timers and sources, the main actor and the main dispatch queue are all served by that thread.
+    /// loop from then on. Here the initial thread runs ``Loop/main`` while `body` is suspended. So it serves the main
+    /// loop's timers and sources, the main actor and the main dispatch queue.
     ///
     /// ```swift
     /// // main.swift
@@ -18,23 +18,21 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// In a type marked `@main`, call it in a `static func main() throws` without `async`. A program whose exit status
-    /// says more than an error does returns it: `exit(Loop.runMain { 3 })`.
-    ///
-    /// It runs the loop itself, so it is not for a main loop that another loop hosts: ``Loop/beginHosting(_:)`` traps
-    /// in `body`. There, begin hosting and run the host in a synchronous `main`.
-    ///
-    /// `body` begins in the first pass of the loop. ``Loop/stop()`` cancels its task. The loop runs until `body`
-    /// returns, so `body` can clean up. Its task stays cancelled then, and what it awaits may end at once, with
-    /// `CancellationError`: await a clean-up in a task of its own, `try await Task { … }.value`. If a handler runs
-    /// the loop nested when `body` returns, that run is stopped, and this function returns as soon as the handler
-    /// does.
+    /// - *With `@main`:* call it in a `static func main() throws` without `async`.
+    /// - *An exit status:* `exit(Loop.runMain { 3 })`.
+    /// - *A hosted main loop:* this function runs the loop itself, so ``Loop/beginHosting(_:)`` traps in `body`. Begin
+    ///   hosting and run the host in a synchronous `main`.
+    /// - *A stop:* ``Loop/stop()`` cancels the task of `body`, which can clean up: the loop runs until `body` returns.
+    ///   Await a clean-up in a task of its own, `try await Task { … }.value`: what a cancelled task awaits may end at
+    ///   once, with `CancellationError`.
+    /// - *Nested runs:* `body` begins in the first pass of the loop. If a handler runs the loop nested when `body`
+    ///   returns, that run is stopped, and this function returns as soon as the handler does.
     ///
     /// - Parameter body: Runs on the main actor.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
-    /// - Precondition: Called on the process's initial thread, outside the runs of the main loop; traps otherwise.
-    ///   The program has libdispatch, which Swift concurrency links.
+    /// - Precondition: Called on the process's initial thread, outside the runs of the main loop; traps otherwise. The
+    ///   program has libdispatch, which Swift concurrency links.
     public static func runMain<Value: Sendable, Failure: Error>(
         _ body: @escaping @MainActor () async throws(Failure) -> Value
     ) throws(Failure) -> Value {

@@ -6,16 +6,15 @@ extension Loop {
         /// Passes of all runs.
         public var passes = 0
         /// Waits in the kernel (`epoll_wait` without a time limit; in virtual time, `poll`). Mostly one for each pass
-        /// that sleeps. A wait that ends and finds nothing to do, since a pass has done it already, is followed by
-        /// another.
+        /// that sleeps. If a wait ends, but a pass has already served what ended it, another wait follows.
         public var waits = 0
         /// Questions to the kernel what is ready, without waiting (`epoll_wait` with limit 0). A pass that does not
         /// sleep asks only if the kernel may know more than the loop.
         public var polls = 0
         /// Spins before a wait: see ``Loop/spinDuration``.
         public var spins = 0
-        /// Writes to the wake-up eventfd by threads that found the loop asleep; and for a hosted loop, by which its
-        /// descriptor becomes readable, also its own.
+        /// Writes to the wake-up eventfd by threads that found the loop asleep; for a hosted loop, its own writes as
+        /// well, which make its descriptor readable.
         public var wakeWrites = 0
         /// Times the loop, or a thread that changed its timers, armed a timerfd (`timerfd_settime`).
         public var timerArms = 0

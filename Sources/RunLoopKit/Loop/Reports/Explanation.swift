@@ -43,18 +43,17 @@ extension Loop {
         }
     }
 
-    /// Explains why an item's handler is not called now.
+    /// Explains why an item's handler is not called now. From any thread. The answer describes one moment, since the
+    /// loop continues meanwhile.
     ///
     /// ```swift
     /// print(loop.explain(timer))
     /// // It is in mode 'tracking', and the loop runs in mode 'default': add it to that mode, or to the common modes.
     /// ```
     ///
-    /// From any thread. The answer describes one moment, since the loop continues meanwhile. For a limiter, print the
-    /// limiter: its description contains the explanation of its timer.
-    ///
-    /// A hosted loop counts as running in its hosted mode, also while its host sleeps or is busy. So what is due and is
-    /// not called is `ready`, although no handler of the loop runs: the host has made no pass.
+    /// For a limiter, print the limiter: its description contains the explanation of its timer. A hosted loop counts as
+    /// running in its hosted mode, even while its host sleeps or is busy. So an item that is due may be `ready`
+    /// although no handler runs: the host has made no pass.
     public func explain(_ item: Item) -> Explanation {
         guard item.isValid else { return .invalid }
         if let endTime = lock.withLock({ endTime }) { return .loopHasEnded(ago: endTime.duration(to: now)) }

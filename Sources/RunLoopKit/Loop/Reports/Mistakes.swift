@@ -3,45 +3,50 @@ import Synchronization
 extension Loop {
     /// A mistake of the program that otherwise shows only in that nothing happens.
     public enum Mistake: Sendable, Equatable, CustomStringConvertible {
-        /// A loop refused an item. Reported also if the caller checks the result of ``Loop/add(_:in:)``, which the loop
+        /// A loop refused an item. Reported even if the caller checks the result of ``Loop/add(_:in:)``, which the loop
         /// cannot know.
         case refusedItem(item: String, reason: Refusal)
-        /// An item or a block was given to the loop of a thread that Swift concurrency lends to tasks, and two seconds
-        /// later no thread has run that loop: for example to ``Loop/current`` in a task, which is a limiter's default.
+        /// Swift concurrency lends a thread to tasks, and two seconds after its loop got an item or a block, no thread
+        /// has run that loop. An example is ``Loop/current`` in a task, which is a limiter's default.
         case loopThatNeverRuns(item: String)
-        /// A ``LoopThread`` was dropped while timers, or sources of descriptors, signals or processes, were on it: its
-        /// last reference was released, and it was not stopped. Items with handlers of an actor do not count, since
-        /// the actor is gone as well; nor do limiters, which report a call that they drop themselves: see
-        /// ``Loop/Mistake/droppedLimiter(limiter:)``.
+        /// A ``LoopThread`` was dropped, and not stopped, while timers, or sources of descriptors, signals or
+        /// processes, were on it: its last reference was released.
+        ///
+        /// Items with handlers of an actor do not count, since the actor is gone as well. Nor do limiters, which report
+        /// a dropped call themselves: ``Loop/Mistake/droppedLimiter(limiter:)``.
         case droppedThread(name: String, items: [String])
-        /// A loop was run in ``Loop/Mode/common``, which stands for a set of modes: `run` returned `finished`.
+        /// A loop was run in ``Loop/Mode/common``, in which no loop can run: `run` returned `finished`.
         case runInCommonModes
-        /// A run with time to wait had nothing to wait for, and returned `finished` at once: in the default mode, when
-        /// none of that mode's runs has had anything to wait for yet; or in another mode, to which nothing was ever
-        /// added or posted. `others` are the modes in which the loop has something to wait for. A loop in virtual time
-        /// may run so in its default mode: for a test that is no mistake.
+        /// A run with time to wait had nothing to wait for, and returned `finished` at once. `others` are the modes in
+        /// which the loop has something to wait for.
+        ///
+        /// - In the default mode: reported if none of that mode's runs has had anything to wait for yet. In virtual
+        ///   time it is no mistake, since a test may run so.
+        /// - In another mode: reported if nothing was ever added or posted to it.
         case emptyRun(mode: Mode, others: [Mode])
-        /// A limiter, or the ``LoopThread`` that it is on, was deallocated with a pending call before the limiter could
-        /// act for the first time: it discarded the call. It lived for less than its interval, in real time, and had
+        /// A limiter discarded a pending call before it could act for the first time: it was deallocated, or the
+        /// ``LoopThread`` that it is on. It lived for less than its interval, in real time, and had
         /// ``RateLimitRelease/discard``. A thread that was stopped before is no mistake.
         case droppedLimiter(limiter: String)
         /// A limiter with ``RateLimitRelease/flush`` was called after the end of its loop, and refused the call: an end
-        /// handler that calls it is too late. Reported also if the caller checks the result.
+        /// handler that calls it is too late. Reported even if the caller checks the result.
         case refusedCall(limiter: String)
-        /// ``Loop/MessagePort/send(_:)`` was called on a full port, which refused the message. Reported also if the
-        /// caller checks the result, which the port cannot know: call ``Loop/MessagePort/trySend(_:)`` there. Found
-        /// once for each port.
+        /// ``Loop/MessagePort/send(_:)`` was called on a full port, which refused the message. Found once for each
+        /// port. Reported even if the caller checks the result, which the port cannot know: call
+        /// ``Loop/MessagePort/trySend(_:)`` there.
         case refusedMessage(port: String, capacity: Int)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
-        /// Jobs of Swift concurrency were handed to a loop that has ended, or was deallocated if `thread` is nil (of
-        /// tasks that prefer it: jobs of its actors that wait then trap). They run on a thread of last resort. Found
-        /// once for each loop. A task of an actor on the loop, or that prefers it, hands over such a job also when the
-        /// loop's end resumes it, as with ``Loop/Ended`` from a sleep; and so does an actor with an `isolated deinit`
-        /// that is released after the stop.
+        /// Jobs of Swift concurrency were handed to a loop that has ended. They run on a thread of last resort. Found
+        /// once for each loop. If `thread` is nil, the loop was deallocated, and the jobs are those of tasks that
+        /// prefer it. (Waiting jobs of its actors trap then.)
+        ///
+        /// Two cases are easily overlooked. A task of an actor on the loop, or that prefers it, hands over such a job
+        /// when the loop's end resumes it, as with ``Loop/Ended`` from a sleep. So does an actor with an `isolated
+        /// deinit` that is released after the stop.
         case jobsOfEndedLoop(thread: String?)
         /// Rules from a snapshot do not fit the method that they have waited for, which was declared now; or a type
-        /// that they name, which the engine knows since now.
+        /// that they name, which the engine has just learned of.
         case rulesNotApplied(fault: String)
 
         /// Why a loop refused an item.
@@ -118,15 +123,15 @@ extension Loop {
     }
 
     /// How the library handles mistakes that otherwise show only in that nothing happens: ``Loop/Mistake`` lists them.
-    ///
-    /// One setting for the process, `report` by default. A forked child inherits it. From any thread. Only what a
-    /// forked child gives to its parent's loops is reported on stderr whatever the setting: there a handler could wait
-    /// for locks of threads that the child does not have.
+    /// One setting for the process, `report` by default. From any thread.
     ///
     /// ```swift
     /// Loop.mistakeHandling = .ignore  // silences all of them
     /// Loop.mistakeHandling = .call { print("mistake: \($0)") }
     /// ```
+    ///
+    /// A forked child inherits it. Only what such a child gives to its parent's loops is reported on stderr whatever
+    /// the setting: a handler could wait there for locks of threads that the child does not have.
     public static var mistakeHandling: MistakeHandling {
         get { Mistakes.shared.handling }
         set { Mistakes.shared.handling = newValue }

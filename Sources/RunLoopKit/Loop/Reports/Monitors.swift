@@ -27,7 +27,7 @@ protocol LoopMonitor: AnyObject, Sendable {
     /// The handler that the loop is calling, and since when, if the monitor knows.
     var calloutInWords: String? { get }
 
-    // On any thread, also in a Unix signal handler, and with locks held: takes no lock and allocates nothing.
+    // On any thread, even in a Unix signal handler, and with locks held: takes no lock and allocates nothing.
 
     /// A sender woke the sleeping loop.
     func wasWoken()
@@ -207,7 +207,7 @@ extension Monitors {
 }
 
 extension Loop {
-    /// Attaches a monitor. From any thread, also while the loop runs: it is then called from the next event on. Does
+    /// Attaches a monitor, which is called from the next event on. From any thread, even while the loop runs. Does
     /// nothing in a forked child, where no run of the loop reports.
     func attach(_ monitor: any LoopMonitor) {
         if process.isCurrent { waker.monitors.attach(monitor, isMonitored) }

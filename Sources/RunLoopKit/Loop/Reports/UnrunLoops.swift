@@ -1,5 +1,5 @@
-/// Loops of threads of Swift concurrency that have work and have never run, and the thread that looks after a while
-/// whether they still have not. The thread exists only as long as there are such loops.
+/// Loops of threads of Swift concurrency that have work and have never run, and the thread that checks after two
+/// seconds whether they have run. The thread exists only as long as there are such loops.
 final class UnrunLoops: @unchecked Sendable {
     private static let ofProcess = OnePerProcess { _ in UnrunLoops() }
     static var shared: UnrunLoops { ofProcess.object }
@@ -29,7 +29,7 @@ final class UnrunLoops: @unchecked Sendable {
     private var hasThread = false
 
     /// Looks at `loop` later, since it has got its first work. If the thread cannot be started, the next loop tries
-    /// again, for all that wait.
+    /// again, for all loops that wait.
     func watch(_ loop: Loop, for item: String) {
         let needsThread = lock.withLock {
             entries.append(

@@ -1,12 +1,12 @@
 /// Whether a timerfd that is armed for an earlier time than a sleep's end stays so.
 ///
 /// A timeout that every packet pushes out would cost a system call for each packet. If the timerfd stays as it is, it
-/// ends one sleep too early instead, which no handler sees, and which costs more than a system call. So it pays if many
+/// ends one sleep too early instead. No handler sees that, but it costs more than a system call. So it pays if many
 /// sleeps come before that one, and experience tells.
 struct EarlyTimer {
-    /// So many sleeps must have had the timerfd for nothing before it ends one too early.
+    /// How many sleeps must profit from the timerfd before it ends one too early.
     static let enough = 16
-    /// After that has not paid, the timerfd is armed exactly so many times before it stays again.
+    /// How many times the timerfd is armed exactly after leaving it has not paid.
     static let pause = 64
 
     private var sleeps = 0

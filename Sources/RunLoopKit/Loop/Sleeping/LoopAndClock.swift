@@ -33,7 +33,7 @@ extension Loop: ClockedLoop {
         }
     }
 
-    /// Whether the epoll set has anything to report. The next pass then asks for it, also if it is a stale edge.
+    /// Whether the epoll set has anything to report. The next pass then asks for it, even if it is a stale edge.
     private func isReadable(_ mode: ModeState) -> Bool {
         let isReadable = System.isReadable(mode.pollDescriptor)
         if isReadable { mode.edgeNote.set() }

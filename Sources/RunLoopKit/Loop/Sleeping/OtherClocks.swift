@@ -1,5 +1,5 @@
-// Timers on other clocks than the loop's own: the continuous clock, and the wall clock. A loop that has none makes no
-// timerfd for them, and its passes look at one word: `ModeTimers.others`. Precise timers share that word.
+// Timers on other clocks than the loop's own: the continuous clock, and the wall clock. A loop without such timers
+// makes no timerfd for them, and its passes look at one word: `ModeTimers.others`. Precise timers share that word.
 
 extension Loop {
     // All this is called with the lock held.

@@ -1,11 +1,11 @@
 // Precise timers (see `Timer.isPrecise`): the kernel's timer ends the sleep early, and the loop spins twice until the
 // precise timer is due. The first spin ends at a wake-up. The second is short, and comes right before the handler is
-// called: the way there takes some microseconds, since a CPU that has slept has forgotten the code.
+// called: a CPU that has slept has forgotten the code, so getting there takes some microseconds.
 
 /// How long before a precise timer is due the loop wakes up for it.
 ///
-/// It follows the time that the kernel needs to wake the thread, so that it is in time for nearly all calls: a wake-up
-/// that came too late lengthens it by a quarter, any other shortens it by a 128th. The two balance where one in thirty
+/// It follows the time that the kernel takes to wake the thread, so that nearly all calls are in time. A wake-up that
+/// came too late lengthens it by a quarter; every other one shortens it by a 128th. The two balance where one in thirty
 /// is too late.
 struct HeadStart {
     /// More than most machines ever need, and still little to spend on a call.

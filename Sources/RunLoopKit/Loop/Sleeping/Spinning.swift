@@ -1,20 +1,21 @@
 import Synchronization
 
 extension Loop {
-    /// For how long the loop looks for work before its thread goes to sleep, each time; zero by default.
+    /// For how long the loop looks for work before its thread goes to sleep, each time; zero by default. From any
+    /// thread; the next sleep obeys it. CF: none.
     ///
-    /// A thread that sleeps needs tens of microseconds to wake up on another CPU. A loop that spins finds a post, a
+    /// A thread that sleeps takes tens of microseconds to wake up on another CPU. A loop that spins finds a post, a
     /// signal, a message or a job within a microsecond, and the sender makes no system call. In return its thread uses
     /// a whole CPU for this long before each sleep. Some 50 µs are enough for threads that answer each other.
     ///
-    /// The loop spins only while that pays: after a few spins that found nothing, it spins before one of 32 sleeps
-    /// only, later of up to 1,024, until a spin finds something again. It never spins if the program's threads have
-    /// only one CPU, in virtual time, or while it is hosted, since then the host sleeps. A descriptor that becomes
-    /// ready ends a spin within a few microseconds; a timer that another thread adds during a spin may fire late by the
-    /// rest of it.
-    ///
-    /// Negative durations count as zero, those of more than a second as one second. From any thread; the next sleep
-    /// obeys it. To the observers, ``isWaiting`` and the run's limits a spin is part of the sleep. CF: none.
+    /// - *Only while it pays:* after a few spins that found nothing, the loop spins before one of 32 sleeps, later of
+    ///   up to 1,024, until a spin finds something again.
+    /// - *Never* if the program's threads have only one CPU, in virtual time, or while it is hosted, since the host
+    ///   sleeps.
+    /// - *Descriptors and timers:* a descriptor that becomes ready ends a spin within a few microseconds. A timer that
+    ///   another thread adds during a spin may fire late by the rest of it.
+    /// - *Limits:* negative durations count as zero, those of more than a second as one second.
+    /// - *To observers,* ``isWaiting`` and the run's limits, a spin is part of the sleep.
     public var spinDuration: Duration {
         get { .nanoseconds(spinNanoseconds.load(ordering: .relaxed)) }
         set {
@@ -57,7 +58,7 @@ struct SpinHistory {
     private var credit = SpinHistory.mostCredit
     /// Sleeps without a spin since the last spin.
     private var skipped = 0
-    /// A loop without credit spins before one of so many sleeps.
+    /// A loop without credit spins before one of this many sleeps.
     private var rareInterval = SpinHistory.leastRareInterval
     /// Spins until the loop looks again at how many CPUs there are, which takes two system calls.
     private var spinsUntilCheck = 0
