@@ -149,9 +149,9 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     /// The latest time at which the loop must wake for its timers; nil if there is none.
     ///
     /// This is CF's rule of soft and hard deadlines in short form. CF visits the timers by soft deadline while that is
-    /// not later than the earliest hard deadline so far. A timer beyond that point has a later hard deadline still. So
-    /// the rule gives the earliest hard deadline of all, and at that time its timer is soft-due, as all others are that
-    /// CF would fire.
+    /// not later than the earliest hard deadline so far. A timer beyond that point has a still later hard deadline. So
+    /// the rule gives the earliest hard deadline of all. At that time its timer is soft-due, as are all others that CF
+    /// would fire.
     var wakeUpTime: Int64? {
         switch byLatest {
         case .none: earliestDeadline
@@ -170,7 +170,7 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
             found.append((byDeadline.key(of: slot), timers.with(slot) { $0.heapTimes.turn }, slot))
         }
         if found.count > 1 { found.sort { ($0.deadline, $0.turn) < ($1.deadline, $1.turn) } }
-        // A loop, since a key path of a generic type is made anew at each use, for 10,000 instructions.
+        // A loop, since each use of a generic type's key path makes it again, for 10,000 instructions.
         for (_, _, slot) in found { due.append(timers[slot]) }
     }
 

@@ -1,9 +1,9 @@
 extension Loop {
-    /// A point in time on a loop's clock, in nanoseconds.
+    /// A point in time on a loop's clock, in nanoseconds. Instants of different clocks cannot be compared.
     ///
-    /// For ordinary loops the clock is CLOCK_MONOTONIC (what CFRunLoop and Swift's `SuspendingClock` use): it starts
-    /// near the machine's boot, stops in suspend, and cannot be set. A loop made with a ``VirtualClock`` uses that
-    /// clock instead. Instants of different clocks cannot be compared.
+    /// For ordinary loops the clock is CLOCK_MONOTONIC, as for CFRunLoop and Swift's `SuspendingClock`. It starts near
+    /// the machine's boot, stops in suspend, and cannot be set. A loop made with a ``VirtualClock`` uses that clock
+    /// instead.
     ///
     /// Arithmetic saturates: a result beyond the range is `distantPast` or `distantFuture`, never an overflow.
     public struct Instant: InstantProtocol, Hashable, Sendable, CustomStringConvertible {

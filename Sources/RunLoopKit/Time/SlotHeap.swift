@@ -1,9 +1,8 @@
-/// A 4-ary heap of keys, the least one first. Each key belongs to a slot, a small number, by which it is found: it
+/// A 4-ary heap of keys, the least one first. Each key belongs to a slot, a small number. The slot finds the key, which
 /// changes and leaves in O(log n) without a search.
 ///
-/// Where each slot is in the heap stands in a table, and not in the objects that the slots stand for: a key that sifts
-/// writes to 4 bytes at each level. In the objects these writes missed the caches, which took a tenth of the time of a
-/// million timers.
+/// A table has each slot's place in the heap, not the objects that the slots stand for: a key that sifts writes 4 bytes
+/// at each level. In the objects these writes missed the caches, which took a tenth of the time of a million timers.
 struct SlotHeap: ~Copyable {
     // Two arrays, so that the keys of siblings are next to each other.
     private var keys = PlainArray<Int64>()

@@ -1,4 +1,4 @@
-/// The moves of a virtual clock. They answer what the time was when a timer was made that was not on the clock yet.
+/// The moves of a virtual clock. They tell the time at which a timer was made that was not on the clock yet.
 struct TimeHistory {
     private struct Move {
         let turn: UInt64
@@ -19,7 +19,8 @@ struct TimeHistory {
         moves.append(Move(turn: TurnCounter.nextOutside(), time: time))
     }
 
-    /// The time at a turn. Before all that is kept it is the earliest time there is, since no deadline was past then.
+    /// The time at a turn. Before all moves that are kept it is the earliest time there is, since no deadline was past
+    /// then.
     func time(atTurn turn: UInt64) -> Int64 {
         guard turn >= moves[0].turn else { return .min }
         var (low, high) = (0, moves.count)

@@ -1,10 +1,10 @@
 import Synchronization
 
 /// A clock whose time passes only when nothing else is left to do: for tests that neither sleep nor depend on the
-/// machine's speed.
+/// machine's speed. Any thread may call everything here, and several loops can share a clock.
 ///
-/// A loop made with a virtual clock is an ordinary loop with one difference: instead of waiting for its next deadline
-/// it moves the clock to it. Ports, signals and posts from other threads work in it.
+/// A loop made with it is an ordinary loop, except that it moves the clock to its next deadline instead of sleeping
+/// until then. Ports, signals and posts from other threads work as always. See <doc:TestingInVirtualTime>.
 ///
 /// ```swift
 /// let clock = VirtualClock()
@@ -15,13 +15,14 @@ import Synchronization
 /// ```
 ///
 /// *Automatic* time jumps whenever every loop on the clock that is in a run is idle: asleep, with nothing ready and no
-/// wake-up. Of several loops on one thread, each running in a handler of another, the innermost counts. Before another
-/// thread gives a loop work, take a ``hold()``: time does not pass while one exists. A run that has nothing to wait for
-/// returns at once, whatever its time limit, and no time passes: ``advance(by:)`` makes it pass.
+/// wake-up.
+///
+/// - If runs of several loops on one thread are nested, the innermost counts.
+/// - Before another thread gives a loop work, take a ``hold()``: no time passes while one exists.
+/// - A run that has nothing to wait for returns at once, whatever its limit, and no time passes: ``advance(by:)`` makes
+///   it pass.
 ///
 /// *Manual* time moves only by ``VirtualClock/advance(by:)``.
-///
-/// Several loops can share a clock. Everything here may be called from any thread.
 public final class VirtualClock: @unchecked Sendable {
     /// What moves the time.
     public enum Advance: Sendable {
@@ -45,8 +46,8 @@ public final class VirtualClock: @unchecked Sendable {
         var isQuiet: Bool { waker.isAsleep && !System.isReadable(poller) }
     }
 
-    /// No deadline from here on ever comes: a timer that is stopped has this one (`DeadlineHeap.stopped`). The time,
-    /// and that of the wall clock, stays before it.
+    /// No deadline from here on ever comes: a stopped timer has this one (`DeadlineHeap.stopped`). The time and the
+    /// wall clock stay before it.
     private static let never = Int64.max - 1
 
     private let lock = Lock(.clock)
@@ -160,21 +161,17 @@ public final class VirtualClock: @unchecked Sendable {
 
     // MARK: Moving the time by hand
 
-    /// Moves the time forward.
+    /// Moves the time forward. On a *manual* clock it moves from deadline to deadline, and each is served before the
+    /// next, until `duration` has passed and the loops on the clock are idle. Zero or less only waits until they are
+    /// idle.
     ///
-    /// On a *manual* clock the time moves from deadline to deadline, and each is served before the next, until
-    /// `duration` has passed and the loops on the clock are idle. Zero or less only waits until they are idle.
-    ///
-    /// - Called by a thread that runs no loop of this clock: waits until the loops' threads have served their
+    /// - *On a thread that runs no loop of this clock,* the call waits until the loops' threads have served their
     ///   deadlines.
-    /// - Called by the thread that owns loops of this clock, outside a run: runs them, in the default mode.
-    ///
-    /// It waits until all holds are released: a caller that has one itself waits forever.
-    ///
-    /// Called inside a handler, by the thread of a hosted loop (which its host serves), and on an *automatic* clock,
-    /// it serves nothing: the time passes as if the caller had taken that long. A test makes a handler slow this way.
-    /// Loops of other threads on the clock serve what has become due when their threads come to it, which is not
-    /// determined.
+    /// - *On a thread that owns loops of this clock, outside a run,* it runs them in the default mode.
+    /// - *Inside a handler, on the thread of a hosted loop, and on an automatic clock* it serves nothing: the time
+    ///   passes as if the caller had taken that long. A test makes a handler slow this way. Loops of other threads
+    ///   serve what has become due at a moment that is not determined.
+    /// - *While a hold exists* it waits: a caller that has one itself waits forever.
     public func advance(by duration: Duration) {
         let nanoseconds = max(0, duration.wholeNanoseconds)
         guard advance == .manual else { return pass(nanoseconds) }
