@@ -1,17 +1,17 @@
-/// A box for state that lives on one loop's thread: it can be passed around freely, and touched only there.
+/// A box for state that lives on one loop's thread: any thread may pass it around, but only that thread may touch its
+/// value.
 ///
-/// Handlers are `@Sendable`, since they are made on one thread and may run on another. State that they change belongs
-/// into a box: the compiler accepts it, and an access on another thread traps with a message instead of being a race.
+/// Handlers are `@Sendable`, since they may run on another thread than the one that makes them. Put state that they
+/// change into a box: an access on another thread traps with a message instead of being a race.
 ///
 /// ```swift
 /// let ticks = LoopBound(0, on: .current)
 /// Loop.current.add(Loop.Timer(every: .seconds(1)) { _ in ticks.value += 1 }, in: .default)
 /// ```
 ///
-/// After the loop's thread has ended, no access is possible, nor in a job of an actor of that loop, which then runs on
-/// the thread of last resort (<doc:SwiftConcurrency#The-end>): fetch a result before, with
-/// ``LoopThread/performAndWait(in:for:label:file:line:_:)``, or in a handler of ``Loop/onEnd(_:)``, which still runs on
-/// the thread. The thread that releases the last reference to the box releases the value.
+/// After the loop's thread has ended, no access is possible, not even on the thread of last resort
+/// (<doc:SwiftConcurrency#The-end>). Fetch a result before, by ``LoopThread/performAndWait(in:for:label:file:line:_:)``
+/// or in a handler of ``Loop/onEnd(_:)``. The thread that releases the last reference to the box releases the value.
 public final class LoopBound<Value>: @unchecked Sendable {
     private var storage: Value
 

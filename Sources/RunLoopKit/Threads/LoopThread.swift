@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A thread that stays alive and works for others: it runs a loop, kept alive by a port until ``stop()``.
+/// A thread that stays alive and works for others: it runs a loop, kept alive by a port until ``stop()``. Any thread
+/// may call everything here.
 ///
 /// ```swift
 /// let worker = try LoopThread(name: "worker")
@@ -12,19 +13,16 @@ import Synchronization
 /// ``Options`` hold what the kernel does for the thread, such as a nice value or a realtime policy. For several threads
 /// that share work, see ``LoopThreadPool``.
 ///
-/// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread itself does not keep its
-/// ``LoopThread`` alive. So keep a reference for as long as the thread is to work: a thread that is dropped with
-/// timers, or sources of descriptors, signals or processes, on it is reported as
-/// ``Loop/Mistake/droppedThread(name:items:)``. Blocks are kept until they have run, and the handlers of items until
-/// those are invalidated, with what they capture: one that captures the ``LoopThread``, or the object that holds it,
-/// keeps the thread alive for ever. See <doc:KeepingAThreadAlive>.
+/// **Lifetime.** Dropping the last reference stops the thread, as `stop()` does; the thread does not keep its
+/// ``LoopThread`` alive. So keep a reference for as long as the thread is to work. A thread that is dropped with items
+/// on it is reported as ``Loop/Mistake/droppedThread(name:items:)``. A handler that captures the ``LoopThread``, or the
+/// object that holds it, keeps the thread alive for ever: <doc:KeepingAThreadAlive>.
 ///
-/// **A thread that exits** inside a block or a handler (`pthread_exit`) has ended as if it had been stopped with
-/// `stop(discardingPending: true)`: its loop ends, the cancel handlers of ``Loop/Source0``s run, and all waiting
-/// callers get an answer. But Swift does not unwind the stack: what the abandoned functions hold is never released.
+/// **A thread that exits** inside a block or a handler (`pthread_exit`) ends as if `stop(discardingPending: true)` had
+/// stopped it, and all waiting callers get an answer. But Swift does not unwind the stack: what the abandoned functions
+/// hold is never released.
 ///
-/// Everything here may be called from any thread. Cocoa: an `NSThread` whose main method runs its run loop with a port
-/// in it, and `performSelector:onThread:`.
+/// Cocoa: an `NSThread` whose main method runs its run loop with a port in it, and `performSelector:onThread:`.
 public final class LoopThread: Sendable, CustomStringConvertible {
     /// The error of a caller whose work did not run because the thread was stopped.
     public struct Stopped: Error, Equatable, Sendable, CustomStringConvertible {
@@ -59,24 +57,23 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// The name, as given. The kernel and debuggers show its first 15 bytes.
     public let name: String
 
-    /// The thread's loop, for timers, sources and observers. It has ended once the thread has. `loop.stop()` ends its
-    /// innermost run only, and the thread begins another: to end the thread, call `stop()` here.
+    /// The thread's loop, for timers, sources and observers. It ends with the thread. `loop.stop()` ends only its
+    /// innermost run, and the thread begins another: to end the thread, call `stop()` here.
     public let loop: Loop
 
-    /// The options that the kernel refused, if ``LoopThread/Options/onRefusal`` lets the thread run without them. Empty
-    /// if it refused none.
+    /// The options that the kernel refused, if ``LoopThread/Options/onRefusal`` lets the thread run without them.
     public let refusedOptions: [LoopError]
 
     private let worker: Worker
 
-    /// Starts a thread with options. Its loop accepts work when this returns, and the thread has applied the options.
+    /// Starts a thread with options. When this returns, its loop accepts work, and the thread has applied the options.
     ///
     /// - Parameters:
     ///   - options: The thread's name, stack, scheduling and so on.
     ///   - clock: Makes the thread's loop run in virtual time.
-    /// - Throws: ``LoopError`` as `init(name:stackSize:clock:)` does; with EINVAL for an option that is valid nowhere;
-    ///   and for an option that the kernel refuses, unless `options.onRefusal` is `runAnyway`. Nothing is left behind
-    ///   then.
+    /// - Throws: ``LoopError``; nothing is left behind then. Besides the errors of ``init(name:stackSize:clock:)``:
+    ///   EINVAL for an option that is valid nowhere; and the kernel's error for an option that it refuses, unless
+    ///   `options.onRefusal` is `runAnyway`.
     public init(options: Options, clock: VirtualClock? = nil) throws(LoopError) {
         try options.validate()
         name = options.name
@@ -85,7 +82,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     }
 
     /// Reports what the end of a thread that was not stopped leaves undone. A limiter reports its call itself, as when
-    /// it is deallocated: so the report does not depend on which of the two is deallocated first.
+    /// it is deallocated. So the report does not depend on which of the two is deallocated first.
     private func reportItemsLeft() {
         guard !loop.isClosing, loop.process.isCurrent else { return }
         for object in loop.objectsThatMayLose { object.threadIsDropped() }
@@ -100,7 +97,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     }
 
     /// Whether nothing remains that an item could serve. A port waits for senders, which learn of the end. An actor on
-    /// the loop holds this object: it has been deallocated.
+    /// the loop holds this object, so it has been deallocated.
     private func isLeft(_ item: Loop.Item) -> Bool {
         if item.isolation == .actor { return false }
         if let timer = item as? Loop.Timer { return !timer.isOfLimiter }
@@ -136,8 +133,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
 
     // MARK: Work
 
-    /// Hands a block to the thread and returns. Blocks run one after the other, in the order in which they were handed
-    /// over. (If one runs the loop, see <doc:HowARunLoopWorks#Nested-runs>.)
+    /// Hands a block to the thread and returns. The thread runs blocks one after the other, in the order in which they
+    /// were handed over. (If one runs the loop, see <doc:HowARunLoopWorks#Nested-runs>.)
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
@@ -157,7 +154,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         loop.perform(in: mode, label: label, file: file, line: line, block)
     }
 
-    /// Hands a block to the thread, which runs it after a delay.
+    /// Hands a block to the thread, which runs it after a delay. A block that is not due when the thread stops does not
+    /// run.
     ///
     /// - Parameters:
     ///   - delay: How long to wait at least.
@@ -166,8 +164,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the thread.
-    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil once the thread was stopped. A
-    ///   block that is not due when the thread stops does not run.
+    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil once the thread was stopped.
     ///
     /// Cocoa: `performSelector:withObject:afterDelay:`, and `cancelPreviousPerformRequests`.
     @discardableResult
@@ -184,15 +181,16 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
-    ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
+    ///   - limit: How long to wait at most, in real time even for a loop in virtual time; nil for no limit.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the thread.
-    /// - Throws: What the block throws; ``LoopThread/Stopped`` when the block was refused, or accepted and then
-    ///   discarded, because the thread was stopped; ``LoopThread/Exited`` if the thread exits in the block;
-    ///   ``Loop/NoAnswer/timeIsUp(thread:hasBegun:)``; ``LoopThread/WaitRing`` if the thread waits for the caller's,
-    ///   directly or not: the block is not handed over then.
+    /// - Throws: What the block throws; ``Loop/NoAnswer/timeIsUp(thread:hasBegun:)``; and:
+    ///   - ``LoopThread/Stopped`` if the block was refused or discarded, because the thread was stopped.
+    ///   - ``LoopThread/Exited`` if the thread exits in the block.
+    ///   - ``LoopThread/WaitRing`` if the thread waits for the caller's, directly or not. The block is not handed over
+    ///     then.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
@@ -212,21 +210,14 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         return result.move()
     }
 
-    /// Runs a block on the thread and suspends until it is done.
+    /// Runs a block on the thread and suspends until it is done. In any task.
     ///
-    /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in
-    /// order with the blocks that it hands to ``perform(in:label:file:line:_:)``. Inside a closure that runs elsewhere,
-    /// such as that of a child task or of `withTaskCancellationHandler`, a call comes when that closure does: see
-    /// <doc:SwiftConcurrency#Questions>.
-    ///
-    /// Cancelling the task withdraws a block that has not begun. A block that has begun runs to its end, and the call
-    /// returns then, with its result: pass a limit, or let the block look at a flag. A cancelled task hands no block
-    /// over. The error of a limit reaches the caller when the caller's actor is free: on this loop that is after the
-    /// block.
+    /// Order, cancellation and limits are those of ``Loop/run(in:for:label:file:line:_:)``. The block keeps its order
+    /// with those that the caller hands to ``perform(in:label:file:line:_:)``.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
-    ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
+    ///   - limit: How long to wait at most, in real time even for a loop in virtual time; nil for no limit.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
@@ -253,21 +244,19 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     // MARK: The end
 
     /// Ends the thread after it has run the work that it has accepted. From now on it refuses work. Does not wait: see
-    /// ``join()``.
+    /// ``join()``. From any thread, but not in a Unix signal handler: see
+    /// <doc:SignalsThreadsForkCancellation#Safe-where>.
     ///
-    /// The pass in which the stop comes goes on to its end, and may still serve what is due or ready. Accepted work is
-    /// blocks in any mode. Timers do not fire any more, and so delayed blocks do not run. Sources are not served any
-    /// more: what was left for a version-0 source by its signal, or sent to a ``Loop/MessagePort``, is taken by the
-    /// program in an end handler (``Loop/onEnd(_:)``), or handed over by a block before the stop. A later call does
-    /// nothing. A stop before the thread has begun to run is not lost. From any thread, but not in a Unix signal
-    /// handler: see <doc:SignalsThreadsForkCancellation#Safe-where>.
-    ///
-    /// A handler that runs the loop nested gets ``Loop/RunResult/stopped`` at once, from its active run or from the
-    /// next that it begins, and only once. A later run of that handler serves and waits as usual, so the handler still
-    /// gets an answer that it waits for. The thread ends when the handler returns.
+    /// - *The pass in which the stop comes* goes on to its end, and may still serve what is due or ready.
+    /// - *Accepted work* is blocks in any mode. Timers, and so delayed blocks, and sources are not served any more.
+    ///   <doc:KeepingAThreadAlive#What-happens-at-the-end> says what to do about that.
+    /// - *A handler that runs the loop nested* gets ``Loop/RunResult/stopped`` once, from its active run or from the
+    ///   next that it begins. A later run of that handler serves and waits as usual, so the handler still gets an
+    ///   answer that it waits for. The thread ends when the handler returns.
+    /// - *A stop before the thread has begun to run* is not lost. A later call does nothing.
     public func stop() { stop(discardingPending: false) }
 
-    /// Ends the thread as ``stop()`` does, but drops the blocks that have not begun, and callers that wait for one get
+    /// Ends the thread as ``stop()`` does, but drops the blocks that have not begun. Callers that wait for one get
     /// ``LoopThread/Stopped``. May follow a ``stop()`` that takes too long.
     ///
     /// - Parameter discardingPending: `false` makes it an ordinary `stop()`.
@@ -277,20 +266,20 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     }
 
     /// Suspends until the thread has ended: its blocks have run, its items have left the loop, its end handlers have
-    /// returned and its descriptors are closed. Returns at once if that is so already. Does not stop the thread.
+    /// returned and its descriptors are closed. Does not stop the thread. For any number of tasks, which must not block
+    /// in ``join()``.
     ///
     /// ```swift
     /// worker.stop()
     /// try await worker.waitForEnd()
     /// ```
     ///
-    /// For tasks, which must not block in ``join()``. Any number of them may wait. The ``LoopThread`` is kept alive
-    /// meanwhile, so it does not end because its last other reference is released: call ``stop()``, before or later.
-    /// The kernel thread calls nothing of the program's any more, and exits a moment later; `join()` waits for that,
-    /// too.
-    ///
-    /// An actor on the thread's loop, or a task that prefers that, should not wait. It does not hinder the end, but
-    /// continues after it, on the thread of last resort, and ``Loop/Mistake/jobsOfEndedLoop(thread:)`` is reported.
+    /// - The wait keeps the ``LoopThread`` alive, so the thread does not end by itself: call ``stop()``, before or
+    ///   later.
+    /// - The kernel thread calls nothing of the program's any more, and exits a moment later; `join()` waits for that,
+    ///   too.
+    /// - An actor on the thread's loop, or a task that prefers it, should not wait. It continues after the end, on the
+    ///   thread of last resort, which is reported as ``Loop/Mistake/jobsOfEndedLoop(thread:)``.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before the end.
     public nonisolated(nonsending) func waitForEnd() async throws {
@@ -302,8 +291,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     }
 
     /// Waits until the thread has ended: its items have left the loop, its descriptors are closed and the kernel thread
-    /// no longer exists. Returns at once if that is so already. Does not stop the thread. In a task, which must not
-    /// block a thread, await ``waitForEnd()``.
+    /// no longer exists. Does not stop the thread. In a task, which must not block a thread, await ``waitForEnd()``.
     ///
     /// - Precondition: Not called on the thread itself, nor on a thread that this one waits for in `join()`, or in
     ///   `performAndWait` without a time limit: both would wait forever. Traps there with a message.
@@ -401,7 +389,7 @@ private final class Worker: @unchecked Sendable {
             loop.end(tellingSources: true)
             return report(refusedOptions)
         }
-        // The thread is busy until its loop sleeps, also before the first run and between two runs: the time must not
+        // The thread is busy until its loop sleeps, even before the first run and between two runs: the time must not
         // jump then.
         if case .virtual(let clock) = clock { clock.beginRun(of: loop) }
         defer { if case .virtual(let clock) = clock { clock.endRun(of: loop) } }

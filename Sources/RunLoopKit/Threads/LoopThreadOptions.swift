@@ -14,35 +14,37 @@ extension LoopThread {
     /// Without the permission this prints `sched_setscheduler(SCHED_FIFO, 10): Operation not permitted (EPERM); it
     /// takes CAP_SYS_NICE, or RLIMIT_RTPRIO of 10 or more`, and the thread runs as an ordinary one.
     ///
-    /// **Values that are valid nowhere** are thrown by `LoopThread(options:)` as a ``LoopError`` with EINVAL, whatever
-    /// `onRefusal` says, before any thread is made. What this kernel refuses to this process is up to `onRefusal`.
+    /// - *A value that is valid nowhere* makes `LoopThread(options:)` throw a ``LoopError`` with EINVAL, before any
+    ///   thread is made. `onRefusal` decides about what this kernel refuses to this process.
+    /// - *Inheritance:* the thread sets the options itself before its loop runs. Threads that it makes inherit all of
+    ///   them except the name and the stack.
     ///
-    /// The thread sets the options itself before its loop runs. Threads that it makes inherit all of them except the
-    /// name and the stack. Cocoa: `NSThread.name`, `stackSize`, `threadPriority` and `qualityOfService`.
+    /// Cocoa: `NSThread.name`, `stackSize`, `threadPriority` and `qualityOfService`.
     public struct Options: Sendable, Hashable {
         /// For debuggers and `/proc`, which show the first 15 bytes.
         public var name: String
 
         /// In bytes; nil means the system's default. A size that is too small (the minimum is 16 KiB on most machines)
-        /// or not available is always an error: there is no thread then.
+        /// or unavailable is always an error: there is no thread then.
         public var stackSize: Int?
 
         /// From -20, which gets most processor time, to 19. On Linux it belongs to the thread, not the process. A lower
         /// value than the inherited one requires CAP_SYS_NICE or RLIMIT_NICE. It does not affect realtime policies.
         public var nice: Int?
 
-        /// The numbers of the CPUs that the thread may run on: at least one. A number that is not negative but that the
-        /// machine does not have, or the process may not use, is refused; with `.runAnyway` the thread is restricted to
-        /// the others, or not at all if there is none.
+        /// The numbers of the CPUs that the thread may run on: at least one. A number that the machine does not have,
+        /// or the process may not use, is refused. With `.runAnyway` the thread is restricted to the others, or not at
+        /// all if there is none. A negative number is never valid.
         public var cpus: Set<Int>?
 
         /// The scheduling policy, and the priority of a realtime one.
         public var scheduling: Scheduling?
 
         /// How long the kernel may delay the end of waits with a limit that the thread's handlers make themselves, such
-        /// as `usleep` and `poll`, to coalesce several; usually 50 µs. It delays no timer of the loop, whose sleep is
-        /// ended by a timerfd: to let timers share wake-ups, set their ``Loop/Timer/tolerance``. Zero requests the
-        /// minimum, a nanosecond. Negative values are never valid; more than 292 years counts as 292 years. A thread
+        /// as `usleep` and `poll`, to coalesce several; usually 50 µs. Zero requests the minimum, a nanosecond.
+        ///
+        /// It delays no timer of the loop, which a timerfd wakes: to let timers share wake-ups, set their
+        /// ``Loop/Timer/tolerance``. Negative values are never valid; more than 292 years counts as 292 years. A thread
         /// with a realtime policy has no slack.
         public var timerSlack: Duration?
 

@@ -1,4 +1,5 @@
-/// Several ``LoopThread``s that share work: each piece goes to one of them, and runs there from beginning to end.
+/// Several ``LoopThread``s that share work: each piece goes to one of them, and runs there from beginning to end. Any
+/// thread may call everything here, even the pool's own, unless a comment says otherwise.
 ///
 /// For work that blocks or computes, and so must not occupy a thread that responds: reading files, calling into a C
 /// library, compressing. The workers have loops, so timers and sources can live on them too.
@@ -14,34 +15,31 @@
 /// pool.stop()
 /// ```
 ///
-/// **Which worker.** Work that names a key goes to the key's worker, always the same. For the rest the
-/// ``LoopThreadPool/Policy`` decides when the work is handed over, and it stays with that decision: pieces of one
-/// worker run one after the other, in the order in which they were handed over; those of different workers run at the
-/// same time.
+/// **Which worker.** Work with a key always goes to the key's worker. For the rest, the ``LoopThreadPool/Policy``
+/// decides once, when the work is handed over. A worker runs its pieces one after the other, in the order in which they
+/// were handed over.
 ///
-/// **A worker that is stuck**, in a piece that blocks for long or forever, does not stop the others. Pieces that wait
-/// behind that piece continue to wait. ``LoopThreadPool/Policy/leastLoaded`` gives the stuck worker nothing while
-/// another has less to do, so in a burst as much as the others have waiting. ``LoopThreadPool/Policy/roundRobin`` keeps
-/// giving it its share, which waits while everything else runs. ``unfinished`` shows which worker is stuck.
+/// **A worker that is stuck**, in a piece that blocks, does not stop the others. The pieces behind it wait.
+/// ``LoopThreadPool/Policy/leastLoaded`` gives it nothing while another worker has less to do.
+/// ``LoopThreadPool/Policy/roundRobin`` keeps giving it its share. ``unfinished`` shows which worker is stuck.
 ///
 /// **How many.** As many as processors for work that computes, more for work that blocks; the number is fixed. The
-/// queues have no limit: a producer that may be faster than the workers looks at ``unfinished``, or sends to a
-/// ``Loop/MessagePort`` with a capacity on one of ``loops``. A server's connections are spread over the loops by
-/// ``LoopThreadPool/Policy/roundRobin``: see <doc:TerminalsFilesAndSockets#A-connection-that-never-blocks>.
+/// queues have no limit: a producer that may be too fast looks at ``unfinished``, or sends to a ``Loop/MessagePort``
+/// with a capacity on one of ``loops``. For a server's connections see
+/// <doc:TerminalsFilesAndSockets#Connections-on-several-processors>.
 ///
 /// **Lifetime.** Dropping the last reference stops the threads, as `stop()` does; neither they nor the work keep the
 /// pool alive.
 ///
-/// Everything here may be called from any thread, the pool's own included, unless its comment says otherwise. Cocoa:
-/// `OperationQueue` with a `maxConcurrentOperationCount`, a concurrent dispatch queue; but the number of threads is
-/// fixed.
+/// Cocoa: `OperationQueue` with a `maxConcurrentOperationCount`, a concurrent dispatch queue.
 public final class LoopThreadPool: Sendable {
     /// The worker for a piece of work without a key.
     public enum Policy: Sendable, Hashable {
         /// The worker with the fewest unfinished pieces. Of several without any, the one that was picked last, which
-        /// may not have gone to sleep yet, or else the first; of others with equally many, the next in turn. Only work
-        /// handed over through the pool counts, not the sources and timers on the loops: for connections, which stay
-        /// where they were handed over, take ``roundRobin``.
+        /// may not have gone to sleep yet, or else the first. Of others with equally many, the next in turn.
+        ///
+        /// Only work handed over through the pool counts, not sources and timers: for connections, which stay on their
+        /// loop, take ``roundRobin``.
         case leastLoaded
 
         /// The next in turn, however busy it is.
@@ -69,8 +67,8 @@ public final class LoopThreadPool: Sendable {
     ///   - options: For every thread; see ``LoopThread/Options``. The kernel shows the first 15 bytes of a name, so a
     ///     long one hides the thread's number there.
     ///   - clock: Makes all loops run in the virtual time of this clock.
-    /// - Throws: ``LoopError`` as `LoopThread(options:clock:)` does, if it fails for any of the threads. Threads that
-    ///   were started have ended then.
+    /// - Throws: ``LoopError`` as `LoopThread(options:clock:)` does, if it fails for any of the threads. The threads
+    ///   that were started have ended then.
     public init(
         count: Int, policy: Policy = .leastLoaded, options: LoopThread.Options = .init(), clock: VirtualClock? = nil
     ) throws(LoopError) {
@@ -129,7 +127,7 @@ public final class LoopThreadPool: Sendable {
         perform(workload.begin(), Place(label, file, line), block)
     }
 
-    /// Hands a block to the key's worker and returns: blocks with equal keys run one after the other, in the order in
+    /// Hands a block to the key's worker and returns. Blocks with equal keys run one after the other, in the order in
     /// which they were handed over. Otherwise as `perform(_:)`.
     @discardableResult
     public func perform(
@@ -139,9 +137,9 @@ public final class LoopThreadPool: Sendable {
         perform(workload.begin(on: worker(for: key)), Place(label, file, line), block)
     }
 
-    /// Runs a block on a worker and suspends until it is done. The block is handed over before the task suspends.
-    /// Cancellation and errors are those of ``LoopThread/run(in:for:label:file:line:_:)`` without a limit, but the
-    /// errors have the pool's name.
+    /// Runs a block on a worker and suspends until it is done. Cancellation and errors are those of
+    /// ``LoopThread/run(in:for:label:file:line:_:)`` without a limit, but the errors have the pool's name. The block is
+    /// handed over before the task suspends.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -161,8 +159,8 @@ public final class LoopThreadPool: Sendable {
         return try await run(workload.begin(on: worker(for: key)), Place(label, file, line), block)
     }
 
-    /// The loop of the key's worker, the same for equal keys as long as the process lives: for timers and sources that
-    /// belong with the key's work. Several keys share a worker.
+    /// The loop of the key's worker, for timers and sources that belong with the key's work. It is the same for equal
+    /// keys as long as the process lives. Several keys share a worker.
     ///
     /// Blocks posted to the loop itself run, but the pool does not count them: neither `drain()` nor `leastLoaded`
     /// knows of them.
@@ -198,8 +196,10 @@ public final class LoopThreadPool: Sendable {
     // MARK: Waiting
 
     /// Suspends until everything that the pool has accepted so far is finished: has run, was cancelled, or was dropped
-    /// by ``LoopThreadPool/stop(discardingPending:)``. It does not wait for work that is accepted after the call. It
-    /// refuses and stops nothing, and may follow a stop. It waits for a stuck worker.
+    /// by ``LoopThreadPool/stop(discardingPending:)``.
+    ///
+    /// It does not wait for work that is accepted after the call, but waits for a stuck worker. It refuses and stops
+    /// nothing, and may follow a stop.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before that.
     public nonisolated(nonsending) func drain() async throws {

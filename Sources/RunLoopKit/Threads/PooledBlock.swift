@@ -1,5 +1,5 @@
-/// A block that a pool has handed to a worker, and a piece of the pool's work. One object for both, since this is all
-/// that handing over a block allocates.
+/// A block that a pool has handed to a worker, and a piece of the pool's work. One object for both, so that handing
+/// over a block allocates nothing else.
 ///
 /// The piece is finished once: when the block has run, when it is dropped, or when the worker's thread exits in it.
 final class PooledBlock: AnsweredWork, @unchecked Sendable {

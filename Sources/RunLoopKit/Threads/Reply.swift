@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Work whose caller waits for an answer and always gets one. That is the end of the work, or an error if the work is
-/// cancelled before it begins, if its holder drops it (at the latest when the block is deallocated), or if the thread
-/// that runs it exits in it.
+/// Work whose caller waits for an answer and always gets one. The answer is the end of the work, or an error if the
+/// work is cancelled before it begins, if its holder drops it (at the latest when the block is deallocated), or if the
+/// thread that runs it exits in it.
 ///
-/// Not generic, since the library's generic code runs unspecialized in programs, where a generic `Result` costs
-/// thousands of instructions. The work stores its result where its caller finds it.
+/// Not generic: the library's generic code runs unspecialized in programs, where a generic `Result` costs thousands of
+/// instructions. The work stores its result where its caller finds it.
 final class Reply: AnsweredWork, @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable {
         /// The work has not begun.
@@ -132,8 +132,8 @@ struct AwaitedReply {
     func limit(to limit: Duration, _ name: String) throws(LoopError) -> Loop.Timer {
         try TimeLimits.shared.timer(after: limit) { [promise, reply] in
             if reply.withdraw(answering: Loop.NoAnswer.timeIsUp(thread: name, hasBegun: false)) { return }
-            // Work that another has withdrawn gets that answer. Work that has ended at this moment may have answered:
-            // the promise has the first of two results.
+            // Work that another thread has withdrawn gets that answer. Work that ends at this moment may have answered:
+            // the promise keeps the first of two results.
             guard reply.hasBegun else { return }
             promise.fulfil(.failure(Loop.NoAnswer.timeIsUp(thread: name, hasBegun: true)))
         }

@@ -1,4 +1,4 @@
-/// The thread that ends the waits of tasks when their time is up. Started by the first wait with a limit.
+/// The thread that ends the waits of tasks when their time is up. The first wait with a limit starts it.
 ///
 /// Not a task that sleeps: one that is cancelled leaves a timer in libdispatch until its time, and needs a thread of
 /// Swift's pool, which may be busy.

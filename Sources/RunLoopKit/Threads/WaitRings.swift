@@ -1,10 +1,10 @@
-/// The threads that block until other threads answer, which would wait for ever if they formed a ring.
+/// The threads that block until other threads answer. If they formed a ring, they would wait for ever.
 ///
-/// A ring in which one waits with a time limit ends by itself. A call that throws reports it nevertheless, at once,
-/// since no thread of the ring can get its answer meanwhile; a call that would trap waits.
+/// A ring in which one thread waits with a time limit ends by itself. A call that throws reports it nevertheless, at
+/// once, since no thread of the ring can get its answer meanwhile. A call that would trap waits.
 ///
 /// A thread enters before it blocks, and all entries are made under one lock: of the threads of a ring, the last one
-/// finds it. A forked child does not wait for threads of its parent's, and so does not enter.
+/// finds it. A forked child does not wait for threads of its parent, and so does not enter.
 final class WaitRings: @unchecked Sendable {
     private static let ofProcess = OnePerProcess { _ in WaitRings() }
     static var shared: WaitRings { ofProcess.object }
@@ -18,7 +18,7 @@ final class WaitRings: @unchecked Sendable {
     /// What a thread waits for.
     enum Awaited {
         case thread(Target)
-        /// Asked anew for each search: the work of a pool finishes piece by piece.
+        /// Asked again for each search: the work of a pool finishes piece by piece.
         case threads(() -> [Target])
     }
 
@@ -68,7 +68,7 @@ final class WaitRings: @unchecked Sendable {
     func isWaiting(_ thread: ThreadID) -> Bool { lock.withLock { waits[thread] != nil } }
 
     /// The names of the threads from one of `awaited` to the thread that waits for `caller`, and the caller's own name;
-    /// nil if no thread of them waits for it. A search in depth.
+    /// nil if none of them waits for it. A search in depth.
     ///
     /// - Parameter visited: The threads from which the search has begun already: other threads may form a ring in which
     ///   one has a time limit.

@@ -25,27 +25,28 @@ extension Loop {
         }
     }
 
-    /// Runs a block on the loop's thread and waits for its result. On that thread itself the block runs at once, before
-    /// blocks that were posted earlier, and whatever the mode.
+    /// Runs a block on the loop's thread and waits for its result. The calling thread blocks, and runs no loop
+    /// meanwhile. In a task, use ``Loop/run(in:for:label:file:line:_:)``, which suspends.
     ///
     /// ```swift
     /// let title = try Loop.main.performAndWait(for: .seconds(5)) { MainActor.assumeIsolated { window.title } }
     /// ```
     ///
-    /// The calling thread blocks. It does not run a loop meanwhile, so a thread that the loop's thread itself waits for
-    /// must not call this: see ``LoopThread/WaitRing``. In a task, use ``Loop/run(in:for:label:file:line:_:)``, which
-    /// suspends.
+    /// On the loop's thread itself the block runs at once, before blocks that were posted earlier, and whatever the
+    /// mode.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run. If the loop does not run in it, the caller waits until it does.
-    ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
+    ///   - limit: How long to wait at most, in real time even for a loop in virtual time; nil for no limit.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
-    /// - Throws: What the block throws; ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, if its
-    ///   thread exits in the block, or if the time is up; ``LoopThread/WaitRing`` if the loop's thread waits for the
-    ///   caller's, directly or not: the block is not handed over then.
+    /// - Throws: What the block throws; and:
+    ///   - ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, if its thread exits in the block, or
+    ///     if the time is up.
+    ///   - ``LoopThread/WaitRing`` if the loop's thread waits for the caller's, directly or not. The block is not
+    ///     handed over then.
     ///
     /// Cocoa: `performSelectorOnMainThread:withObject:waitUntilDone:YES`, `performSelector:onThread:…`.
     @discardableResult
@@ -82,7 +83,7 @@ extension Loop {
             if try waiter.wait(until: deadline) { return }
             // Withdraws it, unless it has begun.
             if reply.withdraw() { throw NoAnswer.timeIsUp(thread: errors.name, hasBegun: false) }
-            // Another has withdrawn it, and answers now.
+            // Another thread has withdrawn it, and answers now.
             guard reply.hasBegun else { return try waiter.wait() }
             // It may have ended at this moment.
             if try waiter.wait(until: deadline) { return }
@@ -94,27 +95,27 @@ extension Loop {
             for: .thread(WaitRings.Target(thread: owner, name: errors.name)), hasLimit: limit != nil, handOver)
     }
 
-    /// Runs a block on the loop's thread and suspends until it is done.
+    /// Runs a block on the loop's thread and suspends until it is done. In any task.
     ///
-    /// The block is handed over before the task suspends: blocks of one actor run in the order of its calls, and in
-    /// order with the blocks that it posts. Inside a closure that runs elsewhere, such as that of a child task or of
-    /// `withTaskCancellationHandler`, a call comes when that closure does: see <doc:SwiftConcurrency#Questions>.
-    ///
-    /// Cancelling the task withdraws a block that has not begun. A block that has begun runs to its end, and the call
-    /// returns then, with its result: pass a limit, or let the block look at a flag. A cancelled task hands no block
-    /// over. The error of a limit reaches the caller when the caller's actor is free: on this loop that is after the
-    /// block.
+    /// - *Order:* the block is handed over before the task suspends. So blocks of one actor run in the order of its
+    ///   calls, and in order with the blocks that it posts. A closure that runs elsewhere, such as that of a child task
+    ///   or of `withTaskCancellationHandler`, makes its call when it runs: <doc:SwiftConcurrency#Questions>.
+    /// - *Cancelling the task* withdraws a block that has not begun. A block that has begun runs to its end, and the
+    ///   call then returns its result: pass a limit, or let the block look at a flag. A cancelled task hands no block
+    ///   over.
+    /// - *The error of a limit* reaches the caller when the caller's actor is free: on this loop, that is after the
+    ///   block.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
-    ///   - limit: How long to wait at most, in real time also for a loop in virtual time; nil for no limit.
+    ///   - limit: How long to wait at most, in real time even for a loop in virtual time; nil for no limit.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Throws: What the block throws; ``Loop/NoAnswer`` if the loop refuses the block or ends before it runs, if its
-    ///   thread exits in the block, or if the time is up; `CancellationError`; ``LoopError`` if the thread that keeps
-    ///   time limits cannot be started, which the first call with a limit does.
+    ///   thread exits in the block, or if the time is up; `CancellationError`; ``LoopError`` from the first call with a
+    ///   limit, if the thread that keeps time limits cannot be started.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
         in mode: Mode = .common, for limit: Duration? = nil, label: StaticString? = nil, file: StaticString = #fileID,
