@@ -1,5 +1,5 @@
 /// The hosting of a loop: a foreign loop runs it and sleeps for it. It is one long run, at the bottom of the loop's
-/// stack of runs. Each pass that the host makes is a run above it, also a pass inside a handler.
+/// stack of runs. Each pass that the host makes is a run above it, even a pass inside a handler.
 ///
 /// Accessed only by the loop's thread.
 final class Hosting: Host {
@@ -107,7 +107,7 @@ final class Hosting: Host {
     private func hasMore(for pass: Run, of loop: Loop) -> Bool {
         // The next pass begins with posted work, which may make more ready, and asks the kernel after that.
         if loop.hasReady(mode) || hasPostedWork(loop) { return true }
-        // The pass has consumed all edges, and called no handler since, which may have consumed some and made work.
+        // The pass has consumed all edges. It has called no handler since, which could consume some or make work.
         if loop.own.hasAskedLast { return false }
         // Consumes all edges of the descriptor: it now becomes readable only for what comes later.
         loop.fetch(in: pass, polls: true)
@@ -217,7 +217,7 @@ final class Hosting: Host {
         endPass(pass, of: loop)
     }
 
-    /// The host's descriptor does not show what the run has fetched or armed, and what was posted as it ended. After a
+    /// The host's descriptor does not show what the run has fetched or armed, nor what was posted as it ended. After a
     /// run between two passes the host must make another pass, in which the loop comes to rest.
     func runHasEnded(in loop: Loop) {
         inform(loop, ofMore: isBetweenPasses(of: loop) || !saysWhenItSleeps && hasPostedWork(loop))
@@ -241,8 +241,8 @@ final class Hosting: Host {
     func loopHasEnded(_ loop: Loop) { stop(loop) }
 
     /// Makes the descriptor readable if anything is ready, and arms the timerfds for the next timer. Called whenever
-    /// the host may sleep: at the end of a pass, and as soon as the loop has fetched events or armed a timerfd, since a
-    /// handler called after that may run the host.
+    /// the host may sleep: at the end of a pass, and as soon as the loop has fetched events or armed a timerfd, since
+    /// the next handler may run the host.
     private func inform(_ loop: Loop, ofMore hasMore: Bool = false) {
         if hasMore || !saysWhenItSleeps && armAndFindWork(loop) { loop.waker.nudge() }
     }

@@ -3,11 +3,11 @@ extension Loop {
     public enum HostedResult: Sendable, Hashable {
         /// Nothing is left to do until the descriptor becomes readable.
         case idle
-        /// More is ready. The descriptor is readable, for an edge-triggered host newly so: the host need do nothing
+        /// More is ready, and the descriptor is readable, for an edge-triggered host newly so: the host need do nothing
         /// special.
         case more
-        /// ``Loop/stop()`` was called. The host decides what that means; it may continue. Also returned by a pass in
-        /// which ``Loop/endHosting()`` was called: ``Loop/isHosted`` is false then.
+        /// ``Loop/stop()`` was called. The host decides what that means, and may continue. A pass in which
+        /// ``Loop/endHosting()`` was called returns this, too: ``Loop/isHosted`` is false then.
         case stopped
         /// As `idle`; in addition, the mode has nothing to wait for.
         case finished
@@ -15,12 +15,12 @@ extension Loop {
 
     // MARK: For hosts
 
-    /// Lets a foreign loop run this one: that of GLib, SDL, libuv or Android, or a `poll` of your own.
+    /// Lets a foreign loop run this one: that of GLib, SDL, libuv or Android, or a `poll` of your own. On the loop's
+    /// own thread. See <doc:Hosting>.
     ///
     /// The host watches one descriptor for readability, level- or edge-triggered, and calls ``Loop/hostedPass()`` when
-    /// it is readable. Nothing else is needed: timers, posts, ports, stops, and on the main loop the main dispatch
-    /// queue all make it readable, and after a pass that leaves nothing to do it is not. An idle loop never wakes the
-    /// host.
+    /// it is readable. Nothing else is needed. Timers, posts, ports, stops, and on the main loop the main dispatch
+    /// queue make it readable. After a pass that leaves nothing to do it is not, so an idle loop never wakes the host.
     ///
     /// ```swift
     /// let descriptor = try Loop.main.beginHosting()
@@ -31,13 +31,14 @@ extension Loop {
     /// g_source_set_can_recurse(g_main_context_find_source_by_id(nil, id), 1)
     /// ```
     ///
-    /// Hosting is one long run in which the host does the sleeping. This method calls the entry observers,
-    /// ``Loop/endHosting()`` the exit observers. A pass that leaves nothing to do calls the beforeWaiting observers;
-    /// the next pass, a run or the end calls the afterWaiting ones. ``Loop/currentMode`` is the hosted mode,
-    /// ``Loop/isWaiting`` is true between passes, and a ``Loop/stop()`` is not lost. A handler may run the loop nested,
-    /// or the host, if that serves a descriptor again inside its own callback
-    /// (<doc:Hosting#A-dialog-inside-a-handler>); a stop is for the innermost of these. On a ``VirtualClock`` time does
-    /// not advance while a handler runs the host.
+    /// Hosting is one long run in which the host does the sleeping:
+    ///
+    /// - *Observers:* this method calls those of entry, ``Loop/endHosting()`` those of exit. A pass that leaves nothing
+    ///   to do calls the beforeWaiting observers; the next pass, a run or the end calls the afterWaiting ones.
+    /// - *Between passes* ``Loop/isWaiting`` is true, and a ``Loop/stop()`` is not lost. ``Loop/currentMode`` is the
+    ///   hosted mode.
+    /// - *A handler* may run the loop nested, or the host (<doc:Hosting#A-dialog-inside-a-handler>). A stop is for the
+    ///   innermost of these. On a ``VirtualClock`` time does not advance while a handler runs the host.
     ///
     /// - Parameter mode: The mode that passes run in. To change it, end hosting and begin again.
     /// - Returns: The mode's own descriptor, valid for the lifetime of the loop. Only watch it: never read or close it.
@@ -67,8 +68,8 @@ extension Loop {
 
     /// Makes one pass that does not wait. As in a run, it serves at most one version-1 source.
     ///
-    /// The host calls this when the descriptor is readable; calling it at other times is harmless. From C callbacks,
-    /// which capture nothing, call it on ``Loop/main`` or ``Loop/current``.
+    /// The host calls this when the descriptor is readable; other calls are harmless. C callbacks, which capture
+    /// nothing, call it on ``Loop/main`` or ``Loop/current``.
     ///
     /// - Precondition: Called on the loop's own thread, while the loop is hosted; traps otherwise.
     @discardableResult
@@ -76,9 +77,9 @@ extension Loop {
 
     /// Makes passes that do not wait, until nothing is left to do or the time is up: for hosts that draw frames.
     ///
-    /// Nothing is lost when the time is up: what was not served is ready for the next call. Handlers are not
-    /// interrupted: the time is checked after each. A pass that has begun still calls one handler of each of its steps:
-    /// a block, a signalled source, and what is ready.
+    /// What was not served when the time is up is ready for the next call. Handlers are not interrupted: the time is
+    /// checked after each. A pass that has begun still calls one handler of each of its steps: a block, a signalled
+    /// source, and what is ready.
     ///
     /// ```swift
     /// while drawsFrames {
@@ -98,10 +99,10 @@ extension Loop {
         return makePasses(until: clock.nanoseconds.addingSaturating(max(0, budget.wholeNanoseconds)), in: hosting)
     }
 
-    /// Says that the host is about to sleep, and asks whether it may. A host *need not* say so: one descriptor to
-    /// watch, and one call when it is readable, are enough. A host that does saves most system calls of hosting.
+    /// Says that the host is about to sleep, and asks whether it may. A host *need not* say so, but one that does saves
+    /// most system calls of hosting.
     ///
-    /// For hosts that call a function of yours before *each* sleep, such as GLib (a source's `prepare`), libuv
+    /// It is for hosts that call a function of yours before *each* sleep, such as GLib (a source's `prepare`), libuv
     /// (`uv_prepare_t`) or Qt (`aboutToBlock`):
     ///
     /// ```swift
@@ -116,30 +117,30 @@ extension Loop {
     /// ```
     ///
     /// From the first call on, the descriptor shows work only while the host sleeps: between a call that returned true
-    /// and ``Loop/hostDidWake()`` or the next pass. What comes at other times is found by the next call. So a post of
-    /// the host's own thread, or of any thread while the host is busy, makes no system call, and a pass asks the kernel
-    /// only for what it alone knows. After a sleep for which this was not called, such as that of a dialog's own loop
-    /// inside a handler, work may have waited.
+    /// and ``Loop/hostDidWake()`` or the next pass. The next call finds what comes at other times. So a post makes no
+    /// system call while the host is busy, and a pass asks the kernel only for what it alone knows. During a sleep
+    /// without this call, such as that of a dialog's own loop, work may wait.
     ///
     /// - Returns: Whether the host may sleep until the descriptor is readable. If false, it must not sleep, and call
     ///   ``Loop/hostedPass()``.
     /// - Precondition: As for ``Loop/hostedPass()``.
     public func hostWillSleep() -> Bool { requireHosted("hostWillSleep").hostWillSleep(self) }
 
-    /// Says that the host is awake, whether it has slept or not, and whatever has woken it. Until the next
-    /// ``Loop/hostWillSleep()`` no thread makes a system call to wake it.
+    /// Says that the host is awake, whether or not it has slept. Until the next ``Loop/hostWillSleep()`` no thread
+    /// makes a system call to wake it.
     ///
-    /// Harmless at other times, and without effect if the host never says that it sleeps. A host that leaves it out
-    /// loses nothing: a pass says the same.
+    /// At other times it is harmless, and without effect if the host never says that it sleeps. A host that leaves it
+    /// out loses nothing: a pass says the same.
     ///
     /// - Precondition: As for ``Loop/hostedPass()``.
     public func hostDidWake() { requireHosted("hostDidWake").hostDidWake(self) }
 
-    /// How long the host may sleep at most: zero if something is ready, nil for no limit.
+    /// How long the host may sleep at most: zero if something is ready, nil for no limit. For hosts that sleep with a
+    /// timeout instead of watching a descriptor.
     ///
-    /// For hosts that sleep with a timeout instead of watching a descriptor. Posts from other threads do not end that
-    /// sleep: keep the timeout short; or let a ``LoopThread`` watch the descriptor, and wake the host by what ends its
-    /// sleep, as <doc:Hosting#SDL> does. A host that sleeps in milliseconds rounds up, or it comes too early.
+    /// - Posts from other threads do not end that sleep. Keep the timeout short; or let a ``LoopThread`` watch the
+    ///   descriptor, and wake the host by what ends its sleep, as <doc:Hosting#SDL> does.
+    /// - A host that sleeps in milliseconds rounds up, or it comes too early.
     ///
     /// - Precondition: As for ``Loop/hostedPass()``.
     public var hostTimeout: Duration? {
@@ -156,8 +157,10 @@ extension Loop {
     }
 
     /// Ends hosting: calls the exit observers. The loop may then be run, or hosted again. Stop watching the descriptor
-    /// first. Inside a pass, the call takes effect when the pass returns, with the result `stopped`; inside a run
-    /// between two passes, when the run returns.
+    /// first.
+    ///
+    /// Inside a pass, the call takes effect when the pass returns, with the result `stopped`; inside a run between two
+    /// passes, when the run returns.
     ///
     /// - Precondition: As for ``Loop/hostedPass()``.
     public func endHosting() {
