@@ -1,11 +1,11 @@
-/// A call of an `AsyncLimiter`, whatever its input and output: so all calls pass through limiters of one type, for
+/// A call of an `AsyncLimiter`, whatever its input and output. So all calls pass through limiters of one type, for
 /// which the library's code is specialised. That saves 480 instructions of each call.
 class AnyAsyncCall: @unchecked Sendable {}
 
 /// A call of an `AsyncLimiter` on its way to an action. Its `deinit` answers nil, unless it was answered before.
 final class AsyncCall<Input: Sendable, Output: Sendable>: AnyAsyncCall, @unchecked Sendable {
     let input: Input
-    /// Nil if no caller asks for an answer: to make it takes 1,300 instructions, most of them to look up its types.
+    /// Nil if no caller asks for an answer: making it takes 1,300 instructions, most of them to look up its types.
     private let outcome: AsyncOutcome<Output>?
 
     init(_ input: Input, _ outcome: AsyncOutcome<Output>? = nil) { (self.input, self.outcome) = (input, outcome) }
@@ -64,7 +64,7 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
     @inline(never)
     func answerNil() { answer(.success(nil)) }
 
-    /// Calls `give` once with the answer: now if there is one; now with nil if the wait would close a ring of actions
+    /// Calls `give` once with the answer. Now if there is one; now with nil if the wait would close a ring of actions
     /// that wait for each other; otherwise later, on any thread.
     @discardableResult
     func wait(_ wait: AsyncWait? = nil, _ give: @escaping @Sendable (Answer) -> Void) -> Waiter {
@@ -87,8 +87,8 @@ final class AsyncOutcome<Output: Sendable>: @unchecked Sendable {
         removed?.answer(.failure(CancellationError()))
     }
 
-    /// Records that there is no answer before `run` ends. Removes the waiters for which that closes a ring from the
-    /// list, and returns them: the caller must answer them nil.
+    /// Records that there is no answer before `run` ends. If that closes a ring for a waiter, removes it from the list
+    /// and returns it: the caller must answer it nil.
     func depend(on run: AsyncRun) -> [Waiter] {
         lock.withLock {
             guard answer == nil else { return [] }

@@ -1,4 +1,5 @@
-/// A throttle or a debounce whose action is `async`, and whose callers may wait for its result.
+/// A throttle or a debounce whose action is `async`, and whose callers may wait for its result. Any thread may call
+/// everything here.
 ///
 /// ```swift
 /// let search = AsyncLimiter.debounce(
@@ -9,15 +10,14 @@
 /// let results = try await search.run("run loop")  // nil if the call led to no search
 /// ```
 ///
-/// The action is due as with ``Throttle`` and ``Debounce``. It then runs as a task of its own; ``RateLimitOverlap``
+/// The action is due as with ``Throttle`` and ``Debounce``, and then runs as a task of its own. ``RateLimitOverlap``
 /// decides what happens if the previous action has not ended. All calls of a burst that lead to one action get its
-/// result, which belongs to the last input: a program that shows results for each call shows old ones. Let the action
-/// deliver them, and compare a number of the call first, since it runs on while newer calls wait: see
-/// <doc:ThrottleOrDebounce#Asynchronous-actions>.
+/// result, which belongs to the last input. So let the action deliver results, as
+/// <doc:ThrottleOrDebounce#Asynchronous-actions> does: a program that shows them for each call shows old ones.
 ///
-/// **Where the action runs**: on Swift's own threads, unless it belongs to an actor; the limiter's loop only decides
-/// when it begins. With an `executorPreference` it runs on that executor, as far as its code belongs to no actor with
-/// an executor of its own:
+/// **Where the action runs**: on Swift's own threads, unless it belongs to an actor, such as `{ @MainActor input in …
+/// }`. The loop only decides when it begins. An `executorPreference` lets it run on that executor, except for code of
+/// actors with an executor of their own:
 ///
 /// ```swift
 /// let search = AsyncLimiter.debounce(
@@ -27,27 +27,33 @@
 /// }
 /// ```
 ///
-/// In virtual time, let the action prefer the loop that the limiter is on: then no time passes between the end of a
-/// burst and the action. An executor does not keep its loop running: the program holds the ``LoopThread``. For tasks
-/// whose loop has ended, see ``Loop/asUnownedSerialExecutor()``.
+/// In virtual time, let the action prefer the limiter's loop: then no time passes between the end of a burst and the
+/// action. An executor does not keep its loop running: the program holds the ``LoopThread``. For tasks whose loop has
+/// ended, see ``Loop/asUnownedSerialExecutor()``.
 ///
-/// **Every caller gets an answer**: the action's result, the error that it throws, or nil if the call led to no action:
-/// it was limited away, skipped or replaced while another action ran, cancelled, or dropped with the limiter or its
-/// loop. An action that never ends never answers. With `queueLatest`, the default, no action starts any more then: the
-/// newest call waits behind it, and the others get nil. Bound the time in the action, or call
-/// ``AsyncLimiter/invalidate()``, which cancels it.
+/// **Every caller gets an answer**: the action's result, its error, or nil if the call led to no action. That is so if
+/// the call was limited away, skipped or replaced while another action ran, cancelled, or dropped with the limiter or
+/// its loop.
 ///
-/// **Actions that wait for limiters.** An action may wait for another limiter, also in its queue. It cannot wait for
-/// itself: a wait for a call to its own limiter, which is queued behind it, ends at once with nil. So does a wait for a
-/// limiter whose running action waits for the caller's action, directly or through others: of a ring, the wait that
-/// would close it. The call itself still starts its action after the running one. The waits of an action are those of
-/// its task, of child tasks and of `Task { }`. Those of a detached task are not known: an action that waits for such a
-/// task can wait for ever.
+/// An action that never ends never answers. With `queueLatest`, the default, no action starts any more then: the newest
+/// call waits behind it, and the others get nil. Bound the time in the action, or call ``AsyncLimiter/invalidate()``,
+/// which cancels it.
 ///
-/// Everything may be called from any thread. Dropping the last reference, and the end of the loop, treat pending calls
-/// as `whenReleased` says; an action that runs or is queued continues. The limiter retains its action: capture the
-/// limiter's owner as `[weak self]`. An action of the main actor is `{ @MainActor input in … }`. Peers: p-debounce and
-/// p-throttle, whose callers may wait for ever; Combine's `switchToLatest`.
+/// **Actions that wait for limiters.** An action may wait for another limiter, even in its queue. Waits that would
+/// never end get nil at once:
+///
+/// - A wait for a call to the action's own limiter, which is queued behind it. The call still starts its action
+///   afterwards.
+/// - Of limiters whose actions wait for each other in a ring, the wait that would close it.
+///
+/// The waits of an action are those of its task, of child tasks and of `Task { }`. Those of a detached task are not
+/// known: an action that waits for such a task can wait for ever.
+///
+/// **Lifetime.** Dropping the last reference, and the end of the loop, treat pending calls as `whenReleased` says. An
+/// action that runs or is queued continues. The limiter retains its action: capture the limiter's owner as `[weak
+/// self]`.
+///
+/// Peers: p-debounce and p-throttle, whose callers may wait for ever; Combine's `switchToLatest`.
 public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomStringConvertible, Sendable {
     private let limiter: RateLimiter<AnyAsyncCall>
     private let runner: AsyncRunner<Input, Output>
@@ -58,15 +64,15 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     }
 
     /// Makes a throttle with an asynchronous action.
+    /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`` has the details of each
+    /// parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
-    ///     clock's range never ends.
+    ///   - interval: The time in which at most one action happens.
     ///   - edges: When to act. Without any edge it never acts.
     ///   - loop: The loop that decides when to act. The action runs on its thread only if it prefers the loop's
     ///     ``Loop/taskExecutor``.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - overlap: What happens if an action is due while another one runs.
     ///   - executorPreference: The executor that the action's task prefers, such as ``Loop/taskExecutor``; nil for
@@ -92,23 +98,21 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         return AsyncLimiter(runner, limiter)
     }
 
-    /// Makes a debounce with an asynchronous action.
+    /// Makes a debounce with an asynchronous action. The details of `executorPreference` are at
+    /// ``throttle(interval:edges:on:in:whenReleased:whileRunning:executorPreference:label:file:line:action:)``, those of
+    /// other parameters at ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)``.
     ///
     /// - Parameters:
-    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
-    ///     the clock's range never ends.
+    ///   - interval: The time without a call after which a burst is over.
     ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
-    ///     counts as the interval; nil: no limit.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action; nil for no limit.
     ///   - loop: The loop that decides when to act. The action runs on its thread only if it prefers the loop's
     ///     ``Loop/taskExecutor``.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - overlap: What happens if an action is due while another one runs.
     ///   - executorPreference: The executor that the action's task prefers, such as ``Loop/taskExecutor``; nil for
-    ///     Swift's own threads. Its `enqueue` is called with no lock of the library held, on any thread, and may call
-    ///     the limiter.
+    ///     Swift's own threads.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -130,17 +134,18 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         return AsyncLimiter(runner, limiter)
     }
 
-    /// Calls the limiter and waits for the answer.
+    /// Calls the limiter and waits for the answer. In any task. To call from synchronous code, or to wait later, use
+    /// ``call(_:)``.
     ///
     /// The call is made before the task suspends, without leaving the caller's actor: tasks of one actor call the
-    /// limiter in the order in which they run. Cancelling the task ends its wait, not the call; a cancelled task makes
-    /// its call as well. To call from synchronous code, or to wait later, use ``call(_:)``.
+    /// limiter in the order in which they run. Cancelling the task ends its wait, not the call. A cancelled task makes
+    /// its call as well.
     ///
     /// - Returns: The result of the action that the call led to; nil if it led to none.
     /// - Throws: The action's error; `CancellationError` if the task is cancelled before there is an answer.
     public nonisolated(nonsending) func run(_ input: Input) async throws -> Output? { try await call(input).value }
 
-    /// Calls the limiter and returns an object to wait for the answer with.
+    /// Calls the limiter and returns an object that waits for the answer. From any thread.
     ///
     /// ```swift
     /// func textChanged(to text: String) {
@@ -151,9 +156,9 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// }
     /// ```
     ///
-    /// All calls of a burst get the same answer, that of the last input. So do not show results for each call: let the
-    /// action deliver them, as in <doc:ThrottleOrDebounce#Asynchronous-actions>. An answer that no task waits for is
-    /// dropped, errors included.
+    /// All calls of a burst get the same answer, that of the last input. So let the action deliver the results, as in
+    /// <doc:ThrottleOrDebounce#Asynchronous-actions>. An answer that no task waits for is dropped, even if it is an
+    /// error.
     public func call(_ input: Input) -> Answer {
         let outcome = AsyncOutcome<Output>()
         limiter(AsyncCall<Input, Output>(input, outcome))
@@ -172,11 +177,11 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     public struct Answer: Sendable {
         let outcome: AsyncOutcome<Output>
 
-        /// The result of the action that the call led to; nil if it led to none.
+        /// The result of the action that the call led to; nil if it led to none. Any number of tasks may wait, at any
+        /// time; each gets the same answer.
         ///
-        /// Any number of tasks may wait, at any time; each gets the same answer. Cancelling a task ends its own wait,
-        /// not the call. An existing answer is returned to a cancelled task too. An action whose wait would close a
-        /// ring of actions that wait for each other gets nil, whatever the call leads to.
+        /// Cancelling a task ends its own wait, not the call. A cancelled task gets an existing answer, too. An action
+        /// whose wait would close a ring of waiting actions gets nil, whatever the call leads to: see ``AsyncLimiter``.
         ///
         /// - Throws: The action's error; `CancellationError` if the waiting task is cancelled before there is an
         ///   answer.
@@ -195,9 +200,11 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     @discardableResult
     public func flush() -> Bool { limiter.flush() }
 
-    /// Drops pending and queued calls, and forgets the past. Their callers are answered nil. A running action
-    /// continues. To cancel that too and keep the limiter, make it with `whileRunning: .cancelPrevious`, call it with
-    /// an input that means nothing, such as an empty text, and ``AsyncLimiter/flush()``.
+    /// Drops pending and queued calls, whose callers are answered nil, and forgets the past. A running action
+    /// continues.
+    ///
+    /// To cancel that, too, and keep the limiter: make it with `whileRunning: .cancelPrevious`, call it with an input
+    /// that means nothing, such as an empty text, and ``AsyncLimiter/flush()``.
     public func cancel() {
         limiter.cancel()
         runner.dropQueued()
@@ -215,9 +222,9 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// The interval, and whether a call is pending, and if so why it does not act yet.
     public var description: String { "\(type(of: self)): \(limiter.state)" }
 
-    /// Ends the limiter for good: pending and queued calls are answered nil, the running action's task is cancelled,
-    /// and later calls are answered nil at once. The callers of the running action still get its result or its error,
-    /// which is usually a `CancellationError`.
+    /// Ends the limiter for good, and cancels the running action's task. Pending and queued calls are answered nil, and
+    /// later ones at once. The callers of the running action still get its result or its error, usually a
+    /// `CancellationError`.
     public func invalidate() {
         limiter.invalidate()
         runner.end()

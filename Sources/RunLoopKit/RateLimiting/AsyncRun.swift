@@ -7,7 +7,7 @@ final class AsyncRun: @unchecked Sendable {
     @TaskLocal static var current: AsyncRun?
 
     /// One lock for all limiters, since a ring can pass through several. Taken for an action's wait and at an action's
-    /// end, also with the locks of a runner and of an outcome held.
+    /// end, even with the locks of a runner and of an outcome held.
     private final class Waits: Sendable {
         static let ofProcess = OnePerProcess { _ in Waits() }
         let lock = Lock(.asyncWaits)
@@ -54,7 +54,7 @@ final class AsyncWait: Sendable {
 
     init(of run: AsyncRun) { self.run = run }
 
-    // Relaxed: it guards nothing. A thread that acts on the answer sees it; one that looks while the answer is given
+    // Relaxed: it guards nothing. A thread that acts on the answer sees it. One that looks while the answer is given
     // may still find the action waiting.
     var isOver: Bool { hasAnswer.load(ordering: .relaxed) }
 

@@ -1,7 +1,7 @@
 /// Runs the actions of an `AsyncLimiter`, at most one at a time unless one ignores its cancellation.
 ///
-/// Calls are answered and released, and tasks are made and cancelled, without the lock: all of these call code of the
-/// program. A task executor's `enqueue` is called as the task is made, and may call the limiter.
+/// Without the lock it answers and releases calls, and makes and cancels tasks: all of these call code of the program.
+/// A task executor's `enqueue` is called as the task is made, and may call the limiter.
 final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable {
     typealias Call = AsyncCall<Input, Output>
 
@@ -100,7 +100,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     /// the limiter is valid.
     private func begin(_ calls: [Call]) -> Running {
         let begun = Running(calls, action!)
-        // The new action does not wait for any other yet: so this closes no ring.
+        // The new action waits for no other yet, so this closes no ring.
         for call in calls { _ = call.depend(on: begun.run) }
         running = begun
         return begun

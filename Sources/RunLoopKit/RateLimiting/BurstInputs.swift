@@ -32,7 +32,7 @@ struct BurstInputs<Input: Sendable> {
     @inlinable
     func begin(with input: Input, at slot: Int = 0) { (lasts + slot).initialize(to: input) }
 
-    /// Keeps a further input. Returns the last input, in whose place it puts that one.
+    /// Replaces the last input, and returns it.
     @inlinable
     func replaceLast(with input: Input, at slot: Int = 0) -> Input {
         let replaced = (lasts + slot).move()

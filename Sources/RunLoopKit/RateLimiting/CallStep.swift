@@ -1,4 +1,4 @@
-/// What a limiter's call has to do with its input, and in which state the limiter's lock is then.
+/// What a limiter's call has to do with its input, and whether the limiter's lock is then held.
 @usableFromInline
 enum CallStep {
     /// Nothing: the limiter is invalid, or does not need the input. The lock is released.

@@ -1,31 +1,32 @@
-/// Acts once for a burst of calls: when no call has come for an interval, or on the first one.
+/// Acts once for a burst of calls: when no call has come for an interval, or on the first one. Any thread may call it;
+/// the action runs on its loop's thread.
 ///
 /// ```swift
 /// let save = Debounce<String>(interval: .seconds(2), maxWait: .seconds(30), whenReleased: .flush) { write($0) }
 /// textChanged = { save($0) }  // saves 2 s after the last change, and every 30 s if the changes never stop
 /// ```
 ///
-/// A burst is a run of calls, each less than the interval after the one before. The leading edge is its first call; the
+/// A burst is a run of calls, each less than the interval after the one before. The leading edge is its first call. The
 /// trailing edge, the default, is one interval after its last call.
 ///
 /// ``RateLimiter`` has the calls, and describes threads and lifetime. lodash: `debounce`. HWThrottle: `HWDebounce`.
 public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sendable {
-    /// Makes a debounce that acts on the last input, or on all inputs of a burst combined.
+    /// Makes a debounce that acts on the last input, or on all inputs of a burst combined. On any thread.
     ///
     /// - Parameters:
     ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
     ///     the clock's range never ends.
     ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
-    ///     counts as the interval; nil: no limit.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action; nil for no limit. Less than
+    ///     the interval counts as the interval.
     ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///   - modes: The modes of the loop in which it acts. While the loop runs in others, the action waits. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
-    ///     inputs between are lost.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost; nil to keep the last
+    ///     one. The limiter keeps the inputs of a burst, and combines them on the loop's thread right before the
+    ///     action, with no lock held. With `edges: .leading` it combines nothing: each action gets the input of its own
+    ///     call, and the inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -45,29 +46,29 @@ public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
         self.init(SingleLimiter(settings, keepsAll: combine != nil) { action(merged($0, $1, combine)) })
     }
 
-    /// The longest time for which calls that keep coming can delay an action; nil for no limit. May be set at any time.
+    /// The longest time for which calls that keep coming can delay an action; nil for no limit. Any thread may set it,
+    /// at any time. lodash: `maxWait`.
     ///
-    /// It counts from the first call of a burst, or from the last action in it. If it is shorter than two intervals, a
-    /// later action in the burst may exceed it, by less than one: see <doc:ThrottleOrDebounce#Edges>.
-    ///
-    /// Any thread may set it. A new value takes effect with the next call: a running timer is not moved. Less than the
-    /// interval counts as the interval. lodash: `maxWait`.
+    /// - It counts from the first call of a burst, or from the last action in it. Less than the interval counts as the
+    ///   interval.
+    /// - If it is shorter than two intervals, a later action in the burst may exceed it, by less than one:
+    ///   <doc:ThrottleOrDebounce#Edges>.
+    /// - A new value takes effect with the next call: a running timer is not moved.
     public final var maxWait: Duration? {
         get { core.maxWait }
         set { core.maxWait = newValue }
     }
 
     /// Makes a debounce whose action gets all inputs since the last action, in the order of the calls.
+    /// ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)`` has the details of
+    /// each parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
-    ///     the clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
-    ///     counts as the interval; nil: no limit.
+    ///   - interval: The time without a call after which a burst is over.
+    ///   - edges: When to act.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action; nil for no limit.
     ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.

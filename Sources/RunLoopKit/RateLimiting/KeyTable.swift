@@ -1,9 +1,9 @@
-/// The bursts of a keyed limiter, whatever its keys and inputs: a slot for each key, found by the key's hash value; a
-/// queue of the times of those in which an input is pending; and a hand that goes round the slots. Guarded by the
-/// limiter's lock.
+/// The bursts of a keyed limiter, whatever its keys and inputs. It has a slot for each key, found by the key's hash
+/// value; a queue of the times of those in which an input is pending; and a hand that goes round the slots. Guarded by
+/// the limiter's lock.
 ///
 /// Not generic, so that none of this needs type metadata at run time. It has a fixed capacity: its owner moves the
-/// contents to a larger or smaller one. For each key it takes 64 bytes, and 4 to 8 for the chains.
+/// contents to a larger or smaller one. Each key takes 64 bytes, and 4 to 8 for the chains.
 @usableFromInline
 struct KeyTable {
     private struct Slot {

@@ -12,27 +12,23 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     @unchecked Sendable
 {
     /// Makes a debounce that acts on the last input of each key, or on all inputs of a burst combined.
+    /// ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)`` has the details of
+    /// each parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
-    ///     the clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
-    ///     counts as the interval; nil: no limit.
+    ///   - interval: The time without a call after which a burst is over.
+    ///   - edges: When to act.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action; nil for no limit.
     ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
-    ///     inputs between are lost.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost; nil to keep the last
+    ///     one.
     ///   - label: What diagnostics call the limiter's timer and blocks, which serve all keys; nil to call them by the
     ///     place where it was made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
-    ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
-    ///     dropping it.
+    ///   - action: Called on the loop's thread, with no lock held.
     public convenience init(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
@@ -54,16 +50,15 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     }
 
     /// Makes a debounce whose action gets all inputs of a key since its last action, in the order of the calls.
+    /// ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)`` has the details of
+    /// each parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
-    ///     the clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
-    ///     counts as the interval; nil: no limit.
+    ///   - interval: The time without a call after which a burst is over.
+    ///   - edges: When to act.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action; nil for no limit.
     ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
     ///   - label: What diagnostics call the limiter's timer and blocks, which serve all keys; nil to call them by the
     ///     place where it was made.

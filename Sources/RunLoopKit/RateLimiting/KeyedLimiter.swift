@@ -1,9 +1,9 @@
 /// What `KeyedThrottle` and `KeyedDebounce` do, whatever their keys and inputs: a burst for each key, and one timer for
 /// all. Not generic, so that it needs no type metadata at run time.
 ///
-/// The timer and the queue are for keys with a pending input, which are all there whenever the lock is not held. A key
-/// is remembered until its burst behaves like a new one (`RateLimitRules.isQuiet`). No timer waits for that: whatever
-/// begins a burst or acts looks at the next few keys in turn.
+/// The timer and the queue are for keys with a pending input; whenever the lock is not held, they have all of these. A
+/// key is remembered until its burst behaves like a new one (`RateLimitRules.isQuiet`). No timer waits for that: each
+/// event that begins a burst or acts looks at the next few keys in turn.
 @usableFromInline
 class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
     /// A burst whose time has come.
@@ -86,7 +86,7 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
     /// Puts a burst whose times have changed into the queue, or takes it out.
     private func updateQueue(_ slot: Int) {
         guard let time = table[slot].timerOfPending else { return table.unqueue(slot) }
-        // A time that has moved to later is noticed at the earlier one: so a call inside a burst leaves the queue
+        // A time that has moved to later is noticed at the earlier one. So a call inside a burst leaves the queue
         // alone.
         if let queued = table.time(of: slot), queued <= time { return }
         table.put(slot, at: time)
@@ -96,7 +96,7 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
     ///
     /// - Parameter looks: How many slots it may look at. Subtracts those that it has looked at.
     final func findQuiet(_ looks: inout Int) -> Int? {
-        // What is pending is not quiet, and of many limiters that is all there is.
+        // A pending key is not quiet, and many limiters have no other keys.
         guard table.queueCount < table.count else { return nil }
         let now = now
         while looks > 0 {
@@ -112,7 +112,7 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
         return table.usedSlots.count { !rules.isQuiet(&table[$0], at: now) }
     }
 
-    /// A quiet key becomes a new one: under other rules it may not be quiet, and whether it has been forgotten must not
+    /// A quiet key becomes a new one. Under other rules it may not be quiet, and whether it has been forgotten must not
     /// matter.
     final override func catchUp(at now: Int64) {
         for slot in table.usedSlots where rules.isQuiet(&table[slot], at: now) { table[slot] = BurstTimes() }
@@ -265,8 +265,8 @@ final class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimite
     // MARK: LimiterBase
 
     /// Serves one portion of the keys that are in the queue now: the timer fires again for the rest, in the loop's next
-    /// pass. No keys that come meanwhile, since an action may add one that is due at once; and one key after the other,
-    /// since an action may cancel one that is due.
+    /// pass. Keys that come meanwhile wait, since an action may add one that is due at once. Takes one key after the
+    /// other, since an action may cancel one that is due.
     override func timerFired() {
         let count = min(lock.withLock { table.queueCount }, LimiterBase.actionsPerPortion)
         for _ in 0..<count where !serveFirst() { break }

@@ -11,28 +11,24 @@
 public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: KeyedRateLimiter<Key, Input>,
     @unchecked Sendable
 {
-    /// Makes a throttle that acts on the first input of a key in an interval, and with the trailing edge also on the
-    /// last one, or on all inputs combined.
+    /// Makes a throttle that acts on the first input of a key in an interval. With the trailing edge it acts on the
+    /// last one, too, or on all inputs combined.
+    /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`` has the details of each
+    /// parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
-    ///     clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging`
-    ///     both, since calls are dropped without the trailing one.
+    ///   - interval: The time in which at most one action happens.
+    ///   - edges: When to act. Nil, the default: the leading edge; with `merging` both.
     ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
-    ///     inputs between are lost.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost; nil to keep the last
+    ///     one.
     ///   - label: What diagnostics call the limiter's timer and blocks, which serve all keys; nil to call them by the
     ///     place where it was made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
-    ///   - action: Called on the loop's thread, with no lock held. It may do anything, including calling the limiter or
-    ///     dropping it.
+    ///   - action: Called on the loop's thread, with no lock held.
     public convenience init(
         interval: Duration, edges: RateLimitEdges? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
@@ -46,14 +42,14 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     }
 
     /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
+    /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`` has the details of each
+    /// parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
-    ///     clock's range never ends.
+    ///   - interval: The time in which at most one action happens.
     ///   - edges: When to act. Both by default: with the leading edge alone nothing would be collected.
     ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
     ///   - label: What diagnostics call the limiter's timer and blocks, which serve all keys; nil to call them by the
     ///     place where it was made.

@@ -1,7 +1,7 @@
 /// The base of every limiter's implementation: the loop and some of its modes, the limiter's lock, its one timer, and
 /// the actions that are on their way to the loop's thread. Subclasses decide when to act.
 ///
-/// The loop keeps this object alive, by the timer and by its end handler, not the public limiter. When that is
+/// The loop keeps this object alive, by the timer and by its end handler, but not the public limiter. When that is
 /// deallocated it calls `release()`, which cuts these ties. So whichever ends first, the limiter or the loop, finds the
 /// pending calls.
 ///
@@ -10,8 +10,8 @@
 class LimiterBase: LosingAtEnd, @unchecked Sendable {
     typealias Action = @Sendable () -> Void
 
-    /// The most actions that the loop's thread performs in a row of those that fell due together or were handed over
-    /// together, before it makes a pass. As many as the messages of a port that one pass handles.
+    /// The most actions that the loop's thread performs in a row before it makes a pass, of those that fell due or were
+    /// handed over together. As many as the messages of a port that one pass handles.
     static let actionsPerPortion = 64
 
     final let lock = Lock(.limiter)
@@ -41,7 +41,7 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
     @exclusivity(unchecked) private var timer: Loop.Timer?
     /// When the timer fires; nil when nothing is pending.
     @exclusivity(unchecked) private var timerTime: Int64?
-    /// For each of these actions the loop has a block, or the thread that lined it up performs it next.
+    /// For each of these actions, either the loop has a block, or the thread that lined it up performs it next.
     @exclusivity(unchecked) private var linedUp = FirstInFirstOut<Action>()
     /// The actions that a stopping loop refused, of a limiter that must not lose any.
     @exclusivity(unchecked) private var leftForTheEnd: [Action] = []
@@ -116,7 +116,7 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
         return loop.explain(timer).description
     }
 
-    /// Another thread may have stopped or moved the timer meanwhile: the rules do nothing before their time, and the
+    /// Another thread may have stopped or moved the timer meanwhile. The rules do nothing before their time, and the
     /// subclass then sets the timer again.
     private func fired() {
         lock.withLock { timerTime = nil }
@@ -242,8 +242,8 @@ class LimiterBase: LosingAtEnd, @unchecked Sendable {
         withExtendedLifetime(remains) {}
     }
 
-    /// Called after a call was refused that its caller does not make in another way, as rules do. After the end of its
-    /// loop a limiter that is to lose no call loses this one. Returns false.
+    /// Called after a call was refused that its caller does not make in another way, as rules do. A limiter that must
+    /// lose no call loses this one if its loop has ended. Returns false.
     @usableFromInline @inline(never)
     final func reportRefusal() -> Bool {
         guard whenReleased == .flush, lock.withLock({ life == .loopHasEnded }), loop.process.isCurrent else {

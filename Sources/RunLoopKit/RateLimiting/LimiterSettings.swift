@@ -7,7 +7,7 @@ struct LimiterSettings {
     /// The limiter's label, or where it was made.
     let place: Place
 
-    /// What nearly every limiter has. Each would keep a set of its own, of 112 bytes.
+    /// What nearly every limiter has. A set of its own would take 112 bytes.
     private static let commonModes: Set<Loop.Mode> = [.common]
 
     init(

@@ -3,6 +3,8 @@
 
 extension Debounce {
     /// Makes a debounce on ``Loop/main`` whose action belongs to the main actor, and may touch its state.
+    /// ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)`` has the details of
+    /// each parameter.
     ///
     /// ```swift
     /// @MainActor final class Document {
@@ -15,19 +17,14 @@ extension Debounce {
     /// ```
     ///
     /// - Parameters:
-    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
-    ///     the clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
-    ///     counts as the interval; nil: no limit.
+    ///   - interval: The time without a call after which a burst is over.
+    ///   - edges: When to act.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action; nil for no limit.
     ///   - mainActor: `.shared`.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
-    ///     inputs between are lost.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost; nil to keep the last
+    ///     one.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -49,20 +46,17 @@ extension Debounce {
 
 extension Throttle {
     /// Makes a throttle on ``Loop/main`` whose action belongs to the main actor, and may touch its state.
+    /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`` has the details of each
+    /// parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
-    ///     clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging`
-    ///     both, since calls are dropped without the trailing one.
+    ///   - interval: The time in which at most one action happens.
+    ///   - edges: When to act. Nil, the default: the leading edge; with `merging` both.
     ///   - mainActor: `.shared`.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
-    ///     inputs between are lost.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost; nil to keep the last
+    ///     one.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -83,23 +77,20 @@ extension Throttle {
 
 extension KeyedDebounce {
     /// Makes a keyed debounce on ``Loop/main`` whose action belongs to the main actor, and may touch its state.
+    /// ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)`` has the details of
+    /// each parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time without a call after which a burst is over. A negative value counts as zero; one beyond
-    ///     the clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts.
-    ///   - maxWait: The longest time for which calls that keep coming can delay an action. Less than the interval
-    ///     counts as the interval; nil: no limit.
+    ///   - interval: The time without a call after which a burst is over.
+    ///   - edges: When to act.
+    ///   - maxWait: The longest time for which calls that keep coming can delay an action; nil for no limit.
     ///   - mainActor: `.shared`.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
-    ///     inputs between are lost.
-    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
-    ///     made.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost; nil to keep the last
+    ///     one.
+    ///   - label: What diagnostics call the limiter's timer and blocks, which serve all keys; nil to call them by the
+    ///     place where it was made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
     ///   - action: Called on the main thread.
@@ -120,22 +111,19 @@ extension KeyedDebounce {
 
 extension KeyedThrottle {
     /// Makes a keyed throttle on ``Loop/main`` whose action belongs to the main actor, and may touch its state.
+    /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`` has the details of each
+    /// parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
-    ///     clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging`
-    ///     both, since calls are dropped without the trailing one.
+    ///   - interval: The time in which at most one action happens.
+    ///   - edges: When to act. Nil, the default: the leading edge; with `merging` both.
     ///   - mainActor: `.shared`.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to pending calls when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
-    ///     inputs between are lost.
-    ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
-    ///     made.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost; nil to keep the last
+    ///     one.
+    ///   - label: What diagnostics call the limiter's timer and blocks, which serve all keys; nil to call them by the
+    ///     place where it was made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
     ///   - action: Called on the main thread.

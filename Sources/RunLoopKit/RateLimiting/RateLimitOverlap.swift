@@ -7,11 +7,11 @@ public enum RateLimitOverlap: Hashable, Sendable {
     /// waits, whose callers are answered nil.
     case queueLatest
 
-    /// The running action's callers are answered nil, its task is cancelled, and then the new action starts, without
-    /// waiting for the old one's end. An action that ignores its cancellation runs on beside it.
+    /// The new action starts without waiting for the old one's end. First the old one's callers are answered nil, and
+    /// its task is cancelled. An action that ignores its cancellation runs on beside the new one.
     ///
     /// That happens when the new action is due, not when it is called for: during the pause of a debounce the previous
-    /// action runs on, and may deliver an old result. An action that must not do so compares a number of the call, as
-    /// in <doc:ThrottleOrDebounce#Asynchronous-actions>.
+    /// action runs on, and may deliver an old result. <doc:ThrottleOrDebounce#Asynchronous-actions> says how to prevent
+    /// that.
     case cancelPrevious
 }

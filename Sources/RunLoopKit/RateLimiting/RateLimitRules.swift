@@ -37,10 +37,10 @@ struct RateLimitRules: Hashable, Sendable {
 
     // MARK: Events
 
-    /// Handles a call as most are: it changes nothing but the time of the last call. Does nothing, and returns false,
-    /// if it is another one.
+    /// Handles an ordinary call, which changes only the time of the last call. For any other it does nothing, and
+    /// returns false.
     ///
-    /// Inlined, since otherwise the rules are copied first, which takes as long as the rest.
+    /// Inlined: otherwise the rules are copied first, which takes as long as the rest.
     @inline(__always)
     func continueBurst(_ burst: inout BurstTimes, at now: Int64) -> Bool {
         guard let timer = burst.timer, timer > now, !isOfLongerInterval(timer, at: now), !isLimitOver(burst, at: now),
@@ -50,8 +50,8 @@ struct RateLimitRules: Hashable, Sendable {
         return true
     }
 
-    /// Handles the timer if its time has come and nothing is pending: then its event only moves or stops it, and comes
-    /// early enough if it comes right before the next one. So a limiter needs a timer only for what is pending.
+    /// Handles the timer if its time has come and nothing is pending. Its event then only moves or stops it, and may
+    /// come right before the next one. So a limiter needs a timer only for what is pending.
     @inline(__always)
     func catchUp(_ burst: inout BurstTimes, at now: Int64) {
         guard !burst.isPending, let timer = burst.timer, timer <= now else { return }
@@ -65,8 +65,8 @@ struct RateLimitRules: Hashable, Sendable {
         burst.lastCall = now
         burst.isPending = edges.contains(.trailing)
         guard let timer = burst.timer else { return callWithoutTimer(&burst, at: now, isDue) }
-        // The timer is late: the time is up, but its event has not come. Only a call that has waited as long as it may
-        // does not wait for it.
+        // The timer is late: the time is up, but its event has not come. A call acts without it only if the limit is
+        // over.
         guard isLimitOver(burst, at: now) else {
             if isOfLongerInterval(timer, at: now) { burst.timer = nextLook(burst) }
             return false

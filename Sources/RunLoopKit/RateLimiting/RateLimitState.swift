@@ -1,7 +1,8 @@
-/// The rules of throttle and debounce by themselves: no clock, no timer, no loop and no lock.
+/// The rules of throttle and debounce by themselves: no clock, no timer, no loop and no lock. It is a value: threads
+/// that share one guard it with a lock.
 ///
-/// Use it with a clock and a timer of your own, for instance a game's frame time or a simulation. Otherwise use
-/// ``Throttle`` or ``Debounce``, which apply these rules on a loop.
+/// Use it with a clock and a timer of your own, such as a game's frame time or a simulation. Otherwise use ``Throttle``
+/// or ``Debounce``, which apply these rules on a loop.
 ///
 /// Every event is a method that takes the time and returns whether to act now. The owner then starts, moves or stops
 /// its one timer so that it fires at ``timer``, and keeps the inputs. The state is complete before the method returns,
@@ -14,23 +15,20 @@
 /// eachFrame = { if state.timerFired(at: milliseconds()) { save() } }  // does nothing before its time
 /// ```
 ///
-/// **Times** are integers on one clock, in any unit; ``Throttle`` and ``Debounce`` use nanoseconds. They must not
-/// decrease. Sums beyond the range saturate: such a time never comes. If a timer is due at the instant of a call, send
-/// its event first.
+/// - *Times* are integers on one clock, in any unit, and must not decrease. A sum beyond the range never comes. If a
+///   timer is due at the instant of a call, send its event first.
+/// - *Only asking:* a throttle with the leading edge alone needs no timer. ``call(at:)`` says whether to act, even if
+///   ``timerFired(at:)`` is never sent: <doc:ThrottleOrDebounce#So-many-in-a-window-for-each-key>.
+/// - *Without any edge* these rules, like lodash's, still act on a call that comes while a timer runs, after the
+///   interval of a throttle or the `maxWait` is over. ``Throttle`` and ``Debounce`` never act without an edge.
 ///
-/// **Only asking.** A throttle with the leading edge alone needs no timer: ``call(at:)`` says whether to act, also if
-/// ``timerFired(at:)`` is never sent. <doc:ThrottleOrDebounce#So-many-in-a-window-for-each-key> has a use for that.
+/// The rules are lodash's, whose names are given below, with three fixes. HWThrottle and MessageThrottle have no
+/// counterpart: their rules are part of queues and timers.
 ///
-/// **Threads.** It is a value: threads that share one guard it with a lock.
-///
-/// **Edges.** Without any edge these rules, like lodash's, still act in one case: on a call that comes when the
-/// interval of a throttle, or the `maxWait`, is over while a timer runs. ``Throttle`` and ``Debounce`` promise never to
-/// act without an edge, and do not call the state then.
-///
-/// The rules are lodash's, whose names are given below, with three fixes: `flush` stops the timer; a throttle never
-/// acts twice within its interval except after a flush or a `cancel`; and a call that comes after the end of a burst,
-/// but before a timer that is late, acts only if the `maxWait` is over, and otherwise continues the burst. HWThrottle
-/// and MessageThrottle have no counterpart: there the rules are part of queues and timers.
+/// 1. `flush` stops the timer.
+/// 2. A throttle never acts twice within its interval except after a flush or a `cancel`.
+/// 3. A call after the end of a burst, but before a late timer, acts only if the `maxWait` is over. Otherwise it
+///    continues the burst.
 public struct RateLimitState: Hashable, Sendable {
     /// Which of the two rules.
     public enum Kind: Hashable, Sendable {
@@ -57,8 +55,8 @@ public struct RateLimitState: Hashable, Sendable {
     /// does not act leaves a running timer alone, unless the interval has become shorter. lodash: `timerId`.
     public var timer: Int64? { burst.timer }
 
-    /// Whether an input waits for the trailing edge. Always false without that edge. lodash: `lastArgs`, which it also
-    /// keeps without a trailing edge.
+    /// Whether an input waits for the trailing edge. Always false without that edge. lodash: `lastArgs`, which it keeps
+    /// even without a trailing edge.
     public var isPending: Bool { burst.isPending }
 
     /// Makes the state of a limiter that was never called.
@@ -66,14 +64,14 @@ public struct RateLimitState: Hashable, Sendable {
     /// - Parameters:
     ///   - kind: Which of the two rules.
     ///   - interval: In the unit of all times. A negative value counts as zero.
-    ///   - edges: When to act. Bits that stand for no edge are dropped.
+    ///   - edges: When to act. Bits of no edge are dropped.
     public init(_ kind: Kind, interval: Int64, edges: RateLimitEdges) {
         rules = RateLimitRules(kind, interval: interval, edges: edges)
     }
 
     // MARK: Events
 
-    /// Handles a call. Afterwards ``isPending`` tells whether to keep its input, in place of any that was kept before.
+    /// Handles a call. Afterwards ``isPending`` tells whether to keep its input, instead of any that was kept before.
     ///
     /// - Returns: Whether to act now, on this call's input or on everything that is kept, this input included.
     public mutating func call(at now: Int64) -> Bool { rules.call(&burst, at: now) }
@@ -92,9 +90,9 @@ public struct RateLimitState: Hashable, Sendable {
     /// Drops what is pending, and ends the burst: the next call is a first call. lodash: `cancel`.
     public mutating func cancel() { burst = BurstTimes() }
 
-    /// Sets the interval; a negative one counts as zero. It takes effect with the next event: this does not move a
-    /// running timer. A call moves it if the interval has become shorter; if it has become longer, the timer finds that
-    /// it has to wait.
+    /// Sets the interval; a negative one counts as zero. It takes effect with the next event, and does not move a
+    /// running timer. If the interval has become shorter, the next call moves the timer; if it has become longer, the
+    /// timer finds that it has to wait.
     public mutating func changeInterval(to interval: Int64) { rules.changeInterval(to: interval) }
 
     /// The time from which a state without a timer behaves like a new one. Nil when a timer runs.

@@ -1,40 +1,41 @@
-/// Limits how often something is done: at most once in any interval, however often it is called.
+/// Limits how often something is done: at most once in any interval, however often it is called. Any thread may call
+/// it; the action runs on its loop's thread.
 ///
 /// ```swift
 /// let report = Throttle<Int>(interval: .seconds(1)) { print("\($0) bytes so far") }
 /// for size in 1...1_000_000 { report(size) }  // prints the first, and then at most one a second
 /// ```
 ///
-/// The leading edge is the first call of an interval, the trailing edge the end of the interval. With the leading edge
-/// alone, the default unless inputs are merged, calls within the interval are lost, and so is the last value of a
-/// burst; with both, the last of them is acted on when the interval ends. After such an action the next interval begins
-/// with the next call; or with that action, if the next call comes an interval or more after the call before it. With
-/// both edges, a call that comes an interval or more after the action acts at once. The program of
-/// <doc:ThrottleOrDebounce> shows it.
+/// The leading edge is the first call of an interval, the trailing edge its end.
 ///
-/// Only `flush()`, `cancel()`, which forgets the past, and an interval that is made shorter let two actions come
-/// closer. The calls' times count: an action that waits for its loop can run closer to the next one. On a loop that is
-/// busy when the interval ends, the next call may come before the timer, and acts in its place.
+/// - *The leading edge alone* is the default unless inputs are merged. Calls within the interval are lost, and so is
+///   the last value of a burst.
+/// - *With both,* the throttle acts on the last of them when the interval ends. The next interval begins with the next
+///   call; or with that action, if the next call comes an interval or more after the call before it. A call that comes
+///   an interval or more after the action acts at once. <doc:ThrottleOrDebounce> shows it.
+/// - *Two actions come closer* only after `flush()`, after `cancel()`, which forgets the past, or if the interval is
+///   made shorter. The calls' times count: an action that waits for its loop can run closer to the next one.
+/// - *On a busy loop* the next call may come before the timer, and acts in its place.
 ///
 /// ``RateLimiter`` has the calls, and describes threads and lifetime. lodash: `throttle`, whose default is both edges.
 /// HWThrottle: `HWThrottle`.
 public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sendable {
-    /// Makes a throttle that acts on the first input of an interval, and with the trailing edge also on the last one,
-    /// or on all inputs combined.
+    /// Makes a throttle that acts on the first input of an interval. With the trailing edge it acts on the last one,
+    /// too, or on all inputs combined. On any thread.
     ///
     /// - Parameters:
     ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
     ///     clock's range never ends.
-    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging`
-    ///     both, since calls are dropped without the trailing one.
+    ///   - edges: When to act. Without any edge it never acts. Nil, the default: the leading edge; with `merging` both,
+    ///     since calls are dropped without the trailing one.
     ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
+    ///   - modes: The modes of the loop in which it acts. While the loop runs in others, the action waits. With none it
     ///     acts only on calls made on the loop's thread while the loop does not run.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
-    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost. The inputs of a burst
-    ///     are kept, and combined on the loop's thread right before the action, with no lock held. Nil: the last one
-    ///     counts. With `edges: .leading` nothing is combined: each action gets the input of its own call, and the
-    ///     inputs between are lost.
+    ///   - combine: Combines the inputs so far with that of the next call, so that none is lost; nil to keep the last
+    ///     one. The limiter keeps the inputs of a burst, and combines them on the loop's thread right before the
+    ///     action, with no lock held. With `edges: .leading` it combines nothing: each action gets the input of its own
+    ///     call, and the inputs between are lost.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
@@ -54,14 +55,14 @@ public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sen
     }
 
     /// Makes a throttle whose action gets all inputs since the last action, in the order of the calls.
+    /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`` has the details of each
+    /// parameter.
     ///
     /// - Parameters:
-    ///   - interval: The time in which at most one action happens. A negative value counts as zero; one beyond the
-    ///     clock's range never ends.
+    ///   - interval: The time in which at most one action happens.
     ///   - edges: When to act. Both by default: with the leading edge alone nothing would be collected.
     ///   - loop: The loop on whose thread the action runs.
-    ///   - modes: The modes of the loop in which it acts: the action waits while the loop runs in others. With none it
-    ///     acts only on calls made on the loop's thread while the loop does not run.
+    ///   - modes: The modes of the loop in which it acts.
     ///   - whenReleased: What happens to a pending call when the limiter is deallocated or the loop ends.
     ///   - label: What diagnostics call the limiter's timer and blocks; nil to call them by the place where it was
     ///     made.
