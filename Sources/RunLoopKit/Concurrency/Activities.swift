@@ -7,11 +7,11 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// Every iteration has its own observer, which is in the loop until the iteration ends: by cancellation, by leaving
-    /// the `for` loop, or by the end of the loop, which ends the sequence. A task that iterates on the observed loop
-    /// keeps that busy: every activity enqueues a job, which causes further activities.
-    ///
-    /// *Buffering:* the newest `limit` activities. The next element counts the dropped ones.
+    /// - *An iteration* has its own observer, which is in the loop until the iteration ends: by cancellation, by
+    ///   leaving the `for` loop, or by the end of the loop, which ends the sequence.
+    /// - *Buffering:* the newest `limit` activities. The next element counts the dropped ones.
+    /// - *On the observed loop* a task that iterates keeps that busy: every activity enqueues a job, which causes
+    ///   further activities.
     ///
     /// - Parameters:
     ///   - activities: The activities to report.

@@ -1,5 +1,6 @@
 extension Loop.FileDescriptorSource {
-    /// Makes a source for a descriptor that the caller keeps, and the sequence of its reports for a task to iterate.
+    /// Makes a source for a descriptor that the caller keeps, and the sequence of its reports for a task to iterate. On
+    /// any thread.
     ///
     /// ```swift
     /// let (_, reports) = try Loop.FileDescriptorSource.makeReports(of: socket, on: worker.loop)
@@ -12,13 +13,14 @@ extension Loop.FileDescriptorSource {
     ///
     /// **One report for each request.** The source is level-triggered and one-shot, and rearmed when the task requests
     /// an element. So every element says what the descriptor was ready for after the request, a partial read is enough,
-    /// and a busy task costs the loop nothing. A descriptor that stays ready, as after a hang-up, is reported each
-    /// time: end the iteration then. Each element costs two system calls and a pass of the loop.
+    /// and a busy task costs the loop nothing. Each element costs two system calls and a pass of the loop.
     ///
-    /// **The end.** The source is in the loop at once. Cancelling the iterating task, invalidating the source and the
-    /// end of the loop end the sequence, and the source has left the loop then. It leaves the loop too when the
-    /// sequence and its iterator are deallocated. The end of the data does not end the sequence, since only the program
-    /// reads it. If the loop has ended already, the sequence is empty and the source invalid.
+    /// **The end.** The source is in the loop at once. The sequence ends when the iterating task is cancelled, the
+    /// source is invalidated, or the loop ends; the source has left the loop then. It leaves the loop, too, when the
+    /// sequence and its iterator are deallocated.
+    ///
+    /// - The end of the data does not end the sequence, and a hang-up is reported each time: end the iteration then.
+    /// - If the loop has ended already, the sequence is empty and the source invalid.
     ///
     /// *Buffering:* none.
     ///
@@ -37,8 +39,10 @@ extension Loop.FileDescriptorSource {
     }
 
     /// Makes a source that owns its descriptor, and the sequence of its reports. The source closes the descriptor when
-    /// it leaves the loop. Otherwise as ``Loop/FileDescriptorSource/makeReports(of:interest:on:in:)``: read from
-    /// `source.descriptor`, and leave the iteration when the other end has hung up.
+    /// it leaves the loop.
+    ///
+    /// Otherwise as ``Loop/FileDescriptorSource/makeReports(of:interest:on:in:)``: read from `source.descriptor`, and
+    /// leave the iteration when the other end has hung up.
     ///
     /// - Parameters:
     ///   - descriptor: The source closes it; other code must not.

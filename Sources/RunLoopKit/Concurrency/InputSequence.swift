@@ -2,8 +2,7 @@ extension Loop {
     /// The elements that an input of a loop delivers, for a task to iterate. Made together with the input, such as by
     /// ``Loop/MessagePort/makeMessages(on:in:capacity:)``.
     ///
-    /// All its iterators share the elements, so only one task iterates: a second one that waits at
-    /// the same time traps.
+    /// All its iterators share the elements, so only one task iterates: a second one that waits at the same time traps.
     public struct InputSequence<Element: Sendable>: AsyncSequence, Sendable {
         let subscription: Subscription<Element>
 

@@ -4,7 +4,8 @@
 // the loop its items. After the actor is deallocated, the next call invalidates the item instead.
 
 extension Loop.Timer {
-    /// Makes a timer whose handler is isolated to an actor on the loop, and may touch its state.
+    /// Makes a timer whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has the
+    /// rules of such handlers. On any thread.
     ///
     /// ```swift
     /// actor Meter {
@@ -24,19 +25,15 @@ extension Loop.Timer {
     /// ```
     ///
     /// The actor is not retained: once it is deallocated, the timer invalidates itself instead of calling its handler.
-    /// While the handler runs no job of Swift concurrency begins on the loop that calls it, also not in a nested run.
-    /// (If the actor is on another loop of the thread, do not run that one inside the handler.) The rules are the same
-    /// for every kind of item: see ``Loop/Item``.
     ///
     /// - Parameters:
-    ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due at
-    ///     once, and called after what the loop has already found ready.
+    ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due at once, and
+    ///     called after what the loop has already found ready.
     ///   - interval: The time between calls; nil, zero or less for a single call.
     ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
     ///   - timeBase: The clock to count on: whether time in suspend counts.
-    ///   - actor: Its executor is the loop that the timer is added to, or another one of the same thread. Otherwise the
-    ///     first call traps, and names the actor. For the main actor there is an initializer of its own, whose handler
-    ///     takes the firing alone.
+    ///   - actor: Its executor is the timer's loop, or another one of the same thread. Otherwise the first call traps,
+    ///     and names the actor. The initializer for the main actor has a handler that takes the firing alone.
     ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
     ///   - file: The source file that makes the timer, for diagnostics.
     ///   - line: The line in that file.
@@ -108,8 +105,8 @@ extension Loop.Timer {
 }
 
 extension Loop.Source0 {
-    /// Makes a source that performs isolated to an actor on the loop, and may touch its state. The
-    /// rules of isolated handlers are those of ``Loop/Item``.
+    /// Makes a source that performs isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has the
+    /// rules of such handlers.
     public convenience init<A: Actor>(
         order: Int = 0, isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         perform: @escaping @Sendable (_ actor: isolated A) -> Void
@@ -121,8 +118,8 @@ extension Loop.Source0 {
 }
 
 extension Loop.PortSource {
-    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. The
-    /// rules of isolated handlers are those of ``Loop/Item``.
+    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has the
+    /// rules of such handlers.
     ///
     /// - Throws: ``LoopError`` from `eventfd`, when the process has no descriptor left.
     public convenience init<A: Actor>(
@@ -136,8 +133,8 @@ extension Loop.PortSource {
 }
 
 extension Loop.Observer {
-    /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. The
-    /// rules of isolated handlers are those of ``Loop/Item``.
+    /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has
+    /// the rules of such handlers.
     public convenience init<A: Actor>(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,

@@ -12,8 +12,8 @@ extension Loop.FileDescriptorSource {
     /// thread.loop.add(source, in: .default)
     /// ```
     ///
-    /// The rules of isolated handlers are those of ``Loop/Item``: the actor is not retained, and the first report after
-    /// its deallocation invalidates the source.
+    /// ``Loop/Item`` has the rules of such handlers. The actor is not retained: the first report after its deallocation
+    /// invalidates the source.
     ///
     /// - Parameters:
     ///   - descriptor: Watched from the moment the source is added to a loop.
@@ -41,12 +41,12 @@ extension Loop.FileDescriptorSource {
         isolated.item = self
     }
 
-    /// Makes a source that owns its descriptor, and closes it when the source is invalidated or deallocated, with a
-    /// handler that is isolated to an actor on the loop. See
+    /// Makes a source that owns its descriptor, and closes it when it is invalidated or deallocated, with a handler
+    /// that is isolated to an actor on the loop. See
     /// `init(_:interest:trigger:isOneShot:isolation:label:file:line:handler:)`.
     ///
     /// - Throws: ``LoopError``, as `init(_:interest:trigger:isOneShot:label:file:line:handler:)` does. The descriptor
-    ///   is left open then, and is the caller's.
+    ///   stays open then, and is the caller's.
     public convenience init<A: Actor>(
         owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
         isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -65,8 +65,8 @@ extension Loop.FileDescriptorSource {
 }
 
 extension Loop.MessagePort {
-    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. The
-    /// rules of isolated handlers are those of ``Loop/Item``.
+    /// Makes a port whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has the
+    /// rules of such handlers.
     ///
     /// Once the actor is deallocated, the port drops the next message and invalidates itself with the rest that waits.
     /// From then on ``Loop/MessagePort/send(_:)`` returns false.
@@ -92,14 +92,13 @@ extension Loop.MessagePort {
 }
 
 extension Loop.SignalSource {
-    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. The
-    /// rules of isolated handlers are those of ``Loop/Item``.
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has the
+    /// rules of such handlers.
     ///
-    /// The first signal after the actor's deallocation is dropped, and invalidates the source: the next one is
-    /// delivered as usual. If that is too late, invalidate the source yourself.
-    ///
-    /// The thread of the actor's loop must block the signal. It does if it was started after the signal was blocked, by
-    /// `pthread_sigmask` at the beginning of `main` or by another source: see <doc:SignalsThreadsForkCancellation>.
+    /// - *The thread of the actor's loop* must block the signal, so block it before that thread starts:
+    ///   <doc:SignalsThreadsForkCancellation#Before-the-first-thread>.
+    /// - *The first signal after the actor's deallocation* is dropped, and invalidates the source. The next one is
+    ///   delivered as usual. If that is too late, invalidate the source yourself.
     ///
     /// - Parameters:
     ///   - signal: A signal such as `SIGINT`, or a real-time signal.
@@ -127,8 +126,8 @@ extension Loop.SignalSource {
 }
 
 extension Loop.ProcessSource {
-    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. The
-    /// rules of isolated handlers are those of ``Loop/Item``.
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has the
+    /// rules of such handlers.
     ///
     /// An exit after the actor's deallocation is not reported; a child is reaped all the same.
     ///

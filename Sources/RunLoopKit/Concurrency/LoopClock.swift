@@ -1,7 +1,6 @@
-/// A loop's time as a clock of Swift concurrency: tasks sleep on the loop's timers.
+/// A loop's time as a clock of Swift concurrency: tasks sleep on the loop's timers. In any task; it retains its loop.
 ///
-/// Anything that is generic over clocks runs on a loop this way; and if the loop runs in virtual time, a test of it
-/// waits for nothing.
+/// Anything that is generic over clocks runs on a loop this way. In virtual time, a test of it waits for nothing:
 ///
 /// ```swift
 /// let thread = try LoopThread(clock: VirtualClock())
@@ -13,16 +12,13 @@
 /// try await task.value  // at once
 /// ```
 ///
-/// Its instants are the loop's: those of CLOCK_MONOTONIC, as `SuspendingClock`'s, or on request of CLOCK_BOOTTIME, as
-/// `ContinuousClock`'s, or the time of day; or those of a ``VirtualClock``. A sleeper is a timer in the loop, and so
-/// keeps a run from finishing.
-///
-/// *Virtual time* jumps as soon as the loop is idle, even while a task is on its way to or from a sleep elsewhere. So
-/// let the tasks of a test prefer the loop, as above, also those that run on its actors: Swift resumes a task on its
-/// preferred executor before it continues on its actor. Or take a ``VirtualClock/hold()`` until they sleep.
-///
-/// Where a parameter is generic over clocks, `.loop(loop)` is short for `LoopClock(loop)`. It may be used on any thread
-/// and in any task. It retains its loop.
+/// - *Its instants* are the loop's: those of CLOCK_MONOTONIC, as `SuspendingClock`'s, or of a ``VirtualClock``. On
+///   request they are those of CLOCK_BOOTTIME, as `ContinuousClock`'s, or the time of day.
+/// - *A sleeper* is a timer in the loop, and so keeps a run from finishing.
+/// - *Virtual time* jumps as soon as the loop is idle, even while a task is on its way to or from a sleep elsewhere. So
+///   let a test's tasks prefer the loop: <doc:TestingInVirtualTime#Actors-and-tasks>. Or take a ``VirtualClock/hold()``
+///   until they sleep.
+/// - *In short:* where a parameter is generic over clocks, `.loop(loop)` means `LoopClock(loop)`.
 public struct LoopClock: Clock {
     /// The loop of the timers.
     public let loop: Loop
@@ -54,9 +50,7 @@ public struct LoopClock: Clock {
     /// Suspends the calling task until `deadline`, or a little later while the loop is busy. It does not suspend for a
     /// deadline that is not in the future, unless the loop has ended.
     ///
-    /// The timer is in the loop before the task suspends.
-    ///
-    /// Cancelling the task wakes it at once and removes the timer from the loop.
+    /// The timer is in the loop before the task suspends. Cancelling the task wakes it at once and removes the timer.
     ///
     /// - Parameters:
     ///   - deadline: The time to wake at, on the clock of the time base.

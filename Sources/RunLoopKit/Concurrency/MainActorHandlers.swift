@@ -1,10 +1,11 @@
 // Handlers of the main actor: they touch its state without `assumeIsolated`.
 //
 // An item with such a handler joins no loop but `Loop.main`, whose thread is the main actor's. So a call checks
-// nothing: a closure of the main actor that is not asynchronous is called like any other, and only its type says where.
+// nothing: a synchronous closure of the main actor is called as all others are, and only its type says where.
 
 extension Loop.Timer {
-    /// Makes a timer for ``Loop/main`` whose handler belongs to the main actor, and may touch its state.
+    /// Makes a timer for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
+    /// refuses it. ``Loop/Item`` has the rules of such handlers. On any thread.
     ///
     /// ```swift
     /// var ticks = 0  // of main.swift, or a property of a @MainActor class
@@ -12,13 +13,11 @@ extension Loop.Timer {
     /// Loop.main.add(timer, in: .common)
     /// ```
     ///
-    /// Another loop refuses the timer (``Loop/Mistake/refusedItem(item:reason:)``): its thread is not the main actor's.
-    /// A run nested in the handler, in a common mode, serves the main actor's jobs. The rules are the same for every
-    /// kind of item: see ``Loop/Item``. A call costs no more than that of any other handler.
+    /// A call costs no more than that of other handlers.
     ///
     /// - Parameters:
-    ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due at
-    ///     once, and called after what the loop has already found ready.
+    ///   - delay: How long to wait at least after the timer is added. If zero or less, the timer is due at once, and
+    ///     called after what the loop has already found ready.
     ///   - interval: The time between calls; nil, zero or less for a single call.
     ///   - tolerance: How much later than due a call may come; see ``Loop/Timer/tolerance``.
     ///   - timeBase: The clock to count on: whether time in suspend counts.
@@ -149,8 +148,8 @@ extension Loop.Observer {
 
 extension Loop {
     /// Posts a block of the main actor to ``Loop/main``, as
-    /// ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does. Another loop refuses it, and reports
-    /// that as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does. Another loop refuses it, which is
+    /// reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     ///
     /// ```swift
     /// Loop.main.perform(isolation: .shared) { window.title = "done" }

@@ -1,5 +1,5 @@
 extension Loop.MessagePort {
-    /// Makes a port, and the sequence of its messages for a task to iterate.
+    /// Makes a port, and the sequence of its messages for a task to iterate. On any thread.
     ///
     /// ```swift
     /// let (port, messages) = Loop.MessagePort<String>.makeMessages(on: worker.loop)
@@ -7,29 +7,29 @@ extension Loop.MessagePort {
     /// for await line in messages { print(line) }
     /// ```
     ///
-    /// The messages arrive in the order in which the port's handler would get them. None is lost, even at the end of
-    /// the loop: every message that the port has accepted, in any mode, is an element, and then the sequence ends.
+    /// The messages arrive in the order in which the port's handler would get them.
     ///
-    /// The port is in the loop at once. It leaves the loop when the sequence and its iterator are deallocated; and when
-    /// the iterating task is cancelled or the port is invalidated, which both end the sequence. In these cases waiting
-    /// messages are dropped, since no task requests them. If the loop has ended already, the sequence is empty and the
-    /// port invalid.
+    /// **The end:**
     ///
-    /// *Buffering:* the port's own queue. The port is one-shot and rearmed when the task requests an element, so no
-    /// message is taken out before a task waits for it. `waitingCount` shows senders how far the task is behind, and a
-    /// `capacity` suspends them: with one of 10, no sender is more than 10 messages ahead of the task. Without one
-    /// there is no limit.
+    /// - At the end of the loop every message that the port has accepted, in any mode, is an element; then the sequence
+    ///   ends. If the loop has ended already, the sequence is empty and the port invalid.
+    /// - Cancelling the iterating task, and invalidating the port, end the sequence. Waiting messages are dropped,
+    ///   since no task requests them, and the port leaves the loop. It leaves the loop, too, when the sequence and its
+    ///   iterator are deallocated.
+    /// - A call of ``Loop/MessagePort/send(whenRoom:)`` that waits then throws ``Loop/PortClosed``, and its message is
+    ///   no element.
     ///
-    /// *The loop's part:* it decides when messages arrive, and does not carry them. While its innermost run is in a
-    /// mode of the port, the task takes waiting messages from the port, and a sender resumes a task that waits, even if
+    /// **Buffering:** the port's own queue. The port is one-shot and rearmed when the task requests an element, so no
+    /// message is taken out before a task waits for it. `waitingCount` shows senders how far the task is behind. A
+    /// `capacity` suspends them: with one of 10, no sender is more than 10 messages ahead of the task.
+    ///
+    /// **The loop's part:** it decides when messages arrive, and does not carry them. While its innermost run is in a
+    /// mode of the port, the task takes waiting messages from the port, and a sender resumes a waiting task, even if
     /// the loop's thread is busy. Messages sent at other times arrive once the loop runs in such a mode: the first by a
     /// pass of the loop.
     ///
-    /// A call of ``Loop/MessagePort/send(whenRoom:)`` that waits when the sequence ends throws ``Loop/PortClosed``, and
-    /// its message is no element.
-    ///
     /// - Parameters:
-    ///   - loop: The loop that waits for the port.
+    ///   - loop: The loop that waits for the port. The port is in it at once.
     ///   - mode: The mode in which the loop must run.
     ///   - capacity: The maximum number of waiting messages; less than 1 counts as 1. Nil means no limit.
     public static func makeMessages(

@@ -1,17 +1,17 @@
 extension Loop.PortSource {
-    /// Makes a port, and the sequence of its sends for a task to iterate.
+    /// Makes a port, and the sequence of its sends for a task to iterate. On any thread.
     ///
     /// ```swift
     /// let (port, sends) = try Loop.PortSource.makeSends(on: worker.loop)
-    /// port.send()  // from any thread, also from a signal handler
+    /// port.send()  // from any thread, even in a signal handler
     /// for await count in sends { print("\(count) sends") }
     /// ```
     ///
-    /// The port is in the loop at once. It leaves the loop when the sequence and its iterator are deallocated; and when
-    /// the iterating task is cancelled or the port is invalidated, which both end the sequence, as does the end of the
-    /// loop. If the loop has ended already, the sequence is empty.
-    ///
-    /// *Buffering:* sends while the task is busy are coalesced into one element with their number: none is lost.
+    /// - *Buffering:* sends while the task is busy are coalesced into one element with their number: none is lost.
+    /// - *The end:* cancelling the iterating task, invalidating the port and the end of the loop end the sequence. If
+    ///   the loop has ended already, the sequence is empty.
+    /// - *The loop* has the port at once. The port leaves it at the end of the sequence, or when the sequence and its
+    ///   iterator are deallocated.
     ///
     /// - Parameters:
     ///   - loop: The loop that waits for the port.

@@ -11,14 +11,12 @@ extension Loop.Source0 {
     /// loop.add(lines, in: .default)
     /// ```
     ///
-    /// A separate task iterates, from the moment when the source first joins a mode.
-    ///
-    /// *Buffering:* at most `limit` elements wait for the loop. Then the task requests no more from the sequence until
-    /// the loop has taken some: no element is lost, and memory is bounded. One pass performs all waiting elements.
-    ///
-    /// *The end:* after the last element the source calls `onEnd` and is invalid, so it keeps no run alive.
-    /// Invalidating the source, or dropping one that is in no loop, cancels the task; `perform` and `onEnd` are no
-    /// longer called. A source that has left its loop waits until it is added to another.
+    /// - *A separate task* iterates, from the moment when the source first joins a mode.
+    /// - *Buffering:* at most `limit` elements wait for the loop. Then the task requests no more until the loop has
+    ///   taken some, so no element is lost. One pass performs all waiting elements.
+    /// - *The end:* after the last element the source calls `onEnd` and is invalid, so it keeps no run alive.
+    /// - *Invalidating the source,* or dropping one that is in no loop, cancels the task; `perform` and `onEnd` are no
+    ///   longer called. A source that has left its loop waits until it is added to another.
     ///
     /// - Parameters:
     ///   - sequence: Iterated once, by one task.

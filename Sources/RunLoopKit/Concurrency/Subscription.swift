@@ -19,8 +19,8 @@ final class Subscription<Element: Sendable>: Sendable {
         endHandler = nil
     }
 
-    /// Adds an item to a loop, and subscribes to it. The item, and so its handler and feed, may have other owners that
-    /// outlive the loop: so an end handler notifies the subscription of the loop's end.
+    /// Adds an item to a loop, and subscribes to it. The item may have other owners that outlive the loop, as may its
+    /// handler and feed. So an end handler notifies the subscription of the loop's end.
     ///
     /// - Parameters:
     ///   - port: The item, if it is a port from which the task takes messages.
@@ -35,8 +35,8 @@ final class Subscription<Element: Sendable>: Sendable {
         self.item = item
         self.port = port
         self.ask = ask
-        // Released after its call, if it is refused, and if the loop is deallocated without a call. That finishes the
-        // buffer.
+        // Released after its call, when it is refused, and when the loop is deallocated without a call. That finishes
+        // the buffer.
         let feed = Feed(buffer)
         endHandler = loop.onEnd { withExtendedLifetime(feed) { farewell() } }
         if !loop.insert(item, in: mode) { item.invalidate() }

@@ -7,11 +7,10 @@ extension Loop {
     /// }
     /// ```
     ///
-    /// Every iteration has its own timer, which is in the loop until the iteration ends: by cancellation, by leaving
-    /// the `for` loop, or by the end of the loop, which ends the sequence.
-    ///
-    /// *Buffering:* only the newest tick. A tick that the task has not taken when the next is due counts as missed in
-    /// that one, so every instant of the grid is either a tick or counted.
+    /// - *An iteration* has its own timer, which is in the loop until the iteration ends: by cancellation, by leaving
+    ///   the `for` loop, or by the end of the loop, which ends the sequence.
+    /// - *Buffering:* only the newest tick. A tick that the task has not taken when the next is due counts as missed in
+    ///   that one, so every instant of the grid is either a tick or counted.
     ///
     /// - Parameters:
     ///   - interval: The interval between two ticks, and before the first. Zero or less means a single tick.
