@@ -1,8 +1,8 @@
-/// A queue, first in, first out, whose elements an index finds as well.
+/// A queue, first in, first out, whose elements can be found by index.
 ///
-/// It stores chunks of elements: an append moves nothing, a large queue gives memory back while it is emptied, and an
-/// empty one keeps a single chunk. In an array, which moves all elements when it grows, each of 100,000 blocks took
-/// twice the time.
+/// It stores chunks of elements: an append moves nothing, a large queue gives memory back as it empties, and an empty
+/// one keeps a single chunk. In an array, which moves all elements when it grows, each of 100,000 blocks took twice the
+/// time.
 struct ChunkedQueue<Element>: ~Copyable {
     private typealias Chunk = UnsafeMutablePointer<Element>
 

@@ -11,7 +11,7 @@ import Synchronization
 /// | 1 | held, and no thread waits |
 /// | 2 | held, and threads may wait: the holder wakes one when it unlocks |
 ///
-/// A thread that waits leaves 2 in the word, also when it then gets the lock, since it does not know whether others
+/// A thread that has waited leaves 2 in the word even after it gets the lock, since it does not know whether others
 /// wait. So an unlock may wake a thread needlessly, but none sleeps on a free lock.
 ///
 /// In debug builds a lock knows the thread that holds it, and traps when it is taken out of order. In release builds it
@@ -82,8 +82,8 @@ struct Lock: ~Copyable {
 }
 
 extension Lock {
-    /// A lock that the thread holds, for a function that unlocks it (`unlocking:`). Nothing else can be done with it: a
-    /// debug build traps when one is dropped.
+    /// A lock that the thread holds, for a function that unlocks it (`unlocking:`). It has no other use: a debug build
+    /// traps when one is dropped.
     struct Held: ~Copyable {
         @inline(__always)
         fileprivate init() {}
@@ -205,7 +205,7 @@ struct Condition: ~Copyable {
     /// Wakes all threads that wait.
     ///
     /// Called after a change of what they wait for, which was made with the lock held. A thread that took the lock
-    /// before the change is counted by then; one that takes it later sees the change and does not wait.
+    /// before the change is counted by then. One that takes it later sees the change and does not wait.
     borrowing func broadcast() {
         guard waiting.load(ordering: .relaxed) > 0 else { return }
         broadcasts.add(1, ordering: .relaxed)

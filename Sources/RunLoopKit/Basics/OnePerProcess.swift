@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Holds an object that a process has one of. A forked child gets one of its own.
+/// Holds the process's only object of a kind. A forked child gets one of its own.
 ///
-/// The child does not touch its parent's object, and never releases it: a thread that does not exist in the child may
-/// have held the object's lock at the fork, or have left the object half changed.
+/// The child does not touch its parent's object, and never releases it. At the fork, a thread that the child lacks may
+/// have held the object's lock, or have been changing the object.
 struct OnePerProcess<Object: AnyObject & Sendable>: ~Copyable, @unchecked Sendable {
     private final class Entry: Sendable {
         let process = ProcessMark.current

@@ -1,5 +1,5 @@
-/// An array of trivial values that cannot be copied. A write needs no look at whether the storage is shared, and only
-/// debug builds check indices: for what is written at every level of a heap.
+/// An array of trivial values that cannot be copied, for what is written at every level of a heap. A write does not
+/// check whether the storage is shared, and only debug builds check indices.
 struct PlainArray<Element: BitwiseCopyable>: ~Copyable {
     private var storage: UnsafeMutablePointer<Element>?
     private var capacity = 0

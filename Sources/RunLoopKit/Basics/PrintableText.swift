@@ -1,5 +1,5 @@
-// Names and labels come from outside of the library: from files, from users, from other programs. Text that the library
-// makes for people contains them escaped.
+// Names and labels come from outside of the library: from files, users, other programs. Text that the library makes for
+// people contains them escaped.
 
 extension Unicode.Scalar {
     /// Whether a terminal shows the character and does nothing else. Control characters move its cursor, or worse;

@@ -2,8 +2,8 @@
 ///
 /// Every asynchronous function of the library first enters its call, in a synchronous function that returns a promise,
 /// and then awaits the promise. So the calls of an actor are entered in the order in which it makes them. A closure of
-/// `withTaskCancellationHandler` or of a continuation may run only after its task was enqueued again, and another call
-/// can overtake it there.
+/// `withTaskCancellationHandler` or of a continuation may run only after its task was enqueued again: another call can
+/// overtake it there.
 final class Promise<Value: Sendable>: @unchecked Sendable {
     private let lock = Lock(.leaf)
 

@@ -1,4 +1,4 @@
-/// Traps with a text unless a condition holds, in release builds too: there `precondition` says nothing.
+/// Traps with a text unless a condition holds, even in release builds, where `precondition` prints nothing.
 @inline(__always)
 func require(
     _ condition: Bool, _ mistake: @autoclosure () -> String, file: StaticString = #file, line: UInt = #line

@@ -1,6 +1,6 @@
 /// A queue, first in, first out: a ring of plain memory.
 ///
-/// Not an array of optionals, since the library's generic code runs unspecialized in programs: each use of
+/// Not an array of optionals: the library's generic code runs unspecialized in programs, and each use of
 /// `Array<Element?>` looks up the metadata of that type, for 500 instructions. A pointer needs that of `Element` alone,
 /// which the queue's owner has.
 struct RingQueue<Element>: ~Copyable {

@@ -7,10 +7,10 @@ import Synchronization
 /// | one that reads | joins `readers`, reads `elements`, uses them, leaves `readers` |
 /// | one that changes it | swaps in new elements, retires the old ones; without readers, releases those retired |
 ///
-/// All these accesses are sequentially consistent: a reading thread that the second thread does not see comes after
-/// that thread's look in their one order, and so after the swap, and reads the new elements. So no thread uses elements
-/// that are released, and a change waits for no other thread. What a reader has kept from being released is released by
-/// the next change, or with the list.
+/// All these accesses are sequentially consistent. A reading thread that the second thread does not see comes after
+/// that thread's look in their one order, and so after the swap: it reads the new elements. So no thread uses elements
+/// that are released, and a change waits for no other thread. What a reader has kept from being released, the next
+/// change releases, or the end of the list.
 struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
     private final class Elements: @unchecked Sendable {
         let array: [Element]
@@ -61,8 +61,8 @@ struct SharedList<Element: Sendable>: ~Copyable, @unchecked Sendable {
         elements._withUnsafeGuaranteedRef { body($0.array) }
     }
 
-    /// Changes the list. Threads that read it at this moment may use the old elements for a while. Two calls never
-    /// overlap: the caller holds a lock.
+    /// Changes the list. Threads that read it at this moment may use the old elements for a while. Calls never overlap:
+    /// the caller holds a lock.
     func change(_ body: (inout [Element]) -> Void) {
         let old = SharedList.elements(at: elements.load(ordering: .relaxed))
         var array = old?._withUnsafeGuaranteedRef { $0.array } ?? []

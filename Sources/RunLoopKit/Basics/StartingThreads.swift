@@ -1,5 +1,5 @@
-/// The threads that the library has started and that have not begun to run. Until then the kernel shows them without
-/// their names, and with all signals blocked.
+/// The threads that the library has started and that have not begun to run. Until they do, the kernel shows them
+/// without their names, and with all signals blocked.
 final class StartingThreads: @unchecked Sendable {
     private static let ofProcess = OnePerProcess { _ in StartingThreads() }
     static var shared: StartingThreads { ofProcess.object }

@@ -6,17 +6,17 @@ import Synchronization
 /// A loop has a counter of its own, so that threads which send to different loops write no common word. It is a logical
 /// clock, as Lamport describes it. What joins a loop with a number from another raises the loop's counter to it.
 ///
-/// Things also happen outside of one loop: a source is signalled that is in several, or in none yet. Such events begin
-/// periods of the process. A number is that of the period in its upper bits, and that of the event in the lower ones. A
-/// loop reads the period, and begins one when its lower bits overflow:
+/// Some events happen outside of one loop: a source is signalled that is in several, or in none yet. Such an event
+/// begins a period of the process. A number has that of its period in the upper bits, and that of the event in the
+/// lower ones. A loop reads the period, and begins one when its lower bits overflow:
 ///
 /// | event | its number |
 /// |---|---|
 /// | outside of one loop | the first of a new period, and so larger than all before it in every loop |
 /// | of a loop | larger than the loop's last, and than the first of the present period |
 ///
-/// All accesses are relaxed: the numbers order events and publish nothing. That of an event is in the modification
-/// order of its counter before that of each event that it happens before.
+/// All accesses are relaxed: the numbers order events and publish nothing. In the modification order of its counter, an
+/// event's number comes before that of each event that it happens before.
 final class TurnCounter: Sendable {
     /// The number of bits for the events of a loop in one period.
     private static var shift: UInt64 { 20 }
@@ -32,7 +32,7 @@ final class TurnCounter: Sendable {
     /// Initializes what must not be initialized in a signal handler.
     static func prepare() { _ = period.load(ordering: .relaxed) }
 
-    /// Smaller than every number, and not 0, which stands for none.
+    /// Smaller than every number, and not 0, which means none.
     static var beforeAll: UInt64 { 1 }
 
     /// The number of an event outside of one loop: in none, or in several.
