@@ -12,17 +12,14 @@ extension Loop.FileDescriptorSource {
     /// ```
     ///
     /// **One report for each request.** The source is level-triggered and one-shot, and rearmed when the task requests
-    /// an element. So every element says what the descriptor was ready for after the request, a partial read is enough,
-    /// and a busy task costs the loop nothing. Each element costs two system calls and a pass of the loop.
+    /// an element. So every element says what the descriptor was ready for after the request. A partial read is enough,
+    /// and a busy task costs the loop nothing. Each element costs two system calls and a pass of the loop. No report is
+    /// buffered.
     ///
-    /// **The end.** The source is in the loop at once. The sequence ends when the iterating task is cancelled, the
-    /// source is invalidated, or the loop ends; the source has left the loop then. It leaves the loop, too, when the
-    /// sequence and its iterator are deallocated.
-    ///
-    /// - The end of the data does not end the sequence, and a hang-up is reported each time: end the iteration then.
-    /// - If the loop has ended already, the sequence is empty and the source invalid.
-    ///
-    /// *Buffering:* none.
+    /// **The end.** The source is in the loop at once, and leaves it when the sequence ends, or when the sequence and
+    /// its iterator are deallocated. Cancelling the iterating task, invalidating the source and the end of the loop end
+    /// the sequence. The end of the data does not, and a hang-up is reported each time: end the iteration then. If the
+    /// loop has ended already, the sequence is empty and the source invalid.
     ///
     /// - Parameters:
     ///   - descriptor: Borrowed: close it after the sequence has ended or is deallocated.

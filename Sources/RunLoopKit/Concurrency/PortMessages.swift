@@ -11,22 +11,20 @@ extension Loop.MessagePort {
     ///
     /// **The end:**
     ///
-    /// - At the end of the loop every message that the port has accepted, in any mode, is an element; then the sequence
-    ///   ends. If the loop has ended already, the sequence is empty and the port invalid.
-    /// - Cancelling the iterating task, and invalidating the port, end the sequence. Waiting messages are dropped,
-    ///   since no task requests them, and the port leaves the loop. It leaves the loop, too, when the sequence and its
-    ///   iterator are deallocated.
+    /// - At the end of the loop every accepted message, in any mode, is an element; then the sequence ends. If the loop
+    ///   has ended already, the sequence is empty and the port invalid.
+    /// - Cancelling the iterating task, and invalidating the port, end the sequence. Waiting messages are dropped, and
+    ///   the port leaves the loop. It leaves the loop, too, when the sequence and its iterator are deallocated.
     /// - A call of ``Loop/MessagePort/send(whenRoom:)`` that waits then throws ``Loop/PortClosed``, and its message is
     ///   no element.
     ///
     /// **Buffering:** the port's own queue. The port is one-shot and rearmed when the task requests an element, so no
-    /// message is taken out before a task waits for it. `waitingCount` shows senders how far the task is behind. A
-    /// `capacity` suspends them: with one of 10, no sender is more than 10 messages ahead of the task.
+    /// message is taken out before a task waits for it. `waitingCount` shows senders how far the task is behind. With a
+    /// `capacity` of 10, no sender is more than 10 messages ahead of the task.
     ///
     /// **The loop's part:** it decides when messages arrive, and does not carry them. While its innermost run is in a
     /// mode of the port, the task takes waiting messages from the port, and a sender resumes a waiting task, even if
-    /// the loop's thread is busy. Messages sent at other times arrive once the loop runs in such a mode: the first by a
-    /// pass of the loop.
+    /// the loop's thread is busy. Messages sent at other times arrive once the loop runs in such a mode.
     ///
     /// - Parameters:
     ///   - loop: The loop that waits for the port. The port is in it at once.

@@ -19,8 +19,8 @@ extension Loop {
     /// own thread. See <doc:Hosting>.
     ///
     /// The host watches one descriptor for readability, level- or edge-triggered, and calls ``Loop/hostedPass()`` when
-    /// it is readable. Nothing else is needed. Timers, posts, ports, stops, and on the main loop the main dispatch
-    /// queue make it readable. After a pass that leaves nothing to do it is not, so an idle loop never wakes the host.
+    /// it is readable. Everything that the loop serves makes it readable; after a pass that leaves nothing to do it is
+    /// not.
     ///
     /// ```swift
     /// let descriptor = try Loop.main.beginHosting()
@@ -38,7 +38,9 @@ extension Loop {
     /// - *Between passes* ``Loop/isWaiting`` is true, and a ``Loop/stop()`` is not lost. ``Loop/currentMode`` is the
     ///   hosted mode.
     /// - *A handler* may run the loop nested, or the host (<doc:Hosting#A-dialog-inside-a-handler>). A stop is for the
-    ///   innermost of these. On a ``VirtualClock`` time does not advance while a handler runs the host.
+    ///   innermost of these. Virtual time does not advance while a handler runs the host.
+    ///
+    /// CF: `_CFRunLoopGetWakeUpPort`, and `CFRunLoopRunInMode` with a timeout of zero, which hosts must make do with.
     ///
     /// - Parameter mode: The mode that passes run in. To change it, end hosting and begin again.
     /// - Returns: The mode's own descriptor, valid for the lifetime of the loop. Only watch it: never read or close it.
@@ -47,8 +49,6 @@ extension Loop {
     ///   process has no descriptor left. The loop is then not hosted.
     /// - Precondition: Called on the loop's own thread, outside its runs, for a mode other than `common` of a loop that
     ///   has not ended and is not hosted; traps otherwise.
-    ///
-    /// CF: `_CFRunLoopGetWakeUpPort`, and `CFRunLoopRunInMode` with a timeout of zero, which hosts must make do with.
     public func beginHosting(_ mode: Mode = .default) throws(LoopError) -> Int32 {
         requireOwnThread("beginHosting")
         guard !mode.namesCommonModes, currentMode == nil, !lock.withLock({ hasEnded }) else {

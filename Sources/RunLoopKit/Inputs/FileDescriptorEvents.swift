@@ -45,19 +45,15 @@ extension Loop.FileDescriptorSource {
         /// Not an event, but a way to wait: one event does not wake all loops that wait for the same file
         /// (EPOLLEXCLUSIVE). Each loop has a source of its own, and all these sources have this option.
         ///
-        /// The kernel wakes one sleeping loop, or a few if events follow each other closely. A busy loop finds the
-        /// event when it looks next, unless another loop has handled it. So a handler may find nothing, and the
-        /// descriptor must not block. Make one `accept` a call: what is left is reported again.
-        ///
-        /// **It does not spread the events.** While several loops sleep, the kernel mostly wakes the same one. On a
-        /// listening socket that loop gets all connections. To spread them, see
-        /// <doc:TerminalsFilesAndSockets#A-connection-that-never-blocks>.
-        ///
-        /// It requires Linux 4.5, and applies to ``read`` and ``write``:
-        ///
-        /// - With ``priority`` or ``readHangUp`` it has no effect, since the kernel has no such wait for these.
-        /// - With ``read`` alone a source does not report ``Readiness/readHangUp``.
-        /// - It has no effect while a loop is hosted, in virtual time, or for a descriptor that is an epoll set.
+        /// - The kernel wakes one sleeping loop, or a few if events follow each other closely. A busy loop finds the
+        ///   event when it looks next.
+        /// - A handler may find nothing, since another loop was first: the descriptor must not block. Make one `accept`
+        ///   a call, since what is left is reported again.
+        /// - **It does not spread the events.** The kernel mostly wakes the same loop, which gets all connections of a
+        ///   listening socket. See <doc:TerminalsFilesAndSockets#Connections-on-several-processors>.
+        /// - It applies to ``read`` and ``write``, and has no effect together with ``priority`` or ``readHangUp``. With
+        ///   ``read`` alone, the source does not report ``Readiness/readHangUp``.
+        /// - It has no effect while a loop is hosted, in virtual time, or for an epoll set. It requires Linux 4.5.
         public static let exclusive = Interest(rawValue: 16)
     }
 

@@ -1,8 +1,7 @@
 extension Loop {
     /// A version-1 source: a queue of messages of one type, which any number of threads send and one loop handles. Any
-    /// thread may use it, except in a Unix signal handler: see ``Loop/PortSource``.
-    ///
-    /// Unlike a posted block, a message needs no closure. Unlike a ``Loop/PortSource``, a message port carries values.
+    /// thread may use it, except in a Unix signal handler: see ``Loop/PortSource``. CF: `CFMessagePort`, without the
+    /// encoding.
     ///
     /// ```swift
     /// let worker = try LoopThread(name: "worker")
@@ -39,14 +38,13 @@ extension Loop {
     ///   and refuses sends until it is added to another loop.
     /// - Invalidating the port drops the waiting messages.
     ///
-    /// **A consumer that cannot keep up** disarms the port. Messages then wait, ``Loop/MessagePort/waitingCount`` shows
-    /// senders how many, and the loop serves other inputs. A one-shot port disarms itself before each message.
+    /// **A consumer that cannot keep up** disarms the port. Messages then wait, and ``Loop/MessagePort/waitingCount``
+    /// shows senders how many. A one-shot port disarms itself before each message.
     ///
     /// **Senders that are too fast** are limited by a `capacity`, the largest number of messages that wait. No call
     /// blocks a thread:
     ///
-    /// - On a full port ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` refuse. The message is lost
-    ///   unless the sender keeps it.
+    /// - On a full port ``Loop/MessagePort/send(_:)`` and ``Loop/MessagePort/trySend(_:)`` refuse.
     /// - ``Loop/MessagePort/send(whenRoom:)`` suspends its task until there is room. While one waits, the other two
     ///   calls are refused: let all senders of a port wait, or none.
     /// - A handler cannot wait. It keeps the value for later, or sends from a task on its thread:
@@ -54,15 +52,12 @@ extension Loop {
     /// - Without a capacity, the default, the queue grows until memory runs out. Do without only if something else
     ///   bounds the senders.
     ///
-    /// A port can be in several modes of one loop, and keeps runs in them going. To move it without two threads ever
-    /// handling messages at the same time, remove it on its loop's thread.
+    /// **Modes and loops.** A port can be in several modes of one loop, and keeps runs in them going. To move it
+    /// without two threads ever handling messages at the same time, remove it on its loop's thread.
     ///
-    /// **Cost.** A port has no descriptor. A send to a sleeping loop costs one write to the loop's eventfd, as
-    /// `perform` does; a send to a loop that is awake, no system call. The queue doubles when it grows, so it may be
-    /// twice as large as its contents. Beyond 64 messages it gives memory back as it empties; a smaller one keeps it,
-    /// and then allocates nothing.
-    ///
-    /// CF: `CFMessagePort`, without the encoding.
+    /// **Cost.** A port has no descriptor. A send costs one write to the loop's eventfd if the loop sleeps, otherwise
+    /// no system call. The queue doubles when it grows. Beyond 64 messages it gives memory back as it empties; a
+    /// smaller one keeps it, and then allocates nothing.
     public final class MessagePort<Message: Sendable>: Item, Source1, @unchecked Sendable {
         /// The largest number of messages that one pass handles: 64.
         public static var messagesPerPass: Int { 64 }

@@ -60,7 +60,7 @@ extension Loop.MessagePort {
     }
 
     /// Puts a message into the queue as soon as there is room, and suspends until then. With room, or without a
-    /// capacity, it does not suspend. In any task.
+    /// capacity, it does not suspend. In any task. Go: `channel <- message`; Tokio: `Sender::send`.
     ///
     /// ```swift
     /// let port = Loop.MessagePort<String>(capacity: 100) { line in print(line) }
@@ -68,18 +68,15 @@ extension Loop.MessagePort {
     /// for try await line in file.lines { try await port.send(whenRoom: line) }  // no faster than they are printed
     /// ```
     ///
-    /// - *Order.* A call takes its place on the caller's executor, before it first suspends. So the port accepts the
-    ///   messages of one actor, or of one task, in the order of the calls, and waiting messages before all later ones.
-    /// - *The end.* A call returns when its message is in the queue. It throws if the port is invalidated, its loop
-    ///   ends, or the task is cancelled; the message is then not in the queue. Removing the port from its loop ends no
-    ///   call.
-    /// - *Lifetime.* A waiting task keeps the port alive.
-    /// - *Deadlock.* A task that iterates the port's messages (``Loop/MessagePort/makeMessages(on:in:capacity:)``) must
+    /// - *Order:* a call takes its place before it first suspends. So the port accepts the messages of one actor, or of
+    ///   one task, in the order of the calls, and waiting messages before all later ones.
+    /// - *The end:* a call returns when its message is in the queue. If it throws, the message is not in the queue.
+    ///   Removing the port from its loop ends no call. A waiting task keeps the port alive.
+    /// - *Deadlock:* a task that iterates the port's messages (``Loop/MessagePort/makeMessages(on:in:capacity:)``) must
     ///   not wait for room itself.
     ///
-    /// - Throws: ``Loop/PortClosed``; `CancellationError`, even if the task was cancelled before the call.
-    ///
-    /// Go: `channel <- message`; Tokio: `Sender::send`.
+    /// - Throws: ``Loop/PortClosed`` if the port is invalidated or its loop ends; `CancellationError`, even if the task
+    ///   was cancelled before the call.
     nonisolated(nonsending) public func send(whenRoom message: Message) async throws {
         try Task.checkCancellation()
         switch offer(message, waiting: true) {

@@ -11,10 +11,9 @@ extension Loop {
     /// ```
     ///
     /// **Before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks it.
-    /// Making a source blocks its signal on the calling thread, and threads inherit that from the thread that starts
-    /// them. A thread that does not block the signal receives it by default, which for most signals ends the process.
-    /// So the initializer checks the existing threads, and throws an error that names one. More in
-    /// <doc:SignalsThreadsForkCancellation#Signals>.
+    /// Making a source blocks its signal on the calling thread, and threads inherit that. A thread that does not block
+    /// the signal receives it by default, which for most signals ends the process. So the initializer throws an error
+    /// that names such a thread. More in <doc:SignalsThreadsForkCancellation#Signals>.
     ///
     /// **Masks:**
     ///
@@ -23,8 +22,7 @@ extension Loop {
     ///   as soon as it runs.
     /// - A pending signal is then delivered normally. One that the source has read, but not passed to its handler, is
     ///   dropped.
-    /// - New processes inherit blocked signals, those of Foundation's `Process` among them. Unblock them there
-    ///   (`POSIX_SPAWN_SETSIGMASK`).
+    /// - New processes inherit blocked signals: <doc:SignalsThreadsForkCancellation#What-a-child-inherits>.
     ///
     /// **Two sources for one signal** both receive it, whichever of them reads it:
     ///
@@ -35,16 +33,16 @@ extension Loop {
     /// - While a source exists, `sigaction` handlers for its signal are not called. An ignored signal is reported
     ///   nevertheless.
     ///
-    /// **Order.** The kernel keeps waiting signals without their order. Different ones that wait together, such as
-    /// those sent while a handler ran, are handled in the order in which their sources were added to the mode. So add
-    /// the source of SIGTERM last, or let its handler do what every earlier signal would have asked for.
+    /// **Order.** The kernel keeps no order of different signals that wait together. They are handled in the order in
+    /// which their sources were added to the mode. So add the source of SIGTERM last, or let its handler do what every
+    /// earlier signal would have asked for.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS are reported
-    /// only if a process sent them; an actual fault ends the process, blocked or not. A signal sent to one thread
-    /// (`pthread_kill`) reaches a source only if that thread runs its loop.
+    /// only if a process sent them; an actual fault ends the process. A signal sent to one thread (`pthread_kill`)
+    /// reaches a source only if that thread runs its loop.
     ///
-    /// A source can be in several modes of one loop, whichever thread made it, and keeps runs in them going. It has two
-    /// descriptors until it is deallocated.
+    /// **Modes and loops.** A source can be in several modes of one loop, whichever thread made it, and keeps runs in
+    /// them going. It has two descriptors until it is deallocated.
     ///
     /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, not beside a source for the same signal. No `signal(…,
     /// SIG_IGN)` is needed here.

@@ -1,12 +1,11 @@
 import Synchronization
 
 /// A run loop: waits for events on one thread and calls their handlers, one at a time. Any thread may call everything
-/// here, except what a page keeps for one thread.
+/// here, except what a page keeps for one thread. CF: `CFRunLoop`.
 ///
-/// Every thread has a loop, ``Loop/current``, made on first use. A loop does nothing until its thread runs it. It then
-/// makes passes, and sleeps between them until a source, a timer or a posted block needs it. A run serves only what is
-/// in its *mode*. It returns when it is stopped, when its time is up, or when nothing is left to wait for: see
-/// <doc:HowARunLoopWorks>. CF: `CFRunLoop`.
+/// Every thread has a loop, ``Loop/current``, made on first use. Its thread runs it. It then makes passes, and sleeps
+/// between them until an item or a posted block needs it. A run serves only what is in its *mode*. It returns when it
+/// is stopped, when its time is up, or when nothing is left to wait for: <doc:HowARunLoopWorks>.
 ///
 /// ```swift
 /// let loop = Loop.current
@@ -19,16 +18,15 @@ import Synchronization
 ///
 /// **Handlers** run on the loop's thread with no lock held. They may add, remove and invalidate items, even their own,
 /// run the loop nested, and stop it. (Only `end`, `beginHosting` and `runMain` trap inside a run.) They are
-/// `@Sendable`: see ``Loop/main`` for handlers of the main actor, and ``Loop/Item`` for handlers of another actor.
+/// `@Sendable`; for handlers of actors, see ``Loop/Item`` and ``Loop/main``.
 ///
 /// **Lifetime.** A loop retains its items, and ends with its thread. Its items leave it, the cancel handlers of
 /// ``Loop/Source0``s run, posted blocks that never ran are dropped, and its descriptors are closed. (A ``LoopThread``
-/// first runs the blocks that its loop has accepted, unless ``LoopThread/stop(discardingPending:)`` stops it.) An ended
-/// loop refuses everything: `add` and `perform` return false, `run` returns `finished`.
+/// first runs accepted blocks, unless ``LoopThread/stop(discardingPending:)`` stops it.) An ended loop refuses
+/// everything: `add` and `perform` return false, `run` returns `finished`.
 ///
-/// **Processes.** In a child made by `fork` that does not call exec, a loop of the parent refuses everything, and `run`
-/// traps: <doc:SignalsThreadsForkCancellation#Fork>. A thread that is cancelled (`pthread_cancel`) ends at the wait of
-/// a run, and its loop with it; all other calls continue.
+/// **Processes and cancelled threads:** <doc:SignalsThreadsForkCancellation#Fork>,
+/// <doc:SignalsThreadsForkCancellation#Cancelled-and-exiting-threads>.
 public final class Loop: @unchecked Sendable {
     // For the maintainer. Four kinds of state:
     // - constants;
@@ -176,12 +174,13 @@ public final class Loop: @unchecked Sendable {
     /// reported after two seconds: ``Loop/Mistake/loopThatNeverRuns(item:)``.
     public static var current: Loop { ThreadLoops.current.loop }
 
-    /// The loop of the process's initial thread, made on first use. The initial thread must run it, or host it. From
-    /// any thread; in a signal handler only if it has been used before.
+    /// The loop of the process's initial thread, made on first use. The initial thread must run it
+    /// (``Loop/runMain(_:)`` in asynchronous programs), or host it (``Loop/beginHosting(_:)``). From any thread; in a
+    /// signal handler only if it has been used before. CF: `CFRunLoopGetMain`.
     ///
     /// In its common modes it drains the main dispatch queue, too, which is the main actor's. In a program with
     /// libdispatch, which Swift concurrency links, a run in a common mode therefore never finishes for lack of work:
-    /// stop it, or give it a time limit. CF: `CFRunLoopGetMain`.
+    /// stop it, or give it a time limit.
     ///
     /// Its handlers run on the main actor's thread. A handler that accesses the main actor's state, such as the
     /// variables of `main.swift`, says so:
@@ -192,11 +191,10 @@ public final class Loop: @unchecked Sendable {
     /// Loop.main.add(timer, in: .common)
     /// ```
     ///
-    /// Asynchronous programs run it by ``Loop/runMain(_:)``; ``Loop/beginHosting(_:)`` hosts it. A program can give the
-    /// initial thread away: by `dispatchMain()`, by an async main function or a top-level `await` that has suspended,
-    /// or to the runner of Swift Testing. No thread can run the loop then. It ends, refuses work, and reports that once
-    /// on stderr. If another thread makes the loop, the library finds this out a moment later, and drops the work
-    /// accepted until then.
+    /// If the initial thread has been given away, no thread can run the loop:
+    /// <doc:Hosting#A-main-loop-that-no-thread-can-run>. It ends, refuses work, and reports that once on stderr. If
+    /// another thread makes the loop, the library finds this out a moment later, and drops the work accepted until
+    /// then.
     public static let main: Loop = {
         let main = Loop(clock: .monotonic, owner: .initial)
         if System.isInitialThread { ThreadLoops.current.adopt(main) } else { findOutWhetherMainCanRun() }

@@ -23,9 +23,9 @@ extension Loop {
     ///
     /// If there is nothing to wait for, it returns `finished` at once, without calling any observer:
     ///
-    /// - The mode has no source, no timer and no posted block, or does not exist. Items that were added to `common` are
-    ///   in a mode only if it is a common one: see ``Loop/addCommonMode(_:)``. A run with time to wait may be reported
-    ///   as ``Loop/Mistake/emptyRun(mode:others:)``.
+    /// - The mode has no source, no timer and no posted block. (Items of `common` are only in common modes:
+    ///   ``Loop/addCommonMode(_:)``.) A run with time to wait may be reported as
+    ///   ``Loop/Mistake/emptyRun(mode:others:)``.
     /// - The mode is `common`, in which no loop can run; reported once on stderr.
     /// - The loop has ended.
     ///
@@ -38,10 +38,10 @@ extension Loop {
     ///     sleep: <doc:HowARunLoopWorks#One-pass>. More than about 146 years is forever.
     ///   - returnAfterSourceHandled: Whether to return `handledSource` after the first pass that performs a source.
     /// - Returns: Why the run ended.
-    /// - Precondition: Called on the loop's own thread; traps on another thread, even if the loop has ended. The first
-    ///   run in a mode needs up to three descriptors: an epoll set, and for the first mode an eventfd and a timerfd.
-    ///   The main queue of ``Loop/main`` has two more. The run traps if the process has none left; ``Loop/prepare(_:)``
-    ///   makes them in advance, and throws instead.
+    /// - Precondition: Called on the loop's own thread; traps elsewhere, even if the loop has ended. The first run in a
+    ///   mode needs up to three descriptors: an epoll set, and for the first mode an eventfd and a timerfd. The main
+    ///   queue of ``Loop/main`` has two more. Without them the run traps; ``Loop/prepare(_:)`` makes them in advance,
+    ///   and throws instead.
     @discardableResult
     public func run(
         mode: Mode = .default, for duration: Duration, returnAfterSourceHandled: Bool = false

@@ -11,9 +11,9 @@
 /// ```
 ///
 /// The action is due as with ``Throttle`` and ``Debounce``, and then runs as a task of its own. ``RateLimitOverlap``
-/// decides what happens if the previous action has not ended. All calls of a burst that lead to one action get its
-/// result, which belongs to the last input. So let the action deliver results, as
-/// <doc:ThrottleOrDebounce#Asynchronous-actions> does: a program that shows them for each call shows old ones.
+/// decides what happens if the previous action has not ended. All calls of a burst get one result, which belongs to the
+/// last input. So let the action deliver results, as <doc:ThrottleOrDebounce#Asynchronous-actions> does: a program that
+/// shows them for each call shows old ones.
 ///
 /// **Where the action runs**: on Swift's own threads, unless it belongs to an actor, such as `{ @MainActor input in …
 /// }`. The loop only decides when it begins. An `executorPreference` lets it run on that executor, except for code of
@@ -27,9 +27,9 @@
 /// }
 /// ```
 ///
-/// In virtual time, let the action prefer the limiter's loop: then no time passes between the end of a burst and the
-/// action. An executor does not keep its loop running: the program holds the ``LoopThread``. For tasks whose loop has
-/// ended, see ``Loop/asUnownedSerialExecutor()``.
+/// In virtual time, let the action prefer the limiter's loop: then no time passes before it begins. The program holds
+/// the ``LoopThread``, since an executor does not keep its loop running. For tasks whose loop has ended, see
+/// ``Loop/asUnownedSerialExecutor()``.
 ///
 /// **Every caller gets an answer**: the action's result, its error, or nil if the call led to no action. That is so if
 /// the call was limited away, skipped or replaced while another action ran, cancelled, or dropped with the limiter or
@@ -39,15 +39,10 @@
 /// call waits behind it, and the others get nil. Bound the time in the action, or call ``AsyncLimiter/invalidate()``,
 /// which cancels it.
 ///
-/// **Actions that wait for limiters.** An action may wait for another limiter, even in its queue. Waits that would
-/// never end get nil at once:
-///
-/// - A wait for a call to the action's own limiter, which is queued behind it. The call still starts its action
-///   afterwards.
-/// - Of limiters whose actions wait for each other in a ring, the wait that would close it.
-///
-/// The waits of an action are those of its task, of child tasks and of `Task { }`. Those of a detached task are not
-/// known: an action that waits for such a task can wait for ever.
+/// **Actions that wait for limiters.** An action may wait for another limiter, even in its queue. Two waits would never
+/// end, and get nil at once: one for a call to the action's own limiter, and one that would close a ring of waiting
+/// actions. The call itself still starts its action later. The waits of an action are those of its task, of child tasks
+/// and of `Task { }`. Those of a detached task are not known: an action that waits for such a task can wait for ever.
 ///
 /// **Lifetime.** Dropping the last reference, and the end of the loop, treat pending calls as `whenReleased` says. An
 /// action that runs or is queued continues. The limiter retains its action: capture the limiter's owner as `[weak
@@ -98,9 +93,10 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         return AsyncLimiter(runner, limiter)
     }
 
-    /// Makes a debounce with an asynchronous action. The details of `executorPreference` are at
-    /// ``throttle(interval:edges:on:in:whenReleased:whileRunning:executorPreference:label:file:line:action:)``, those of
-    /// other parameters at ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)``.
+    /// Makes a debounce with an asynchronous action. For the details of each parameter see
+    /// ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)``; for those of
+    /// `executorPreference` see
+    /// ``throttle(interval:edges:on:in:whenReleased:whileRunning:executorPreference:label:file:line:action:)``.
     ///
     /// - Parameters:
     ///   - interval: The time without a call after which a burst is over.

@@ -1,8 +1,8 @@
 /// The rules of throttle and debounce by themselves: no clock, no timer, no loop and no lock. It is a value: threads
 /// that share one guard it with a lock.
 ///
-/// Use it with a clock and a timer of your own, such as a game's frame time or a simulation. Otherwise use ``Throttle``
-/// or ``Debounce``, which apply these rules on a loop.
+/// Use it with a clock and a timer of your own, such as a game's frame time. Otherwise use ``Throttle`` or
+/// ``Debounce``.
 ///
 /// Every event is a method that takes the time and returns whether to act now. The owner then starts, moves or stops
 /// its one timer so that it fires at ``timer``, and keeps the inputs. The state is complete before the method returns,
@@ -17,10 +17,10 @@
 ///
 /// - *Times* are integers on one clock, in any unit, and must not decrease. A sum beyond the range never comes. If a
 ///   timer is due at the instant of a call, send its event first.
-/// - *Only asking:* a throttle with the leading edge alone needs no timer. ``call(at:)`` says whether to act, even if
-///   ``timerFired(at:)`` is never sent: <doc:ThrottleOrDebounce#So-many-in-a-window-for-each-key>.
+/// - *Only asking:* a throttle with the leading edge alone needs no ``timerFired(at:)``:
+///   <doc:ThrottleOrDebounce#So-many-in-a-window-for-each-key>.
 /// - *Without any edge* these rules, like lodash's, still act on a call that comes while a timer runs, after the
-///   interval of a throttle or the `maxWait` is over. ``Throttle`` and ``Debounce`` never act without an edge.
+///   interval of a throttle or the `maxWait` is over. ``Throttle`` and ``Debounce`` never do.
 ///
 /// The rules are lodash's, whose names are given below, with three fixes. HWThrottle and MessageThrottle have no
 /// counterpart: their rules are part of queues and timers.

@@ -2,8 +2,6 @@ extension LoopThread {
     /// What a ``LoopThread`` requests from the kernel for its thread. The thread inherits every property that is nil,
     /// the default, from the thread that makes it.
     ///
-    /// For threads with a special task: an audio thread needs a realtime policy, a background thread a high nice value.
-    ///
     /// ```swift
     /// let options = LoopThread.Options(name: "audio", scheduling: .fifo(priority: 10), onRefusal: .runAnyway)
     /// let audio = try LoopThread(options: options)
@@ -14,10 +12,10 @@ extension LoopThread {
     /// Without the permission this prints `sched_setscheduler(SCHED_FIFO, 10): Operation not permitted (EPERM); it
     /// takes CAP_SYS_NICE, or RLIMIT_RTPRIO of 10 or more`, and the thread runs as an ordinary one.
     ///
-    /// - *A value that is valid nowhere* makes `LoopThread(options:)` throw a ``LoopError`` with EINVAL, before any
-    ///   thread is made. `onRefusal` decides about what this kernel refuses to this process.
-    /// - *Inheritance:* the thread sets the options itself before its loop runs. Threads that it makes inherit all of
-    ///   them except the name and the stack.
+    /// - *A value that is valid nowhere* makes `LoopThread(options:)` throw a ``LoopError`` with EINVAL. `onRefusal`
+    ///   decides about what this kernel refuses to this process.
+    /// - *Inheritance:* the thread sets the options itself before its loop runs. Threads that it makes inherit all but
+    ///   the name and the stack.
     ///
     /// Cocoa: `NSThread.name`, `stackSize`, `threadPriority` and `qualityOfService`.
     public struct Options: Sendable, Hashable {

@@ -98,13 +98,11 @@ extension Loop {
     /// Runs a block on the loop's thread and suspends until it is done. In any task.
     ///
     /// - *Order:* the block is handed over before the task suspends. So blocks of one actor run in the order of its
-    ///   calls, and in order with the blocks that it posts. A closure that runs elsewhere, such as that of a child task
-    ///   or of `withTaskCancellationHandler`, makes its call when it runs: <doc:SwiftConcurrency#Questions>.
-    /// - *Cancelling the task* withdraws a block that has not begun. A block that has begun runs to its end, and the
-    ///   call then returns its result: pass a limit, or let the block look at a flag. A cancelled task hands no block
-    ///   over.
-    /// - *The error of a limit* reaches the caller when the caller's actor is free: on this loop, that is after the
-    ///   block.
+    ///   calls, and in order with the blocks that it posts. A call in a closure that runs elsewhere comes when the
+    ///   closure does: <doc:SwiftConcurrency#Questions>.
+    /// - *Cancelling the task* withdraws a block that has not begun. The call waits for one that has begun, and returns
+    ///   its result: pass a limit, or let the block look at a flag. A cancelled task hands no block over.
+    /// - *The error of a limit* reaches the caller when its actor is free: on this loop, that is after the block.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.

@@ -3,8 +3,8 @@ import Synchronization
 /// A clock whose time passes only when nothing else is left to do: for tests that neither sleep nor depend on the
 /// machine's speed. Any thread may call everything here, and several loops can share a clock.
 ///
-/// A loop made with it is an ordinary loop, except that it moves the clock to its next deadline instead of sleeping
-/// until then. Ports, signals and posts from other threads work as always. See <doc:TestingInVirtualTime>.
+/// A loop made with it moves the clock to its next deadline instead of sleeping until then. See
+/// <doc:TestingInVirtualTime>.
 ///
 /// ```swift
 /// let clock = VirtualClock()
@@ -19,8 +19,7 @@ import Synchronization
 ///
 /// - If runs of several loops on one thread are nested, the innermost counts.
 /// - Before another thread gives a loop work, take a ``hold()``: no time passes while one exists.
-/// - A run that has nothing to wait for returns at once, whatever its limit, and no time passes: ``advance(by:)`` makes
-///   it pass.
+/// - A run that has nothing to wait for returns at once, and no time passes.
 ///
 /// *Manual* time moves only by ``VirtualClock/advance(by:)``.
 public final class VirtualClock: @unchecked Sendable {

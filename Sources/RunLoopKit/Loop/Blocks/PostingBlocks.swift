@@ -1,24 +1,23 @@
 extension Loop {
-    /// Posts a block. The loop calls it once, in its next block step in `mode`, in the order of posting. From any
-    /// thread. CF: `CFRunLoopPerformBlock`, then `CFRunLoopWakeUp`.
+    /// Posts a block. The loop calls it once, in its next block step in `mode` (<doc:HowARunLoopWorks#One-pass>), in
+    /// the order of posting. From any thread. CF: `CFRunLoopPerformBlock`, then `CFRunLoopWakeUp`.
     ///
-    /// - *When:* a pass has up to three block steps (<doc:HowARunLoopWorks#One-pass>), so the block may run in the pass
-    ///   that is under way. A block posted by a block waits for the next step.
-    /// - *Modes:* the block belongs to the loop, not the mode. Posted for `common`, it runs in whichever common mode
-    ///   runs next. Blocks for different modes that a run serves keep their order.
-    /// - *A mode that no run serves:* its blocks wait, and keep what they capture, until the loop ends. Nothing reports
+    /// - Posted for `common`, it runs in whichever common mode runs next. Blocks for different modes that a run serves
+    ///   keep their order.
+    /// - A block posted by a block waits for the next step, perhaps in the same pass.
+    /// - A block for a mode that no run serves waits, and keeps what it captures, until the loop ends. Nothing reports
     ///   it.
     ///
     /// - Parameters:
     ///   - mode: The mode in which the block may run.
-    ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, a sleeping loop leaves the block until it wakes
-    ///     for another reason.
+    ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, the block waits until the loop wakes for
+    ///     another reason.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Returns: Whether the loop accepted the block. False if the loop has ended, or its ``LoopThread`` was stopped.
-    ///   A loop that ends drops accepted blocks. That of a ``LoopThread`` runs them first, unless
+    ///   A loop that ends drops accepted blocks; that of a ``LoopThread`` runs them first, unless
     ///   ``LoopThread/stop(discardingPending:)`` drops them. Where no thread can run ``Loop/main``, the first blocks
     ///   may be dropped, which is reported on stderr.
     @discardableResult

@@ -8,31 +8,29 @@ extension Loop {
     ///
     /// **Lifetime.** A loop retains its items, but an item does not retain its loops. An item retains its handlers,
     /// with what they capture, until it is invalidated or deallocated. A loop that ends releases its items; one that
-    /// the program retains stays valid, and can join another loop.
+    /// the program retains can join another loop.
     ///
     /// A handler that captures a ``LoopThread``, or the object that holds it, keeps both alive for ever. Capture `[weak
     /// self]`, or make the item with `isolation:`: <doc:KeepingAThreadAlive>.
     ///
-    /// **Handlers of an actor.** Every kind of item has initializers with `isolation:`. Such a handler is isolated to
-    /// an actor, and touches its state without `await`:
+    /// **Handlers of an actor,** made with `isolation:`, touch the actor's state without `await`:
     ///
     /// - The actor's executor is the item's loop, or another loop of the same thread. Otherwise the first call traps,
     ///   and names the actor.
     /// - The handler gets the actor as its first parameter. The item does not retain the actor: once that is
-    ///   deallocated, the next call invalidates the item instead.
-    /// - Until then the item stays in its loop, keeps runs going, and holds an owned descriptor open. Where that
-    ///   counts, invalidate the item in the actor's `deinit`. (If the actor held the only reference to its
-    ///   ``LoopThread``, the loop ends, and the item leaves it.)
+    ///   deallocated, the next call invalidates the item instead. Until then the item keeps runs going, and an owned
+    ///   descriptor open: where that counts, invalidate it in the actor's `deinit`. (If the actor held the only
+    ///   reference to its ``LoopThread``, the loop ends, and the item leaves it.)
     /// - While the handler runs, no job of Swift concurrency begins on the loop that calls it, not even in a nested
     ///   run. (If the actor is on another loop of the thread, do not run that one inside the handler.)
     ///
-    /// **Handlers of the main actor**, made with `isolation: .shared`, have rules of their own:
+    /// **Handlers of the main actor,** made with `isolation: .shared`, have rules of their own:
     ///
     /// - The item is for ``Loop/main`` alone: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``).
     /// - The handler has no parameter for the actor. Capture `[weak self]`, and invalidate the item in the object's
     ///   `deinit`; <doc:KeepingAThreadAlive#Weak-or-unowned> has the exceptions.
-    /// - A run nested in the handler, in a common mode, serves the main actor's jobs, which come through the main
-    ///   queue. Inside a *job* of the main actor it does not.
+    /// - A run nested in the handler, in a common mode, serves the main actor's jobs. Inside a *job* of the main actor
+    ///   it does not.
     public class Item: @unchecked Sendable {
         // For the maintainer. Memberships change only with both the item's lock and the lock of the loop concerned
         // held, so they may be read under either: under the loop's lock for that loop's modes, under the item's lock

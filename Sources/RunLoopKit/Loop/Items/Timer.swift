@@ -2,11 +2,10 @@ import Synchronization
 
 extension Loop {
     /// Calls its handler at a given time, once or repeatedly. Any thread may use it; the handler runs on the loop's
-    /// thread.
+    /// thread. CF: `CFRunLoopTimer`.
     ///
-    /// A timer fires only while its loop runs in one of the timer's modes. It never fires early. A repeating timer
-    /// keeps to its grid of instants, however late or long a call was. It does not drift, and makes one call for all
-    /// instants that it missed. CF: `CFRunLoopTimer`.
+    /// A timer fires only while its loop runs in one of its modes, and never early. A repeating timer keeps to its grid
+    /// of instants, however late or long a call was. It makes one call for all instants that it missed.
     ///
     /// ```swift
     /// let timer = Loop.Timer(every: .milliseconds(100)) { firing in
@@ -15,14 +14,12 @@ extension Loop {
     /// Loop.current.add(timer, in: .default)
     /// ```
     ///
-    /// - *Handlers* are `@Sendable`. One that accesses the state of the main actor, or of an actor on the loop, goes to
-    ///   an initializer with `isolation:`.
-    /// - *Lifetime:* the loop retains the timer, and the timer its handler. Capture `[weak self]`, and see
-    ///   ``Loop/Item``.
+    /// - *Handlers* are `@Sendable`; an initializer with `isolation:` takes one of an actor. The timer retains its
+    ///   handler: capture `[weak self]`, and see ``Loop/Item``.
     /// - *Modes:* a timer can be in several modes, but only in one loop at a time.
-    /// - *The clock* is the loop's, which stops while the machine is suspended, or that of another ``Loop/TimeBase``,
-    ///   such as the time of day.
-    /// - *Durations* are rounded up to whole nanoseconds, and negative ones count as zero. An interval of zero means
+    /// - *The clock* is the loop's, which stops while the machine is suspended, or another ``Loop/TimeBase``, such as
+    ///   the time of day.
+    /// - *Durations* are rounded up to whole nanoseconds. Negative ones count as zero, and an interval of zero means
     ///   *once*. A time beyond ``Loop/Instant/distantFuture`` never comes.
     public final class Timer: Item, @unchecked Sendable {
         /// One call of a timer.

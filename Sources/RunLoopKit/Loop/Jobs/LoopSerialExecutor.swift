@@ -4,8 +4,8 @@ extension Loop: SerialExecutor {
     /// ``Loop/asUnownedSerialExecutor()``, which has the order of jobs and the end of the loop.
     public func enqueue(_ job: consuming ExecutorJob) { accept(UnownedJob(job)) }
 
-    /// The loop as an unretained executor, for an actor's `unownedExecutor`: the actor runs on the loop's thread. The
-    /// actor must keep that running: it holds the ``LoopThread``.
+    /// The loop as an unretained executor, for an actor's `unownedExecutor`: the actor runs on the loop's thread, and
+    /// may use what belongs to that. It must keep the loop running: it holds the ``LoopThread``.
     ///
     /// ```swift
     /// actor SerialPort {
@@ -21,9 +21,6 @@ extension Loop: SerialExecutor {
     /// await port.send("hello")  // on serial port: true
     /// ```
     ///
-    /// All of the actor's code runs there, between the loop's timers, sources and blocks, and may use what belongs to
-    /// the thread.
-    ///
     /// **Order.** Jobs of one priority run in the order of their arrival. Higher priorities run first, but one job in
     /// sixteen is the oldest, so none waits forever. Jobs run in the common modes, as blocks posted for `common` do.
     ///
@@ -36,11 +33,10 @@ extension Loop: SerialExecutor {
     /// **The end.** A job is never dropped, so every task that awaits it continues:
     ///
     /// - Jobs that arrive before a clean ``LoopThread/stop()`` run before the thread ends.
-    /// - Later jobs, and those left over by a stop that discards, run once the loop has ended, one after the other, on
-    ///   a *thread of last resort*. It is made when first needed. Ended loops share one, unless a job keeps it busy. A
-    ///   line on stderr reports it, once for each loop.
-    /// - The actor's `assumeIsolated` holds on that thread. But it is not the loop's: ``isOnOwnThread`` is false, and a
-    ///   ``LoopBound`` traps.
+    /// - Later jobs, and those that a discarding stop leaves, run after the loop's end, one after the other, on a
+    ///   *thread of last resort*. It is made when first needed. Ended loops share one, unless a job keeps it busy.
+    ///   Stderr reports it once for each loop.
+    /// - There the actor's `assumeIsolated` holds, but ``isOnOwnThread`` is false, and a ``LoopBound`` traps.
     ///
     /// **Lifetime.** Swift does not retain executors. A loop that is deallocated while jobs of an actor wait traps with
     /// a message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last resort.

@@ -1,20 +1,21 @@
 extension Loop {
-    /// Registers a handler that is called once when the loop ends, on its thread. From any thread.
+    /// Registers a handler that is called once when the loop ends, on its thread. From any thread. CF: the cancel
+    /// handler of a source that exists only for it.
     ///
     /// By then the loop's items have left it, the blocks that it accepted have run or been dropped, and it refuses
-    /// everything. Handlers are called in the order in which they were registered. An end handler is not an item: it
-    /// belongs to no mode and keeps no run going. CF: the cancel handler of a source that exists only for it.
+    /// everything. Handlers are called in the order of registration. An end handler belongs to no mode and keeps no run
+    /// going.
     ///
     /// ```swift
     /// let handler = worker.loop.onEnd { print("the worker has done its last work") }
     /// ```
     ///
-    /// - If the main loop's thread has been given away, the handlers are called on the thread that finds this out.
+    /// - If the main loop's thread has been given away, the thread that finds this out calls the handlers.
     /// - If a loop made with ``Loop/init(clock:)`` ends because its last reference is released, they are not called.
     ///
     /// - Parameter handler: Released after the call, or when it is cancelled.
-    /// - Returns: An object that cancels the handler; releasing the object changes nothing. Nil if the loop has ended,
-    ///   or its ``LoopThread`` was stopped: the handler is then never called.
+    /// - Returns: An object that cancels the handler; releasing it changes nothing. Nil if the loop has ended, or its
+    ///   ``LoopThread`` was stopped: the handler is then never called.
     @discardableResult
     public func onEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
         register(EndHandler(handler, of: self))

@@ -1,9 +1,9 @@
 extension Loop {
-    /// Runs an asynchronous program on the process's initial thread, under ``Loop/main``, and returns its result.
+    /// Runs an asynchronous program on the process's initial thread, under ``Loop/main``, and returns its result. That
+    /// thread serves the main loop's items, the main actor and the main dispatch queue while `body` is suspended.
     ///
-    /// An async `main` function gives the initial thread away at its first suspension, and no thread can run the main
-    /// loop from then on. Here the initial thread runs ``Loop/main`` while `body` is suspended. So it serves the main
-    /// loop's timers and sources, the main actor and the main dispatch queue.
+    /// An async `main` function gives the initial thread away at its first suspension: no thread can run the main loop
+    /// then.
     ///
     /// ```swift
     /// // main.swift
@@ -20,11 +20,10 @@ extension Loop {
     ///
     /// - *With `@main`:* call it in a `static func main() throws` without `async`.
     /// - *An exit status:* `exit(Loop.runMain { 3 })`.
-    /// - *A hosted main loop:* this function runs the loop itself, so ``Loop/beginHosting(_:)`` traps in `body`. Begin
-    ///   hosting and run the host in a synchronous `main`.
-    /// - *A stop:* ``Loop/stop()`` cancels the task of `body`, which can clean up: the loop runs until `body` returns.
-    ///   Await a clean-up in a task of its own, `try await Task { … }.value`: what a cancelled task awaits may end at
-    ///   once, with `CancellationError`.
+    /// - *A hosted main loop:* ``Loop/beginHosting(_:)`` traps in `body`, since this function runs the loop itself.
+    ///   Begin hosting and run the host in a synchronous `main`.
+    /// - *A stop:* ``Loop/stop()`` cancels the task of `body`, and the loop runs until `body` returns.
+    ///   <doc:SwiftConcurrency#An-async-main> shows how to clean up.
     /// - *Nested runs:* `body` begins in the first pass of the loop. If a handler runs the loop nested when `body`
     ///   returns, that run is stopped, and this function returns as soon as the handler does.
     ///
