@@ -79,8 +79,11 @@ extension Loop {
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called once, on the loop's thread.
-        /// - Throws: ``LoopError`` from `pidfd_open`: `ESRCH` if there is no such process, `EINVAL` if the number is
-        ///   zero, negative or a thread's, `EMFILE` if the process has no descriptor left, `ENOSYS` before Linux 5.4.
+        /// - Throws: ``LoopError`` from `pidfd_open`:
+        ///   - `ESRCH` if there is no such process.
+        ///   - `EINVAL` if the number is zero, negative or a thread's.
+        ///   - `EMFILE` if the process has no descriptor left.
+        ///   - `ENOSYS` before Linux 5.4.
         public init(
             _ process: Int32, reaping: Bool = true, label: String? = nil, file: StaticString = #fileID,
             line: UInt = #line,

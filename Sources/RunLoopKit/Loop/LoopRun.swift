@@ -68,8 +68,8 @@ extension Loop {
     /// thread; traps elsewhere.
     ///
     /// It creates the mode. For `common`, and in an ended loop, it does nothing. It does not make the timerfds of the
-    /// continuous and the wall clock: the first timer of a loop on such a clock makes them when it is added, and traps
-    /// if the process has no descriptor left.
+    /// continuous and the wall clock. A loop's first timer on such a clock makes its own when it is added, and traps if
+    /// the process has no descriptor left.
     ///
     /// - Throws: ``LoopError`` from `eventfd`, `timerfd_create`, `epoll_create1` or `epoll_ctl`, usually because the
     ///   process has no descriptor left (EMFILE). The call may be repeated.

@@ -5,7 +5,7 @@ enum CallStep {
     case refuse, ignore
     /// Keep it: it is the first one that is pending. The lock is held.
     case begin
-    /// Put it in the place of the pending one. The lock is held.
+    /// Replace the pending one with it. The lock is held.
     case replace
     /// Keep it, after the pending ones. The lock is held.
     case append

@@ -1,8 +1,10 @@
 import Synchronization
 
-/// Work whose caller waits for an answer and always gets one. The answer is the end of the work, or an error if the
-/// work is cancelled before it begins, if its holder drops it (at the latest when the block is deallocated), or if the
-/// thread that runs it exits in it.
+/// Work whose caller waits for an answer and always gets one: the end of the work, or an error. The error comes:
+///
+/// - if the work is cancelled before it begins.
+/// - if its holder drops it, at the latest when the block is deallocated.
+/// - if the thread that runs it exits in it.
 ///
 /// Not generic: the library's generic code runs unspecialized in programs, where a generic `Result` costs thousands of
 /// instructions. The work stores its result where its caller finds it.

@@ -1,7 +1,7 @@
 /// Which blocks a block step may run: those posted before it that no enclosing block step may run.
 ///
-/// A block may run the loop nested. The blocks that the interrupted step has yet to run, in whatever mode, then do not
-/// exist for the nested run, as in CF, which takes the whole list out of the loop. Here they are in the batch of the
+/// A block may run the loop nested. For the nested run, the blocks that the interrupted step has yet to run, in any
+/// mode, do not exist. CF does the same: it takes the whole list out of the loop. Here they are in the batch of the
 /// interrupted run, or stay in their queues, and the nested run ignores their numbers.
 struct BlockStep {
     /// The number of the last block that the step has run or passed over.

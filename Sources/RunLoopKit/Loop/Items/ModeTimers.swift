@@ -21,7 +21,7 @@ struct ModeTimers: ~Copyable {
         set { suspending.owner = newValue }
     }
 
-    /// False also for a mode that has had timers on another clock, or precise ones.
+    /// False for a mode that has had timers on another clock, or precise ones, too.
     var isEmpty: Bool { suspending.isEmpty && others == nil }
 
     /// Whether no timer keeps a run going.

@@ -105,10 +105,10 @@ final class Source1Table {
 
     /// Takes note of a token that the kernel has reported, and whose source has left.
     ///
-    /// The source may have left after the kernel's answer, which happens once for each of its descriptors. A token that
-    /// comes in a later answer is that of a file which the library can no longer take out of the epoll set: the program
-    /// has put another file in the place of its descriptor, and keeps the file open elsewhere. Level-triggered, it
-    /// would keep the loop awake for ever.
+    /// The source may have left after the kernel's answer, which happens once for each of its descriptors. A token in a
+    /// later answer is that of a file which the library can no longer take out of the epoll set. The program has put
+    /// another file in the place of its descriptor, and keeps the file open elsewhere. Level-triggered, it would keep
+    /// the loop awake for ever.
     @inline(never)
     func noteReportWithoutSource(of token: UInt64, in answer: Int) {
         // Past that many, all are old ones that happened once.

@@ -244,7 +244,7 @@ extension Loop.Timer {
         }
     }
 
-    /// A loop and its waker. Nil stands for a loop that is being deallocated and has not emptied its heaps yet.
+    /// A loop and its waker. Nil means a loop that is being deallocated and has not emptied its heaps yet.
     fileprivate struct Owner {
         let waker: Waker
         let loop: Loop?
