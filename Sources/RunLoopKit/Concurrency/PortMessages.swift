@@ -24,7 +24,8 @@ extension Loop.MessagePort {
     ///
     /// **The loop's part:** it decides when messages arrive, and does not carry them. While its innermost run is in a
     /// mode of the port, the task takes waiting messages from the port, and a sender resumes a waiting task, even if
-    /// the loop's thread is busy. Messages sent at other times arrive once the loop runs in such a mode.
+    /// the loop's thread is busy. Messages sent at other times arrive once the loop runs in such a mode, the first by a
+    /// pass of the loop.
     ///
     /// - Parameters:
     ///   - loop: The loop that waits for the port. The port is in it at once.

@@ -68,8 +68,8 @@ extension Loop.MessagePort {
     /// for try await line in file.lines { try await port.send(whenRoom: line) }  // no faster than they are printed
     /// ```
     ///
-    /// - *Order:* a call takes its place before it first suspends. So the port accepts the messages of one actor, or of
-    ///   one task, in the order of the calls, and waiting messages before all later ones.
+    /// - *Order:* a call takes its place on the caller's executor, before it first suspends. So the port accepts the
+    ///   messages of one actor, or of one task, in the order of the calls, and waiting messages before all later ones.
     /// - *The end:* a call returns when its message is in the queue. If it throws, the message is not in the queue.
     ///   Removing the port from its loop ends no call. A waiting task keeps the port alive.
     /// - *Deadlock:* a task that iterates the port's messages (``Loop/MessagePort/makeMessages(on:in:capacity:)``) must

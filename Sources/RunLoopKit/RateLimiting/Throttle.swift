@@ -10,9 +10,9 @@
 ///
 /// - *The leading edge alone* is the default unless inputs are merged. Calls within the interval are lost, and so is
 ///   the last value of a burst.
-/// - *With both,* the throttle acts on the last of them when the interval ends. The next interval begins with the next
-///   call; or with that action, if the next call comes an interval or more after the call before it. A call that comes
-///   an interval or more after the action acts at once. <doc:ThrottleOrDebounce> shows it.
+/// - *With both,* the throttle acts on the last call within the interval when that ends. The next interval begins with
+///   the next call; or with that action, if the next call comes an interval or more after the call before it. A call
+///   that comes an interval or more after the action acts at once. <doc:ThrottleOrDebounce> shows it.
 /// - *Two actions come closer* only after `flush()`, after `cancel()`, which forgets the past, or if the interval is
 ///   made shorter. The calls' times count: an action that waits for its loop can run closer to the next one.
 /// - *On a busy loop* the next call may come before the timer, and acts in its place.

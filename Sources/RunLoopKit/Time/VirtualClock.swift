@@ -19,7 +19,8 @@ import Synchronization
 ///
 /// - If runs of several loops on one thread are nested, the innermost counts.
 /// - Before another thread gives a loop work, take a ``hold()``: no time passes while one exists.
-/// - A run that has nothing to wait for returns at once, and no time passes.
+/// - A run that has nothing to wait for returns at once, whatever its limit, and no time passes: ``advance(by:)`` makes
+///   it pass.
 ///
 /// *Manual* time moves only by ``VirtualClock/advance(by:)``.
 public final class VirtualClock: @unchecked Sendable {
