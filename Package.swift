@@ -5,16 +5,25 @@ import PackageDescription
 let package = Package(
     name: "RunLoopKit",
     products: [
-        .library(name: "RunLoopKit", targets: ["RunLoopKit"])
+        .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
+        .library(name: "RunLoopDiagnostics", targets: ["RunLoopDiagnostics"]),
+        .library(name: "RunLoopRules", targets: ["RunLoopRules"]),
     ],
     targets: [
         // The system calls that the C library's Swift module lacks: a header and a module map, no code.
         .systemLibrary(name: "CLinux"),
         .target(name: "RunLoopKit", dependencies: ["CLinux"]),
-        .executableTarget(name: "RunLoopDemo", dependencies: ["RunLoopKit"]),
+        // What watches loops. It uses what the kit has for its own targets, by `package` access, as the rules do.
+        .target(name: "RunLoopDiagnostics", dependencies: ["RunLoopKit", "RunLoopRules"]),
+        // Rules that limit methods from outside.
+        .target(name: "RunLoopRules", dependencies: ["RunLoopKit"]),
+        .executableTarget(name: "RunLoopDemo", dependencies: ["RunLoopKit", "RunLoopDiagnostics", "RunLoopRules"]),
         // Compares with the bare system calls and with what the toolchain has: CFRunLoop, Dispatch, Swift concurrency.
         .executableTarget(
-            name: "RunLoopBenchmarks", dependencies: ["CAllocator", "Operations", "RunLoopKit", "CLinux"],
+            name: "RunLoopBenchmarks",
+            dependencies: [
+                "CAllocator", "Operations", "RunLoopKit", "RunLoopDiagnostics", "RunLoopRules", "CLinux",
+            ],
             path: "Benchmarks/RunLoopBenchmarks"),
         .systemLibrary(name: "CAllocator", path: "Benchmarks/CAllocator"),
         // One operation at a time, for scripts/instruction-counts.
@@ -22,10 +31,13 @@ let package = Package(
             name: "InstructionCounts", dependencies: ["Operations", "RunLoopKit"], path: "Benchmarks/InstructionCounts",
             exclude: ["counts.txt"]),
         // What both measure.
-        .target(name: "Operations", dependencies: ["RunLoopKit"], path: "Benchmarks/Operations"),
+        .target(name: "Operations", dependencies: ["RunLoopKit", "RunLoopRules"], path: "Benchmarks/Operations"),
         .testTarget(
             // The demo reads the recorded scenarios of limiters.
-            name: "RunLoopKitTests", dependencies: ["RunLoopKit", "RunLoopDemo", "CLinux", "TestSupport"],
+            name: "RunLoopKitTests",
+            dependencies: [
+                "RunLoopKit", "RunLoopDiagnostics", "RunLoopRules", "RunLoopDemo", "CLinux", "TestSupport",
+            ],
             exclude: ["Fixtures"]),
         // What test targets share: a limit for tests that hang, random numbers, children, what an epoll set watches.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
@@ -56,7 +68,8 @@ let package = Package(
             path: "Tests/Programs/MainQueueProgram"),
         .executableTarget(
             name: "DescriptorProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/DescriptorProgram"),
-        .executableTarget(name: "ForkProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/ForkProgram"),
+        .executableTarget(
+            name: "ForkProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics"], path: "Tests/Programs/ForkProgram"),
         .executableTarget(
             name: "TimeBaseProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/TimeBaseProgram"),
         .executableTarget(
@@ -66,12 +79,14 @@ let package = Package(
         .executableTarget(
             name: "MemoryProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MemoryProgram"),
         .executableTarget(
-            name: "MistakeProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/MistakeProgram"),
+            name: "MistakeProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics", "RunLoopRules"],
+            path: "Tests/Programs/MistakeProgram"),
         .executableTarget(
             name: "ClosedDescriptorProgram", dependencies: ["RunLoopKit"],
             path: "Tests/Programs/ClosedDescriptorProgram"),
         .executableTarget(
-            name: "RefusalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/RefusalProgram"),
+            name: "RefusalProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics"],
+            path: "Tests/Programs/RefusalProgram"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
         .executableTarget(
@@ -83,7 +98,8 @@ let package = Package(
         .executableTarget(
             name: "TopLevelProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/TopLevelProgram"),
         .executableTarget(
-            name: "RunMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/RunMainProgram"),
+            name: "RunMainProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics"],
+            path: "Tests/Programs/RunMainProgram"),
         .executableTarget(
             name: "SyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SyncMainProgram"),
     ],

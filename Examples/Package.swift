@@ -8,6 +8,8 @@ func program(_ name: String, dependencies: [Target.Dependency] = []) -> Target {
         name: name, dependencies: [.product(name: "RunLoopKit", package: "RunLoopKit")] + dependencies)
 }
 
+let rules = Target.Dependency.product(name: "RunLoopRules", package: "RunLoopKit")
+
 let package = Package(
     name: "Examples",
     dependencies: [.package(name: "RunLoopKit", path: "..")],
@@ -20,7 +22,7 @@ let package = Package(
         program("DirectoryWatcher"),
         program("EchoServer"),
         program("MainExecutor"),
-        program("MethodRules"),
+        program("MethodRules", dependencies: [rules]),
         // Needs libpq's development files.
         program("PostgresListener", dependencies: ["CLibPQ"]),
         .systemLibrary(name: "CLibPQ"),

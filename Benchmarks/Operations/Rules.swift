@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 extension Operation {
     /// Calls of a method that rules can limit, inside a rule's window.

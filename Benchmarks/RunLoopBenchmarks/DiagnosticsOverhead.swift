@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// A block that is posted and run, with and without diagnostics that watch the loop.

@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 /// What it costs that a method can be limited: it is called directly, and as a `ThrottledMethod`, without a rule and
 /// inside a rule's window.

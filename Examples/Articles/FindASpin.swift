@@ -1,4 +1,5 @@
 import Glibc
+import RunLoopDiagnostics
 import RunLoopKit
 
 var ends: [Int32] = [0, 0]

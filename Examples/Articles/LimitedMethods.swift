@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 // The class declares which of its methods can be limited.
 // The callers of `save` know nothing of limits.

@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 // A class of the main actor. Its method's body may touch its state, and
 // so may the calls that a rule delays: they run on the main loop.

@@ -4,7 +4,9 @@
     import Glibc
 #endif
 import Foundation
+import RunLoopDiagnostics
 import RunLoopKit
+import RunLoopRules
 
 // Loops, and what is on them.
 let worker = {

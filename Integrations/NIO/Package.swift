@@ -19,7 +19,10 @@ let package = Package(
             name: "ActorServer", dependencies: ["RunLoopKitNIO", .product(name: "NIOPosix", package: "swift-nio")]),
         .testTarget(
             name: "RunLoopKitNIOTests",
-            dependencies: ["ActorServer", "RunLoopKitNIO", .product(name: "NIOPosix", package: "swift-nio")]),
+            dependencies: [
+                "ActorServer", "RunLoopKitNIO", .product(name: "RunLoopDiagnostics", package: "RunLoopKit"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -16,6 +16,7 @@ let package = Package(
             name: "RunLoopKitObservability",
             dependencies: [
                 .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopDiagnostics", package: "RunLoopKit"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import RunLoopKit
+import RunLoopRules
 
 class FuzzedDocument: @unchecked Sendable {}
 final class FuzzedDraft: FuzzedDocument, @unchecked Sendable {}

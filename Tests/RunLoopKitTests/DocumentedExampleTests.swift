@@ -1,5 +1,7 @@
 import Foundation
+import RunLoopDiagnostics
 import RunLoopKit
+import RunLoopRules
 import TestSupport
 import Testing
 
@@ -94,7 +96,7 @@ private enum Examples {
 }
 
 @Suite(.timeBound) struct DocumentedExampleTests {
-    private static let rules = "Sources/RunLoopKit/Rules/"
+    private static let rules = "Sources/RunLoopRules/"
 
     /// What is documented is what compiles here.
     @Test(

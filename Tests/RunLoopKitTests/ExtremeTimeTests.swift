@@ -2,7 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// No time that a program can give makes the library overflow, in virtual and in real time: a law, on random programs
 /// of every public call that takes a time. An overflow traps, so each law has a process; the last line that it writes
@@ -80,12 +82,10 @@ import Testing
             "StallMonitor": 1, "Throttle": 2, "ThrottleRule": 1, "ThrottledMethod": 3, "Ticks": 2, "Timer": 4,
             "TimerSettings": 3, "VirtualClock": 3, "WaitingForALoop": 2,
         ]
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/RunLoopKit")
         var found: [String: Int] = [:]
-        for case let file as URL in FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)!
-        where file.pathExtension == "swift" && !file.path.contains(".docc") {
-            let count = Self.countOfTimes(in: try String(contentsOf: file, encoding: .utf8))
-            if count > 0 { found[file.deletingPathExtension().lastPathComponent, default: 0] += count }
+        for source in try librarySources() {
+            let count = Self.countOfTimes(in: source.text)
+            if count > 0 { found[source.name, default: 0] += count }
         }
         for name in Set(known.keys).union(found.keys).sorted() {
             let (found, known) = (found[name] ?? 0, known[name] ?? 0)

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// What a detector does when it finds a feedback loop, and the switches.

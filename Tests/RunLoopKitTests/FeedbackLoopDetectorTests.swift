@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// What a detector counts, when it begins from zero, and what it reports.

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// What a report says about the cycle and its callers.

@@ -1,7 +1,9 @@
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Detectors and other threads.
 @Suite(.timeBound) struct FeedbackLoopThreadTests {

@@ -1,7 +1,9 @@
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Counting from outside: wrapped closures, closures in properties, limited methods.
 @Suite(.timeBound) struct FeedbackLoopWatchTests {

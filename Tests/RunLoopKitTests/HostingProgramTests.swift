@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// One random program, run by its loop, while a tracer is attached, and by hosts: the same callouts at the same times.

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Methods that rules can limit, and whose bodies belong to the main actor.
 ///

@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 import TestSupport
 import Testing
 

@@ -2,7 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Mistakes that would be silent are reported. The handling is one for the process, so each test has a process.
 @Suite(.timeBound) struct MistakeTests {

@@ -1,7 +1,9 @@
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// No text for people contains a control character that came from a label or a name.
 @Suite(.timeBound) struct PrintableTextTests {

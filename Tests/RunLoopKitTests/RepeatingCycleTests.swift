@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// The cycle at the end of a sequence.

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Applying, discarding and listing rules.
 @Suite(.timeBound) struct RuleEngineTests {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Limiting a method in one call, and a rule's own functions.
 @Suite(.timeBound) struct RuleLimitTests {

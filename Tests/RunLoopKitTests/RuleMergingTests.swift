@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Rules that merge the inputs of a burst.
 @Suite(.timeBound) struct RuleMergingTests {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Invalid snapshots: refused as a whole, with an error that names the rule, the field and what would be valid.
 @Suite(.timeBound) struct RuleSnapshotFaultTests {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Persistent rules: what is saved, and what it does at the next start, which is another engine here.
 @Suite(.timeBound) struct RuleSnapshotTests {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Rules and their objects: which retains which, and what happens to a rule when its object is deallocated.
 @Suite(.timeBound) struct RuleTargetTests {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// The modes of rules and their settings: when a call runs.
 @Suite(.timeBound) struct RuleTests {

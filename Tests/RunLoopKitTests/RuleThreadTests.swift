@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Rules that are applied, changed and discarded while other threads call.
 @Suite(.timeBound) struct RuleThreadTests {

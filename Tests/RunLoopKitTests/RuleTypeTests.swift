@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Rules from a snapshot, and the types that they name: the engine knows those that the program has shown it.
 @Suite(.timeBound) struct RuleTypeTests {

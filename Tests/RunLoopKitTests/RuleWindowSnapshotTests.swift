@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 private func encode(_ snapshot: ThrottleEngine.Snapshot) throws -> Data {
     let coder = JSONEncoder()

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Snapshots of rules that are nearly valid.
 @Suite(.timeBound) struct SnapshotFuzzTests {

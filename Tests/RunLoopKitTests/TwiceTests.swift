@@ -2,7 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// The same call made twice does what one does, unless the documentation says otherwise.
 @Suite(.timeBound) struct TwiceTests {
@@ -40,17 +42,12 @@ import Testing
 
     @Test("Each public call that registers something is here")
     func noneIsMissing() throws {
-        let package = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
-        let sources = package.appending(path: "Sources/RunLoopKit").standardizedFileURL
-        let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
         var found: Set<String> = []
         let names =
             "add|addCommonMode|prepare|limit|apply|(?:attach|watch|begin|on|observe|register|install|dumpOn)[A-Za-z]*"
         let declaration = try Regex("public (?:final |static )*func (\(names))[(<]", as: (Substring, Substring).self)
-        for case let file as URL in files where file.pathExtension == "swift" && !file.path.contains(".docc") {
-            for match in try String(contentsOf: file, encoding: .utf8).matches(of: declaration) {
-                found.insert(String(match.1))
-            }
+        for source in try librarySources() {
+            for match in source.text.matches(of: declaration) { found.insert(String(match.1)) }
         }
         #expect(found == Set(Self.cases.map(\.call)).intersection(found).union(Self.others.keys))
         #expect(found.isSuperset(of: ["add", "addCommonMode", "attach", "watch", "prepare"]))

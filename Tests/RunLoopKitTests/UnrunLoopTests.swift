@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// Loops of tasks' threads that no thread runs are reported. Most tests have a process of their own, as in
 /// `MistakeTests`.

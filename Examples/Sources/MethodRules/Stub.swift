@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 /// The loop of the delayed calls. In virtual time, so that no call has to be waited for.
 let loop = Loop(clock: VirtualClock())

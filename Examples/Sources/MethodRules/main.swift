@@ -6,6 +6,7 @@
 // The persistent rules are kept in FILE from one run to the next.
 import Foundation
 import RunLoopKit
+import RunLoopRules
 
 /// Calls `foo` with a, b and c, 40 ms apart, and waits until all that is delayed has run.
 func burst(_ stub: Stub) {

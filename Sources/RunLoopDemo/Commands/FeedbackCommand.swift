@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// `RunLoopDemo feedback`: a layout that triggers itself, found by a `FeedbackLoopDetector`.

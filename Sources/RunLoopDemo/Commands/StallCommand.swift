@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// `RunLoopDemo stall`: handlers that keep their loop from coming around, and what a monitor reports about them.

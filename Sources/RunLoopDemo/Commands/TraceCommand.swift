@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// `RunLoopDemo trace`: every activity and every callout of a loop, as it happens.

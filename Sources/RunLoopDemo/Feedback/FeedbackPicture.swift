@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// A layout pass as a picture: the cycle that the detector has found, and the pass's first calls, one after the other.

@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// A window is opened, and resized twice; a detector watches the layout of its views. In virtual time.

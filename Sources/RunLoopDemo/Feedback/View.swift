@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 /// A view: a rectangle whose size constraints determine. Accessed only on the story's thread.
 ///

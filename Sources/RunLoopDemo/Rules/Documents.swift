@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 /// A class with a method that rules can limit: an ordinary method that calls a `ThrottledMethod`.
 class Document: @unchecked Sendable {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import RunLoopKit
+import RunLoopRules
 
 /// A file with a snapshot of rules.
 struct RulesFile {

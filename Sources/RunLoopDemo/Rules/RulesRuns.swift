@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 /// Rules that outlive the program: one run saves a rule, the next run finds it.
 struct RulesRuns {

@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 /// The story of the rules, in four chapters.
 struct RulesStory {

@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// Receives the reports of a scene, releases its handlers when all of them have been reported, and ends the wait of the

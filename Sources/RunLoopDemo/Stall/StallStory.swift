@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// Three scenes in which handlers stall their loops, watched by one monitor.

@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// Writes the scenes and their reports, as text or as JSON.

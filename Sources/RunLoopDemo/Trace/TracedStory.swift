@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 
 /// What a story that is traced into a file has in addition: an actor on a loop of its own, and a thread whose loop has

@@ -30,6 +30,6 @@
     }
 
     extension Lock.Rank: Comparable {
-        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+        package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 #endif

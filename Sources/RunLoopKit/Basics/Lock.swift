@@ -16,7 +16,7 @@ import Synchronization
 ///
 /// In debug builds a lock knows the thread that holds it, and traps when it is taken out of order. In release builds it
 /// is the word alone.
-struct Lock: ~Copyable {
+package struct Lock: ~Copyable {
     fileprivate let word = Atomic<UInt32>(0)
 
     #if DEBUG
@@ -26,14 +26,14 @@ struct Lock: ~Copyable {
         private let holder = Atomic<UInt>(0)
     #endif
 
-    init(_ rank: Rank) {
+    package init(_ rank: Rank) {
         #if DEBUG
             self.rank = rank
         #endif
     }
 
     @inline(__always)
-    borrowing func lock() {
+    package borrowing func lock() {
         #if DEBUG
             HeldLocks.insert(rank)
         #endif
@@ -45,7 +45,7 @@ struct Lock: ~Copyable {
     }
 
     @inline(__always)
-    borrowing func unlock() {
+    package borrowing func unlock() {
         #if DEBUG
             assertHeld()
             holder.store(0, ordering: .relaxed)
@@ -72,7 +72,7 @@ struct Lock: ~Copyable {
     }
 
     @inline(__always)
-    borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         lock()
@@ -160,7 +160,7 @@ extension Lock {
 extension Lock {
     /// Traps unless the calling thread holds this lock.
     @inline(__always)
-    borrowing func assertHeld(file: StaticString = #fileID, line: UInt = #line) {
+    package borrowing func assertHeld(file: StaticString = #fileID, line: UInt = #line) {
         #if DEBUG
             guard holder.load(ordering: .relaxed) != HeldLocks.thread else { return }
             fatalError("RunLoopKit: a lock of rank '\(rank)' is not held by this thread.", file: file, line: line)

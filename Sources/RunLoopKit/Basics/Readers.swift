@@ -11,15 +11,17 @@ import Synchronization
 /// thread that waits sleeps in the kernel: one of a real-time priority must not keep a reader from the processor. All
 /// accesses are sequentially consistent: a thread that changes something, and then finds no reader, knows that each
 /// later reader sees the change.
-struct Readers: ~Copyable, Sendable {
+package struct Readers: ~Copyable, Sendable {
     private let word = Atomic<UInt32>(0)
 
+    package init() {}
+
     @inline(__always)
-    borrowing func enter() { word.add(2, ordering: .sequentiallyConsistent) }
+    package borrowing func enter() { word.add(2, ordering: .sequentiallyConsistent) }
 
     /// Async-signal-safe.
     @inline(__always)
-    borrowing func leave() {
+    package borrowing func leave() {
         if word.subtract(2, ordering: .sequentiallyConsistent).newValue == 1 { wake() }
     }
 
@@ -31,7 +33,7 @@ struct Readers: ~Copyable, Sendable {
 
     /// Waits until no thread reads. The caller is no reader; two calls never overlap.
     @inline(__always)
-    borrowing func waitUntilNone() { if !areNone { waitUntilNoneSlowly() } }
+    package borrowing func waitUntilNone() { if !areNone { waitUntilNoneSlowly() } }
 
     @inline(never)
     private borrowing func waitUntilNoneSlowly() {

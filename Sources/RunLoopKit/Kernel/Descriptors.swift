@@ -67,7 +67,7 @@ extension System {
     }
 
     /// Writes one line to stderr in one call.
-    static func complain(_ line: String) {
+    package static func complain(_ line: String) {
         let bytes = Array("\(line)\n".utf8)
         _ = bytes.withUnsafeBytes { clinux_write(STDERR_FILENO, $0.baseAddress, UInt($0.count)) }
     }

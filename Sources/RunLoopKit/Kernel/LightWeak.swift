@@ -7,16 +7,16 @@ internal import CLinux
 /// time. This one keeps the object's memory, but not the object, by an `unowned` reference, and asks Swift's runtime to
 /// retain the object unless its deinit has begun.
 @propertyWrapper
-struct LightWeak<Object: AnyObject>: @unchecked Sendable {
+package struct LightWeak<Object: AnyObject>: @unchecked Sendable {
     private unowned var memory: Object?
     private var address: UnsafeMutableRawPointer?
 
-    init(wrappedValue: Object?) {
+    package init(wrappedValue: Object?) {
         memory = wrappedValue
         address = wrappedValue.map { Unmanaged.passUnretained($0).toOpaque() }
     }
 
-    var wrappedValue: Object? {
+    package var wrappedValue: Object? {
         @inline(__always)
         get {
             guard let address, let retained = swift_tryRetain(address) else { return nil }

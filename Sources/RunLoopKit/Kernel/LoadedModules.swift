@@ -1,13 +1,13 @@
 internal import CLinux
 
 /// A program or a library that the loader has mapped.
-final class LoadedModule {
+package final class LoadedModule {
     /// The file's path.
-    let path: String
+    package let path: String
     /// How far its addresses are moved from those in the file.
-    let base: UInt
+    package let base: UInt
     /// In hexadecimal; empty if the linker has written none.
-    let buildID: String
+    package let buildID: String
 
     fileprivate init(path: String, base: UInt, buildID: String) {
         (self.path, self.base, self.buildID) = (path, base, buildID)
@@ -16,7 +16,7 @@ final class LoadedModule {
 
 extension System {
     /// The module that each address is in; nil if it is in none, as in code that the program has generated.
-    static func modules(containing addresses: [UInt]) -> [LoadedModule?] {
+    package static func modules(containing addresses: [UInt]) -> [LoadedModule?] {
         let search = ModuleSearch(addresses)
         // The loader's lock is held meanwhile.
         _ = clinux_visit_modules(

@@ -2,7 +2,7 @@ internal import CLinux
 
 extension System {
     /// Maps memory of zero bytes, which takes physical memory only where it is written. Aligned to a page.
-    static func mapZeroBytes(_ count: Int) -> UnsafeMutableRawPointer {
+    package static func mapZeroBytes(_ count: Int) -> UnsafeMutableRawPointer {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
         // Not imported.
         let failed = UnsafeMutableRawPointer(bitPattern: -1)
@@ -14,5 +14,5 @@ extension System {
     }
 
     /// Unmaps what `mapZeroBytes` has mapped.
-    static func unmap(_ memory: UnsafeMutableRawPointer, _ count: Int) { munmap(memory, count) }
+    package static func unmap(_ memory: UnsafeMutableRawPointer, _ count: Int) { munmap(memory, count) }
 }

@@ -67,7 +67,7 @@ extension System {
     }
 
     /// Unblocks a signal on the calling thread. A pending one is delivered at once.
-    static func unblock(_ signal: Int32) {
+    package static func unblock(_ signal: Int32) {
         guard var set = try? set(of: signal, "pthread_sigmask") else { return }
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }

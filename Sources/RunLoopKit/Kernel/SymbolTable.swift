@@ -2,17 +2,17 @@ internal import CLinux
 
 /// The names of functions in an ELF file, whether or not it exports them: `dladdr` knows exported ones only, and none
 /// of a static program.
-enum SymbolTable {
-    struct Function: Equatable {
+package enum SymbolTable {
+    package struct Function: Equatable {
         /// As in the file; demangled if it is of Swift.
-        let name: String
+        package let name: String
         /// How far behind the beginning of the function.
-        let offset: UInt
+        package let offset: UInt
     }
 
     /// The functions that contain the addresses, which are those in the file; nil for an address in none, or if the
     /// file cannot be read, or has been stripped.
-    static func functions(at addresses: [UInt], in path: String) -> [Function?] {
+    package static func functions(at addresses: [UInt], in path: String) -> [Function?] {
         withContents(of: path) { find(addresses, in: $0) } ?? addresses.map { _ in nil }
     }
 

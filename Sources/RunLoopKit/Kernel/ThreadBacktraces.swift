@@ -5,12 +5,12 @@ internal import CLinux
 /// Only this file calls the functions of CLinux that share the request.
 extension System {
     /// SIGURG: its default action is to ignore it, and few programs handle it.
-    static var defaultBacktraceSignal: Int32 { SIGURG }
+    package static var defaultBacktraceSignal: Int32 { SIGURG }
 
     /// Installs the handler of a signal for backtraces.
     ///
     /// - Throws: EBUSY if the program handles the signal itself; EINVAL if there is no such signal.
-    static func prepareBacktraces(by signal: Int32) throws(LoopError) {
+    package static func prepareBacktraces(by signal: Int32) throws(LoopError) {
         // Initializes the unwinder outside the handler.
         let backtrace = UnsafeMutablePointer<clinux_backtrace>.allocate(capacity: 1)
         clinux_write_backtrace(backtrace)
@@ -24,7 +24,7 @@ extension System {
 
     /// The addresses in the frames of the calling thread, innermost first: the caller's own comes first.
     @inline(never)
-    static func backtrace(depth: Int) -> [UInt] {
+    package static func backtrace(depth: Int) -> [UInt] {
         let backtrace = UnsafeMutablePointer<clinux_backtrace>.allocate(capacity: 1)
         defer { backtrace.deallocate() }
         clinux_write_backtrace(backtrace)
@@ -33,11 +33,11 @@ extension System {
     }
 
     /// The kernel's number of the calling thread.
-    static var kernelThreadNumber: Int32 { clinux_thread_id() }
+    package static var kernelThreadNumber: Int32 { clinux_thread_id() }
 
     /// The addresses in the frames of another thread of this process, innermost first. Empty if the thread does not
     /// answer within the time, as one that blocks the signal, and while another thread requests a backtrace.
-    static func backtrace(ofThread thread: Int32, by signal: Int32, within nanoseconds: Int64) -> [UInt] {
+    package static func backtrace(ofThread thread: Int32, by signal: Int32, within nanoseconds: Int64) -> [UInt] {
         guard clinux_request_backtrace(thread, signal) != 0 else { return [] }
         defer { clinux_end_backtrace() }
         let end = monotonicNanoseconds() + nanoseconds

@@ -6,7 +6,7 @@ extension System {
     /// takes no lock, makes no system call. Never inlined: every file that inlined it would have numbers of its own.
     ///
     /// A signal handler that interrupts the thread's first call may see another number than the thread does later.
-    static var threadNumber: UInt32 {
+    package static var threadNumber: UInt32 {
         @inline(never) get {
             let number = clinux_thread_number()!
             if number.pointee == 0 { number.pointee = lastThreadNumber.add(1, ordering: .relaxed).newValue }
@@ -18,7 +18,7 @@ extension System {
     private static let lastThreadNumber = Atomic<UInt32>(0)
 
     /// The calling thread's id of the kernel, and the 16 bytes of its name as two words. Also in a Unix signal handler.
-    static var threadIdentity: (id: Int32, name: (UInt64, UInt64)) {
+    package static var threadIdentity: (id: Int32, name: (UInt64, UInt64)) {
         var name: (UInt64, UInt64) = (0, 0)
         withUnsafeMutableBytes(of: &name) {
             clinux_get_thread_name($0.baseAddress?.assumingMemoryBound(to: CChar.self))
@@ -30,7 +30,7 @@ extension System {
     static var threadName: String { threadName(threadIdentity.name) }
 
     /// A name from the two words that hold its bytes.
-    static func threadName(_ words: (UInt64, UInt64)) -> String {
+    package static func threadName(_ words: (UInt64, UInt64)) -> String {
         withUnsafeBytes(of: words) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }
 }

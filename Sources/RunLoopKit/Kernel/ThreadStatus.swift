@@ -1,5 +1,5 @@
 /// The status of a thread of this process, from `/proc`.
-struct ThreadStatus {
+package struct ThreadStatus {
     let number: Int32
     let name: String
 
@@ -29,7 +29,7 @@ struct ThreadStatus {
 
 extension ThreadStatus {
     /// Whether a debugger, or another process, traces this one. False without `/proc`.
-    static var isTraced: Bool { isTraced(System.readProcFile("/proc/self/status") ?? "") }
+    package static var isTraced: Bool { isTraced(System.readProcFile("/proc/self/status") ?? "") }
 
     /// - Parameter status: The contents of the file.
     static func isTraced(_ status: String) -> Bool {

@@ -4,7 +4,7 @@ typealias CThread = pthread_t
 
 extension System {
     /// Whether the caller is the process's initial thread.
-    static var isInitialThread: Bool { clinux_thread_id() == getpid() }
+    package static var isInitialThread: Bool { clinux_thread_id() == getpid() }
 
     /// Registers a handler that runs in every child forked from now on, on its only thread.
     static func afterForkInChild(_ handler: @escaping @convention(c) () -> Void) {

@@ -35,7 +35,7 @@ public final class Loop: @unchecked Sendable {
     // - what only the loop's own thread accesses: `own`.
     // `Lock.Rank` is the order of locks. No handler is ever called with one held.
 
-    let clock: LoopTime
+    package let clock: LoopTime
 
     /// The thread that the loop belongs to.
     let owner: ThreadID
@@ -48,7 +48,7 @@ public final class Loop: @unchecked Sendable {
     let isWatchedAsUnrun = Atomic<Bool>(false)
 
     /// The thread's name when the loop was made, for people: unprintable characters are escaped.
-    let threadName: String
+    package let threadName: String
 
     /// The process that the loop belongs to. Its forked children cannot use the loop.
     let process = ProcessMark.current

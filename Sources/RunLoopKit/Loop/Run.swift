@@ -6,7 +6,7 @@
 ///
 /// Only the loop's thread accesses the variables, except `firing` and `below`, which the loop's lock guards.
 /// Exclusivity is unchecked, as in `Loop`.
-final class Run {
+package final class Run {
     /// What ends a run, apart from a stop and a lack of work.
     enum Limit: Equatable {
         /// One pass, which does not sleep.
@@ -62,6 +62,9 @@ final class Run {
     /// The timer whose handler runs. Guarded by the loop's lock.
     @exclusivity(unchecked) var firing: Loop.Timer?
 
+    /// The mode as programs know it.
+    package var publicMode: Loop.Mode { mode.mode }
+
     init(in mode: ModeState) { self.mode = mode }
 
     /// Makes this object a run that begins. The object may have been another run before: `ModeState.endedRun`.
@@ -81,5 +84,5 @@ final class Run {
     }
 
     /// The run and those below it, innermost first.
-    var stack: some Sequence<Run> { sequence(first: self, next: \.below) }
+    package var stack: some Sequence<Run> { sequence(first: self, next: \.below) }
 }

@@ -5,9 +5,9 @@
 /// limiter. They are behind pointers, since callers are seldom specialised for `Input`: a property of type `Input?`
 /// takes ten times as long.
 @usableFromInline
-struct BurstInputs<Input: Sendable> {
+package struct BurstInputs<Input: Sendable> {
     /// The last input of each burst. Initialized while the burst's times say that an input is pending.
-    @usableFromInline let lasts: UnsafeMutablePointer<Input>
+    @usableFromInline package let lasts: UnsafeMutablePointer<Input>
 
     /// The inputs before the last one. Nil unless all inputs are kept.
     @usableFromInline let earlier: UnsafeMutablePointer<[Input]>?

@@ -1,6 +1,6 @@
 /// What a limiter's call has to do with its input, and whether the limiter's lock is then held.
 @usableFromInline
-enum CallStep {
+package enum CallStep {
     /// Nothing: the limiter is invalid, or does not need the input. The lock is released.
     case refuse, ignore
     /// Keep it: it is the first one that is pending. The lock is held.

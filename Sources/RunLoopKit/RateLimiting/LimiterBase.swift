@@ -7,7 +7,7 @@
 ///
 /// **Lock order.** The loop's lock may be taken with this one held, never the other way round.
 @usableFromInline
-class LimiterBase: LosingAtEnd, @unchecked Sendable {
+package class LimiterBase: LosingAtEnd, @unchecked Sendable {
     typealias Action = @Sendable () -> Void
 
     /// The most actions that the loop's thread performs in a row before it makes a pass, of those that fell due or were

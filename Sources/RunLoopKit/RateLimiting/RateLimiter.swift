@@ -45,7 +45,7 @@
 /// - The limiter retains its action: capture the limiter's owner as `[weak self]`, or neither is ever deallocated.
 public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
-    @usableFromInline let core: SingleLimiter<Input>
+    @usableFromInline package let core: SingleLimiter<Input>
 
     init(_ core: SingleLimiter<Input>) {
         self.core = core
@@ -88,7 +88,7 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
 
     /// Whether a call with such an input is pending. `isSuch` is called with the lock held.
     @inlinable
-    final func isPending(where isSuch: (Input) -> Bool) -> Bool { core.isPending(where: isSuch) }
+    package final func isPending(where isSuch: (Input) -> Bool) -> Bool { core.isPending(where: isSuch) }
 
     /// The kind of limiter, its interval, whether a call is pending, and why it does not act yet.
     public final var description: String { "\(type(of: self)): \(state)" }

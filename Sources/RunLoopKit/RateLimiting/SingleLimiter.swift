@@ -2,7 +2,7 @@
 ///
 /// Not generic, so that a call needs no type metadata at run time. A caller's module has the rest of a call inlined.
 @usableFromInline
-class SingleLimiterCore: LimiterBase, @unchecked Sendable {
+package class SingleLimiterCore: LimiterBase, @unchecked Sendable {
     /// Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) final var burst = BurstTimes()
 
@@ -15,7 +15,7 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
 
     /// Takes the lock if an input is pending.
     @usableFromInline
-    final func lockIfPending() -> Bool {
+    package final func lockIfPending() -> Bool {
         lock.lock()
         if burst.isPending { return true }
         lock.unlock()
@@ -24,7 +24,7 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
 
     /// Handles a call, with the lock held.
     @usableFromInline @inline(__always)
-    final func handleCall() -> CallStep {
+    package final func handleCall() -> CallStep {
         guard isOpen, !rules.edges.isEmpty else {
             let isOpen = isOpen
             lock.unlock()
@@ -51,14 +51,14 @@ class SingleLimiterCore: LimiterBase, @unchecked Sendable {
     }
 
     @usableFromInline
-    final func endCall() { lock.unlock() }
+    package final func endCall() { lock.unlock() }
 }
 
 /// The implementation of `Throttle` and `Debounce`.
 @usableFromInline
-final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendable {
+package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendable {
     // Guarded by the lock.
-    @usableFromInline let inputs: BurstInputs<Input>
+    @usableFromInline package let inputs: BurstInputs<Input>
     @exclusivity(unchecked) private var action: BurstAction<Input>?
 
     init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping BurstAction<Input>) {
@@ -75,11 +75,11 @@ final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecked Sendab
     // MARK: Events
 
     @inlinable
-    func call(_ input: Input) -> Bool { finish(beginCall(), with: input) }
+    package func call(_ input: Input) -> Bool { finish(beginCall(), with: input) }
 
     /// Does with the input of a call what the limiter has decided.
     @inlinable
-    func finish(_ step: CallStep, with input: Input) -> Bool {
+    package func finish(_ step: CallStep, with input: Input) -> Bool {
         switch step {
         case .refuse: return false
         case .ignore: return true

@@ -1,7 +1,7 @@
 /// Timers, earliest first. Equal deadlines are first come, first served: by the timers' turns.
 struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     /// No deadline.
-    static var never: Int64 { .max }
+    static var never: Int64 { LoopTime.never }
 
     /// The deadline of a timer that does not fire now, but keeps a run going: it is firing already, or was stopped.
     static var stopped: Int64 { .max - 1 }

@@ -65,7 +65,7 @@ extension Duration {
     }
 
     /// The same, saturating.
-    var wholeNanoseconds: Int64 {
+    package var wholeNanoseconds: Int64 {
         // Up to 2.6 hours, without a division of 128 bits: 20 instructions of 67. A billion is 2^9 × 1,953,125.
         let rounded = attoseconds &+ 999_999_999
         if rounded >> 73 == 0 { return Int64(UInt64(truncatingIfNeeded: rounded >> 9) / 1_953_125) }
@@ -75,14 +75,14 @@ extension Duration {
 
 // What times are computed with: a sum or a difference beyond the range is the end of the range.
 extension Int64 {
-    func addingSaturating(_ other: Int64) -> Int64 {
+    package func addingSaturating(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         if overflow { return other < 0 ? .min : .max }
         return sum
     }
 
     /// Not `addingSaturating(-other)`: the smallest number has no opposite.
-    func subtractingSaturating(_ other: Int64) -> Int64 {
+    package func subtractingSaturating(_ other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         if overflow { return other < 0 ? .max : .min }
         return difference

@@ -1,10 +1,13 @@
 /// The clock that a loop reads.
-enum LoopTime: Sendable {
+package enum LoopTime: Sendable {
     case monotonic
     case virtual(VirtualClock)
 
+    /// The deadline of what never comes.
+    package static var never: Int64 { .max }
+
     /// Now, in nanoseconds. Every call reads the clock: a deadline counted from a cached time would be too early.
-    var nanoseconds: Int64 {
+    package var nanoseconds: Int64 {
         switch self {
         case .monotonic: System.monotonicNanoseconds()
         case .virtual(let clock): clock.now.nanoseconds
@@ -13,7 +16,7 @@ enum LoopTime: Sendable {
 
     /// Now, on the clock of a time base.
     @inline(__always)
-    func nanoseconds(_ base: Loop.TimeBase) -> Int64 {
+    package func nanoseconds(_ base: Loop.TimeBase) -> Int64 {
         base == .suspending ? nanoseconds : nanosecondsSlowly(base)
     }
 

@@ -123,7 +123,7 @@ public final class VirtualClock: @unchecked Sendable {
     }
 
     /// The virtual time in nanoseconds, read without a lock.
-    var nanosecondsWithoutLock: Int64 { published.load(ordering: .relaxed) }
+    package var nanosecondsWithoutLock: Int64 { published.load(ordering: .relaxed) }
 
     /// The virtual time at which a turn was taken.
     func nanoseconds(atTurn turn: UInt64) -> Int64 { lock.withLock { history.time(atTurn: turn) } }

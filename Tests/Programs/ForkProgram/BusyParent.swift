@@ -1,3 +1,4 @@
+import RunLoopDiagnostics
 import RunLoopKit
 import Synchronization
 

@@ -5,7 +5,9 @@
 //
 // The checks run it in a debug build and in a release build, whose `precondition` says nothing.
 import Foundation
+import RunLoopDiagnostics
 import RunLoopKit
+import RunLoopRules
 
 struct Mistake {
     let name: String

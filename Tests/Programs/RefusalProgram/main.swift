@@ -9,6 +9,7 @@
 //     RefusalProgram unrun                    the thread that looks for loops that never run is refused once
 //
 // It prints each error, whether the thing works at last, and how many descriptors it keeps.
+import RunLoopDiagnostics
 import RunLoopKit
 
 #if canImport(Glibc)

@@ -1,5 +1,6 @@
 // Loop.runMain, in the cases that its argument names. Everything is printed on the initial thread, or says so.
 import Dispatch
+import RunLoopDiagnostics
 import RunLoopKit
 
 #if canImport(Glibc)

@@ -2,6 +2,7 @@ import CLinux
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// Which stalls are reported, and how, in time that the tests move.

@@ -1,5 +1,6 @@
 import Synchronization
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// A watcher of stalls whose time is a number that the test moves. The test may move it inside a handler, which then

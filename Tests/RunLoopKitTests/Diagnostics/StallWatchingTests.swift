@@ -2,6 +2,7 @@ import CLinux
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// How a watcher watches loops: several, from inside a handler, at every moment, until their end.

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// The exports of a trace, read by another reader: Foundation's.

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// What diagnostics call the blocks, timers and sources of a program: by its places and labels, not by the library's.

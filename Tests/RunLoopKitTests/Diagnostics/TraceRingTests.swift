@@ -3,6 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
 /// A model of one slot of the ring: three writers, whose events all belong into it, and a reader of one of the events.

@@ -1,7 +1,9 @@
 import Foundation
 import TestSupport
 
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// A random program whose times are all extreme. It only has to end.
 final class ExtremeProgram {

@@ -1,4 +1,6 @@
+@testable import RunLoopDiagnostics
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// A loop in virtual time, and detectors that record their reports.
 struct FeedbackScene {
@@ -20,7 +22,7 @@ struct FeedbackScene {
 
     /// What a detector has counted in the present pass.
     func counts(of detector: FeedbackLoopDetector) -> PassCounts? {
-        loop.innermostCountedRun.flatMap { detector.runs.counts(of: $0) }
+        loop.innermostPassingRun.flatMap { detector.runs.counts(of: $0) }
     }
 
     /// Makes one pass, in a run of its own, that calls `body`.

@@ -1,6 +1,7 @@
 import Foundation
 
 @testable import RunLoopKit
+@testable import RunLoopRules
 
 /// A rule in a snapshot, as text.
 struct RuleEntry {

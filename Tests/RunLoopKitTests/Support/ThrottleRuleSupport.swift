@@ -1,4 +1,5 @@
 import RunLoopKit
+import RunLoopRules
 
 /// Targets of calls. Neither nested in a suite nor private: persistent rules need lasting names.
 class RuleDocument: @unchecked Sendable {}

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import RunLoopDiagnostics
 import RunLoopKit
 import RunLoopKitNIO
 import Testing

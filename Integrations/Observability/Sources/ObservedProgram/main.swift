@@ -4,6 +4,7 @@ import InMemoryTracing
 import Logging
 import Metrics
 import MetricsTestKit
+import RunLoopDiagnostics
 import RunLoopKit
 import RunLoopKitObservability
 import Tracing

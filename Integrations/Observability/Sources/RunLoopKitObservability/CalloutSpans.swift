@@ -1,3 +1,4 @@
+public import RunLoopDiagnostics
 public import RunLoopKit
 import Synchronization
 public import Tracing

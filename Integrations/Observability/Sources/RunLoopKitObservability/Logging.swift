@@ -1,4 +1,5 @@
 public import Logging
+public import RunLoopDiagnostics
 public import RunLoopKit
 
 extension Loop.MistakeHandling {

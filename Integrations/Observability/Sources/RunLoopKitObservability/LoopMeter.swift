@@ -1,4 +1,5 @@
 public import Metrics
+public import RunLoopDiagnostics
 public import RunLoopKit
 import Synchronization
 

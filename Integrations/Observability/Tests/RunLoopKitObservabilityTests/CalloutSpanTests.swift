@@ -1,4 +1,5 @@
 import InMemoryTracing
+import RunLoopDiagnostics
 import RunLoopKit
 import RunLoopKitObservability
 import Testing

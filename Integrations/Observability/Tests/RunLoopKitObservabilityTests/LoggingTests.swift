@@ -1,5 +1,6 @@
 import InMemoryLogging
 import Logging
+import RunLoopDiagnostics
 import RunLoopKit
 import RunLoopKitObservability
 import Testing

@@ -1,5 +1,6 @@
 import Metrics
 import MetricsTestKit
+import RunLoopDiagnostics
 import RunLoopKit
 import RunLoopKitObservability
 import Testing

@@ -177,7 +177,7 @@ extension Loop {
 
     /// The number of posted blocks that have yet to run. From any thread; exact on the loop's own. Relaxed: they are
     /// counts for diagnostics.
-    var waitingBlocks: Int {
+    package var waitingBlocks: Int {
         queuedBlocks.load(ordering: .relaxed) + (discardsBlocks ? 0 : takenBlocks.load(ordering: .relaxed))
     }
 

@@ -30,7 +30,7 @@ extension Loop {
     /// As ``add(_:in:)``, for callers in the library, which expect that a loop refuses their items when it ends.
     @discardableResult
     @inline(__always)
-    func insert(_ item: Item, in mode: Mode) -> Bool {
+    package func insert(_ item: Item, in mode: Mode) -> Bool {
         guard isOfThisProcess, item.isolation != .mainActor || isMain else { return false }
         let isIn = mode.namesCommonModes ? insertIntoCommon(item) : insert(item, into: mode)
         if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }

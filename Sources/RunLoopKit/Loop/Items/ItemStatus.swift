@@ -25,7 +25,7 @@ extension Loop.Item: CustomStringConvertible {
     }
 
     /// The kind of the item, and its label or the place where it was made. Unprintable characters are escaped.
-    final var name: String {
+    package final var name: String {
         label.map { "\(kind) \"\($0.printable)\"" } ?? (place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))")
     }
 }

@@ -48,8 +48,8 @@ extension Loop {
     var discardsBlocks: Bool { lifecycle.load(ordering: .relaxed) >= .discarding }
 
     /// Acquire: see `advance(to:)`.
-    var hasEnded: Bool { lifecycle.load(ordering: .acquiring) >= .ended }
+    package var hasEnded: Bool { lifecycle.load(ordering: .acquiring) >= .ended }
 
     /// Whether the end is over, and all end handlers but the last ones have returned. Acquire: see `advance(to:)`.
-    var isOver: Bool { lifecycle.load(ordering: .acquiring) == .over }
+    package var isOver: Bool { lifecycle.load(ordering: .acquiring) == .over }
 }

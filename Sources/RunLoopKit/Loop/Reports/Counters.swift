@@ -43,7 +43,7 @@ extension Loop {
     }
 
     /// The stored counters. Relaxed everywhere: they are statistics and order nothing.
-    struct Tally: ~Copyable {
+    package struct Tally: ~Copyable {
         let passes = Atomic<Int>(0)
         let waits = Atomic<Int>(0)
         let polls = Atomic<Int>(0)
@@ -52,7 +52,7 @@ extension Loop {
 
         /// Increments a counter that one thread at a time changes: a plain load and store, no locked instruction.
         @inline(__always)
-        static func count(_ counter: borrowing Atomic<Int>) {
+        package static func count(_ counter: borrowing Atomic<Int>) {
             counter.store(counter.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
         }
     }

@@ -62,4 +62,4 @@ extension Loop: CustomStringConvertible {
     var state: String { lock.withLock { stateInWords } }
 }
 
-func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+package func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }

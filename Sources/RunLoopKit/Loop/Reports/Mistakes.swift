@@ -143,9 +143,9 @@ extension [Loop.Mode] {
 }
 
 /// What to do about mistakes, and which were reported.
-final class Mistakes: @unchecked Sendable {
+package final class Mistakes: @unchecked Sendable {
     private static let ofProcess = OnePerProcess { Mistakes(inheritingFrom: $0) }
-    static var shared: Mistakes { ofProcess.object }
+    package static var shared: Mistakes { ofProcess.object }
 
     private let lock = Lock(.leaf)
     private var chosen: Loop.MistakeHandling
@@ -175,7 +175,7 @@ final class Mistakes: @unchecked Sendable {
         }
     }
 
-    func report(_ mistake: Loop.Mistake) {
+    package func report(_ mistake: Loop.Mistake) {
         switch handling {
         case .ignore: break
         case .trap: fatalError("RunLoopKit: \(mistake)")

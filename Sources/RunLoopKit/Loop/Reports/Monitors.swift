@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// No callback calls code of the user's, or attaches or detaches monitors: a thread that detaches one waits for all
 /// callbacks.
-protocol LoopMonitor: AnyObject, Sendable {
+package protocol LoopMonitor: AnyObject, Sendable {
     // On the loop's thread:
 
     /// A pass reached an activity, whether or not an observer waits for it.
@@ -16,7 +16,7 @@ protocol LoopMonitor: AnyObject, Sendable {
     /// The handler that was called last, of those that have not returned, has returned.
     func didCallOut(_ callout: Callout)
 
-    /// The loop is about to sleep until `deadline`, on its clock; `TimerHeap.never` for forever.
+    /// The loop is about to sleep until `deadline`, on its clock; `LoopTime.never` for forever.
     func willWait(until deadline: Int64, in mode: Loop.Mode)
 
     /// The sleep has ended: the kernel reported this many ready descriptors, and a thread has woken the loop or not.
@@ -37,29 +37,29 @@ protocol LoopMonitor: AnyObject, Sendable {
 }
 
 extension LoopMonitor {
-    var calloutInWords: String? { nil }
-    func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {}
-    func willCallOut(_ callout: Callout) {}
-    func didCallOut(_ callout: Callout) {}
-    func willWait(until deadline: Int64, in mode: Loop.Mode) {}
-    func didWait(readyCount: Int, wasWoken: Bool) {}
-    func wasWoken() {}
-    func handedOver(_ handover: Handover) {}
+    package var calloutInWords: String? { nil }
+    package func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {}
+    package func willCallOut(_ callout: Callout) {}
+    package func didCallOut(_ callout: Callout) {}
+    package func willWait(until deadline: Int64, in mode: Loop.Mode) {}
+    package func didWait(readyCount: Int, wasWoken: Bool) {}
+    package func wasWoken() {}
+    package func handedOver(_ handover: Handover) {}
 }
 
 /// A call of a handler.
-struct Callout {
-    let kind: Loop.HandlerKind
+package struct Callout {
+    package let kind: Loop.HandlerKind
     /// Nil for a block, a job and the main queue.
-    let item: Loop.Item?
+    package let item: Loop.Item?
     /// Of an observer.
-    let activity: Loop.Activity
+    package let activity: Loop.Activity
     /// Where a block was posted.
-    let place: Place
+    package let place: Place
     /// The number of the `Handover` that caused the call; 0 if there is none, or no monitor was notified of it.
-    let cause: UInt64
+    package let cause: UInt64
     /// How much later than scheduled a timer fires, in nanoseconds.
-    let lateness: Int64
+    package let lateness: Int64
 
     init(
         _ kind: Loop.HandlerKind, _ item: Loop.Item? = nil, at activity: Loop.Activity = [], place: Place = .unknown,
@@ -75,13 +75,13 @@ struct Callout {
 }
 
 /// Work that a thread has handed to a loop.
-struct Handover {
-    let kind: Loop.HandlerKind
-    let item: Loop.Item?
+package struct Handover {
+    package let kind: Loop.HandlerKind
+    package let item: Loop.Item?
     /// Where a block was posted.
-    let place: Place
+    package let place: Place
     /// The sequence number of the readiness of an item, or a number of its own for a block or a job.
-    let number: UInt64
+    package let number: UInt64
 
     init(of item: Loop.Item, _ kind: Loop.HandlerKind, _ number: UInt64) {
         (self.kind, self.item, self.place, self.number) = (kind, item, .unknown, number)
@@ -95,12 +95,12 @@ struct Handover {
 }
 
 /// A place in the source code of the program, or a label instead.
-struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
+package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     // A literal, which lives forever and ends with a zero byte. Not the `StaticString` itself, which takes 17 bytes.
     private let file: UnsafePointer<UInt8>?
     let line: UInt32
 
-    static let unknown = Place(file: nil, line: 0)
+    package static let unknown = Place(file: nil, line: 0)
 
     private init(file: UnsafePointer<UInt8>?, line: UInt32) {
         self.file = file
@@ -108,7 +108,7 @@ struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether this is a label.
-    var isLabel: Bool { file != nil && line == 0 }
+    package var isLabel: Bool { file != nil && line == 0 }
 
     /// A label stands in for the place.
     init(_ label: StaticString?, _ file: StaticString, _ line: UInt) {
@@ -120,15 +120,15 @@ struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The place as two words; both are 0 if it is unknown.
-    var words: (UInt64, UInt64) { (UInt64(UInt(bitPattern: file)), UInt64(line)) }
+    package var words: (UInt64, UInt64) { (UInt64(UInt(bitPattern: file)), UInt64(line)) }
 
     /// - Parameter words: Those of another place.
-    init(words: (UInt64, UInt64)) {
+    package init(words: (UInt64, UInt64)) {
         self.init(
             file: UnsafePointer(bitPattern: UInt(words.0)), line: UInt32(truncatingIfNeeded: words.1))
     }
 
-    var description: String {
+    package var description: String {
         guard let file else { return "unknown" }
         return String(cString: file).printable + (line == 0 ? "" : ":\(line)")
     }
@@ -209,12 +209,12 @@ extension Monitors {
 extension Loop {
     /// Attaches a monitor, which is called from the next event on. From any thread, even while the loop runs. Does
     /// nothing in a forked child, where no run of the loop reports.
-    func attach(_ monitor: any LoopMonitor) {
+    package func attach(_ monitor: any LoopMonitor) {
         if process.isCurrent { waker.monitors.attach(monitor, isMonitored) }
     }
 
     /// Detaches a monitor. From any thread, but not from a callback of a monitor. It is not called any more afterwards.
-    func detach(_ monitor: any LoopMonitor) {
+    package func detach(_ monitor: any LoopMonitor) {
         if process.isCurrent { waker.monitors.detach(monitor, isMonitored) }
     }
 }

@@ -1,0 +1,77 @@
+import RunLoopKit
+import Synchronization
+
+/// Where a loop's time went. The loop's thread writes; any thread takes snapshots.
+final class ActivityRecorder: Sendable {
+    typealias Phase = LoopRecorder.Phase
+
+    let passes = HistogramRecorder()
+    let lateness = HistogramRecorder()
+
+    /// What the loop does since `accountedUntil`. Stored after `account(until:)`.
+    let phase = Atomic<Phase>(.idle)
+
+    private let callouts = Atomic<Int>(0)
+    private let stalls = Atomic<Int>(0)
+    private let inHandlers = Atomic<Int64>(0)
+    private let running = Atomic<Int64>(0)
+    private let asleep = Atomic<Int64>(0)
+    /// `busy` while the loop's thread changes the times.
+    private let accountedUntil: Atomic<Int64>
+    private static let busy = Int64.min
+
+    init(at time: Int64) { accountedUntil = Atomic(time) }
+
+    // MARK: On the loop's thread
+
+    var timeAsleep: Int64 { asleep.load(ordering: .relaxed) }
+
+    func countCallout() { Loop.Tally.count(callouts) }
+
+    /// Adds the time since the last event to that of the present phase.
+    func account(until time: Int64) {
+        let elapsed = time.subtractingSaturating(accountedUntil.load(ordering: .relaxed))
+        // Acquire and release keep the changes of the times between the two stores: a thread that reads a changed time
+        // (acquire) reads `busy` or a later value afterwards.
+        accountedUntil.store(ActivityRecorder.busy, ordering: .relaxed)
+        switch phase.load(ordering: .relaxed) {
+        case .idle: break
+        case .running: ActivityRecorder.add(elapsed, to: running)
+        case .asleep: ActivityRecorder.add(elapsed, to: asleep)
+        case .handler: ActivityRecorder.add(elapsed, to: inHandlers)
+        }
+        accountedUntil.store(time, ordering: .releasing)
+    }
+
+    private static func add(_ time: Int64, to total: borrowing Atomic<Int64>) {
+        total.store(total.load(ordering: .relaxed).addingSaturating(time), ordering: .releasing)
+    }
+
+    // MARK: On any thread
+
+    func countStall() { stalls.add(1, ordering: .relaxed) }
+
+    func metrics(at time: Int64, _ waiting: WaitingWork) -> LoopMetrics {
+        var times = self.times(at: time)
+        // The loop's thread is in the few instructions of a change.
+        for _ in 0..<1000 where times == nil { times = self.times(at: time) }
+        let (inHandlers, awake) = times ?? (inHandlers.load(ordering: .relaxed), running.load(ordering: .relaxed))
+        return LoopMetrics(
+            timeInCallouts: .nanoseconds(inHandlers), timeAwake: .nanoseconds(max(awake, inHandlers)),
+            callouts: callouts.load(ordering: .relaxed), stalls: stalls.load(ordering: .relaxed),
+            passes: passes.snapshot, timerLateness: lateness.snapshot, waiting: waiting)
+    }
+
+    /// Nil if the loop's thread has changed the times meanwhile.
+    private func times(at now: Int64) -> (inHandlers: Int64, awake: Int64)? {
+        let start = accountedUntil.load(ordering: .acquiring)
+        var inHandlers = inHandlers.load(ordering: .acquiring)
+        var awake = running.load(ordering: .acquiring).addingSaturating(inHandlers)
+        let phase = phase.load(ordering: .acquiring)
+        guard start != ActivityRecorder.busy, accountedUntil.load(ordering: .relaxed) == start else { return nil }
+        let elapsed = max(0, now.subtractingSaturating(start))
+        if phase == .handler { inHandlers = inHandlers.addingSaturating(elapsed) }
+        if phase == .handler || phase == .running { awake = awake.addingSaturating(elapsed) }
+        return (inHandlers, awake)
+    }
+}

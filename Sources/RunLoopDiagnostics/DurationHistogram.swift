@@ -1,0 +1,111 @@
+import RunLoopKit
+import Synchronization
+
+/// How often durations of each length have occurred: a snapshot.
+///
+/// The buckets are log-linear: sixteen of equal width between a power of two and the next, in nanoseconds. So a
+/// percentile is at most a sixteenth too long, and the memory is constant.
+public struct DurationHistogram: Equatable, Sendable, CustomStringConvertible {
+    /// The number of durations.
+    public let count: Int
+
+    /// The longest one; zero if there is none.
+    public let maximum: Duration
+
+    private let counts: [Int]
+
+    fileprivate init(counts: [Int], maximum: Int64) {
+        self.counts = counts
+        count = counts.reduce(0, +)
+        self.maximum = .nanoseconds(maximum)
+    }
+
+    /// The duration that a share of all durations does not exceed, rounded up to the end of its bucket; zero if there
+    /// are no durations.
+    ///
+    /// - Parameter percent: From 0 to 100, such as 99.9. Less, and NaN, counts as 0; more as 100.
+    public func percentile(_ percent: Double) -> Duration {
+        guard count > 0 else { return .zero }
+        let share = percent > 0 ? min(percent, 100) / 100 : 0
+        let rank = max(1, Int((share * Double(count)).rounded(.up)))
+        var seen = 0
+        for (index, number) in counts.enumerated() {
+            seen += number
+            if seen >= rank { return min(.nanoseconds(Buckets.end(of: index)), maximum) }
+        }
+        return maximum
+    }
+
+    /// The number of durations, the median, the 99th percentile and the longest one.
+    public var description: String {
+        guard count > 0 else { return "none" }
+        let (median, high) = (percentile(50).inWords, percentile(99).inWords)
+        return "\(count), median \(median), 99 % within \(high), at most \(maximum.inWords)"
+    }
+
+    /// The durations that were counted after an earlier snapshot. The longest one is rounded up to the end of its
+    /// bucket, unless it is the longest of all.
+    public func since(_ earlier: DurationHistogram) -> DurationHistogram {
+        let counts = zip(counts, earlier.counts).map { max(0, $0 - $1) }
+        // The last bucket has no end.
+        let end = counts.lastIndex { $0 > 0 }.map { $0 == counts.count - 1 ? .max : Buckets.end(of: $0) }
+        return DurationHistogram(counts: counts, maximum: min(end ?? 0, maximum.wholeNanoseconds))
+    }
+}
+
+/// Counts durations on one thread, for any thread to read. Never allocates after it was made.
+///
+/// Relaxed everywhere: the counters are statistics and order nothing. A snapshot that is taken during a change has the
+/// change or lacks it.
+final class HistogramRecorder: @unchecked Sendable {
+    private let counts: UnsafeMutablePointer<Atomic<Int>>
+    private let maximum = Atomic<Int64>(0)
+
+    init() {
+        counts = .allocate(capacity: Buckets.count)
+        for index in 0..<Buckets.count { (counts + index).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        counts.deinitialize(count: Buckets.count)
+        counts.deallocate()
+    }
+
+    /// Counts a duration in nanoseconds; a negative one as zero. On one thread at a time.
+    func record(_ nanoseconds: Int64) {
+        let nanoseconds = max(0, nanoseconds)
+        Loop.Tally.count(counts[Buckets.index(of: nanoseconds)])
+        if nanoseconds > maximum.load(ordering: .relaxed) { maximum.store(nanoseconds, ordering: .relaxed) }
+    }
+
+    var snapshot: DurationHistogram {
+        DurationHistogram(
+            counts: (0..<Buckets.count).map { counts[$0].load(ordering: .relaxed) },
+            maximum: maximum.load(ordering: .relaxed))
+    }
+}
+
+/// Log-linear buckets for nanoseconds. Values of 2^44 ns, which is almost five hours, and more share the last.
+private enum Buckets {
+    private static let linearBits = 4
+    private static let width = 1 << linearBits
+    private static let largestExponent = 43
+
+    static let count = (largestExponent - linearBits + 2) * width
+
+    /// Values below 16 have a bucket each. Above, the four bits behind the highest one select among sixteen.
+    static func index(of value: Int64) -> Int {
+        guard value >= width else { return Int(value) }
+        let exponent = 63 - value.leadingZeroBitCount
+        guard exponent <= largestExponent else { return count - 1 }
+        let shift = exponent - linearBits
+        return (shift + 1) * width + Int(value >> Int64(shift)) & (width - 1)
+    }
+
+    /// The largest value in a bucket.
+    static func end(of index: Int) -> Int64 {
+        guard index >= width else { return Int64(index) }
+        let shift = index / width - 1
+        return (Int64(width + index % width + 1) << Int64(shift)) - 1
+    }
+}

@@ -1,0 +1,129 @@
+import RunLoopKit
+
+/// Reports handlers that keep their loop from coming around, and measures how busy loops are.
+///
+/// ```swift
+/// let monitor = try StallMonitor()
+/// monitor.watch(.main, name: "main")
+/// // …
+/// // RunLoopKit: the loop 'main' is stalled: timer "save" in mode 'default' has kept it from coming around for 100 ms
+/// // (stall 1, threshold 100 ms); 3 blocks wait behind it
+/// //  0  __futex_abstimed_wait_common + 193 in libc.so.6
+/// //  1  Document.save() -> () + 121 in Editor
+/// // …
+/// // RunLoopKit: the loop 'main' continues: timer "save" in mode 'default' had kept it from coming around for 512 ms
+/// // (stall 1)
+/// ```
+///
+/// One thread watches any number of loops. It looks when a handler would exceed a threshold, and otherwise once in the
+/// time of the first threshold: by default it wakes up ten times a second, also while all of the loops sleep. A monitor
+/// that watches no loop sleeps. On a loop that is watched a block, posted and run, takes some 0.5 µs longer on the
+/// machine of `docs/benchmarks.md`.
+///
+/// **What is a stall.** Each call of a handler is measured alone, also those for the messages of one port. Only the
+/// jobs of the main queue that a pass runs, tasks of the main actor among them, are measured together: libdispatch does
+/// not tell where one ends. A handler that runs its loop nested does not stall it while that run comes around or
+/// sleeps, and is measured anew from the end of the run, as from the end of a handler that its own handler called. So
+/// the nested run's loop is not stalled, and neither is the outer one: it serves what the nested run's mode has. A pass
+/// that takes long because it calls many handlers is no stall; it shows in ``LoopMetrics/passes``. Of a hosted loop
+/// only the loop's own handlers are measured: one of the host, such as a signal handler of GTK, is not seen, however
+/// long it takes.
+///
+/// **What is reported.** A report when a stall exceeds the first threshold, another one for each further threshold, and
+/// a last one when it has ended, with its true start and end. Time does not count while the machine is suspended, and
+/// while the watcher's thread, too, could not run: after a stop of the process, or on a machine that is too busy. A
+/// stall that ends right before the monitor is dropped, or the program ends, may have no last report. A report waits
+/// until its backtrace has names, in a debug build for a tenth of a second: a program that looks at its reports at its
+/// end waits that long before.
+/// Nothing is reported while a debugger or another process traces this one (`TracerPid` in `/proc/self/status`).
+///
+/// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The handler
+/// allocates nothing, and the unwinder takes no lock, or the dynamic linker's, which a thread may take again: so it may
+/// interrupt a thread anywhere, as in `malloc` or `dlopen`. Names are looked up later, on the watcher's thread. The
+/// handler stays installed for the rest of the process's life, also without a monitor. The signal interrupts the
+/// thread: most system calls are restarted, but those that Linux never restarts, such as `nanosleep` (and so `sleep`
+/// and `usleep`), `poll` and `epoll_wait`, return early with `EINTR`. Code that is not prepared for that needs `signal:
+/// nil`, and has no backtraces. The monitor unblocks the signal on the threads of the loops that it watches. Functions
+/// have names if their file has symbols.
+///
+/// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
+/// nothing meanwhile. Dropping the monitor ends it. Make each ``Loop/SignalSource`` before the monitor, since its
+/// thread does not block the signals of later ones: their initializers would throw `EBUSY`.
+public final class StallMonitor: Sendable {
+    /// 100 ms, which people notice; 250 ms; and a second.
+    public static let defaultThresholds: [Duration] = [.milliseconds(100), .milliseconds(250), .seconds(1)]
+
+    /// SIGURG, which is ignored by default, and which few programs handle.
+    public static var defaultSignal: Int32 { System.defaultBacktraceSignal }
+
+    /// Writes reports to stderr.
+    public static let printing: @Sendable (StallReport) -> Void = { System.complain("RunLoopKit: \($0)") }
+
+    /// How long a thread may take to answer a signal: one that does not run, or blocks the signal, never does.
+    private static let patience: Int64 = 50_000_000
+
+    private let watcher: StallWatcher
+    private let thread: LoopThread
+    private let timer: Loop.Timer
+
+    /// Starts the watcher's thread. It watches no loop yet: see ``watch(_:name:)``.
+    ///
+    /// - Parameters:
+    ///   - thresholds: How long handlers may take. At least one of more than zero; otherwise traps.
+    ///   - signal: The signal by which backtraces are taken, for the rest of the process's life, or nil for none. All
+    ///     monitors of a process may have the same.
+    ///   - handler: Called on the watcher's thread with each report. Prints to stderr by default.
+    /// - Throws: ``LoopError`` with EBUSY if the program itself handles the signal, EINVAL if there is no such signal,
+    ///   or as `LoopThread.init` does.
+    public init(
+        thresholds: [Duration] = defaultThresholds, signal: Int32? = defaultSignal,
+        handler: @escaping @Sendable (StallReport) -> Void = printing
+    ) throws(LoopError) {
+        if let signal { try System.prepareBacktraces(by: signal) }
+        let rules = StallRules(
+            thresholds: thresholds.map(\.wholeNanoseconds), isTraced: { ThreadStatus.isTraced },
+            // A thread that a thread of Dispatch has started blocks it.
+            prepareThread: { if let signal { System.unblock(signal) } },
+            takeBacktrace: { thread in
+                signal.map { System.backtrace(ofThread: thread, by: $0, within: StallMonitor.patience) } ?? []
+            })
+        watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }, handler: handler)
+        thread = try LoopThread(name: "StallMonitor")
+        // Repeating, since a timer that fires once ends then.
+        timer = Loop.Timer(every: .seconds(3600)) { [watcher] firing in StallMonitor.look(watcher, firing.timer) }
+        thread.loop.add(timer, in: .default)
+    }
+
+    deinit {
+        timer.invalidate()
+        watcher.unwatchAll()
+    }
+
+    /// Watches a loop from now on, until it ends. The monitor does not keep it alive. Does nothing if it watches the
+    /// loop already.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop to watch.
+    ///   - name: The loop's name in reports.
+    public func watch(_ loop: Loop, name: String) {
+        guard watcher.watch(loop, name: name) else { return }
+        // On the watcher's thread, since a look that ends now would stop the timer.
+        thread.perform { [watcher, timer] in StallMonitor.look(watcher, timer) }
+    }
+
+    /// Looks, and sets the time of the next look. On the watcher's thread.
+    private static func look(_ watcher: StallWatcher, _ timer: Loop.Timer) {
+        timer.nextFireTime = watcher.check(at: System.monotonicNanoseconds()).map { Loop.Instant(nanoseconds: $0) }
+    }
+
+    /// Watches the loop of a thread, as ``watch(_:name:)`` does, under the thread's name.
+    public func watch(_ thread: LoopThread) { watch(thread.loop, name: thread.name) }
+
+    /// Stops watching a loop. A report of it that is being made may still arrive; the end of a stall that has been
+    /// reported is not reported any more. Does not wait for handlers.
+    public func unwatch(_ loop: Loop) { watcher.unwatch(loop) }
+
+    /// What a loop has done since the monitor began to watch it; nil if it does not, or the loop has ended. The last
+    /// ones are there in an ``Loop/onEnd(_:)`` handler. Does not stop the loop.
+    public func metrics(of loop: Loop) -> LoopMetrics? { watcher.metrics(of: loop) }
+}

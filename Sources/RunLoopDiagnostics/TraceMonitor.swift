@@ -1,0 +1,111 @@
+import RunLoopKit
+
+/// Records what one loop does.
+final class TraceMonitor: LoopMonitor, @unchecked Sendable {
+    private let recorder: TraceRecorder
+    /// The index of the loop in the tracer.
+    private let index: UInt16
+    /// Valid in callbacks on the loop's thread: it is the loop that calls them.
+    private unowned(unsafe) let loop: Loop
+
+    // Accessed only by the loop's thread.
+    private var modes: [(mode: Loop.Mode, name: UInt32)] = []
+    private var lengths: (blocks: Int, jobs: Int) = (0, 0)
+    private var waste = DescriptorWaste()
+    private var waitStart: Int64 = 0
+
+    init(_ recorder: TraceRecorder, _ loop: Loop, index: UInt16) {
+        self.recorder = recorder
+        self.loop = loop
+        self.index = index
+    }
+
+    @inline(__always)
+    private func record(_ code: TraceRecord.Code, _ fill: (inout TraceRecord) -> Void) {
+        recorder.record(code) {
+            $0.loop = index
+            fill(&$0)
+        }
+    }
+
+    // MARK: On the loop's thread
+
+    func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {
+        // The queues are longest before the pass serves them.
+        if activity == .beforeTimers { recordQueueLengths() }
+        let name = name(of: mode)
+        record(.reached) {
+            $0.name = name
+            $0.small = UInt32(truncatingIfNeeded: activity.rawValue)
+        }
+    }
+
+    func willCallOut(_ callout: Callout) {
+        let name = callout.item.map { recorder.names.entered($0) } ?? 0
+        if callout.kind == .source1 { waste.willCall(callout) }
+        record(.willCallOut) {
+            $0.kind = callout.kind.rawValue
+            $0.name = name
+            $0.small = UInt32(truncatingIfNeeded: callout.activity.rawValue)
+            $0.number = callout.cause
+            $0.lateness = callout.lateness
+            $0.place = callout.place
+        }
+    }
+
+    func didCallOut(_ callout: Callout) {
+        let wasted = callout.kind == .source1 ? waste.didCall(callout) : 0
+        record(.didCallOut) {
+            $0.kind = callout.kind.rawValue
+            $0.small = wasted
+        }
+    }
+
+    func willWait(until deadline: Int64, in mode: Loop.Mode) {
+        waitStart = recorder.now
+        let name = name(of: mode)
+        record(.willWait) {
+            $0.name = name
+            $0.number = UInt64(bitPattern: deadline)
+        }
+    }
+
+    func didWait(readyCount: Int, wasWoken: Bool) {
+        if recorder.now.subtractingSaturating(waitStart) > DescriptorWaste.pause { waste.hasSlept() }
+        record(.didWait) {
+            $0.flag = wasWoken ? 1 : 0
+            $0.number = UInt64(truncatingIfNeeded: readyCount)
+        }
+    }
+
+    private func recordQueueLengths() {
+        let blocks = loop.waitingBlocks
+        let jobs = loop.waitingJobs
+        guard (blocks, jobs) != lengths else { return }
+        lengths = (blocks, jobs)
+        record(.queueLengths) {
+            $0.small = UInt32(truncatingIfNeeded: blocks)
+            $0.number = UInt64(truncatingIfNeeded: jobs)
+        }
+    }
+
+    private func name(of mode: Loop.Mode) -> UInt32 {
+        if let known = modes.first(where: { $0.mode == mode }) { return known.name }
+        let entered = recorder.names.enter("\(mode)")
+        modes.append((mode, entered))
+        return entered
+    }
+
+    // MARK: On any thread
+
+    func wasWoken() { record(.wasWoken) { _ in } }
+
+    func handedOver(_ handover: Handover) {
+        record(.handedOver) {
+            $0.kind = handover.kind.rawValue
+            $0.name = handover.item.map { recorder.names.known($0) } ?? 0
+            $0.place = handover.place
+            $0.number = handover.number
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import RunLoopKit
+
+/// The calls that a rule in the modes `last` and `debounce` delays: a limiter, and the window that it was made for.
+///
+/// A class, not a protocol: a rule compares windows at every call.
+@usableFromInline
+class HeldCalls: @unchecked Sendable {
+    final let window: ThrottleRule.Settings.Window
+
+    /// Whether it is a `MergedCalls`, not a `DelayedCall`.
+    @usableFromInline final let merges: Bool
+
+    init(_ window: ThrottleRule.Settings.Window, merges: Bool) { (self.window, self.merges) = (window, merges) }
+
+    /// Runs the delayed calls, on the rule's loop. Returns whether there were any and the loop accepted them.
+    @discardableResult
+    func flush() -> Bool { false }
+
+    /// A call under changed settings has come, which this limiter does not get. Called without a lock.
+    func giveWay() {}
+}
