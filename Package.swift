@@ -33,12 +33,23 @@ let package = Package(
         // What both measure.
         .target(name: "Operations", dependencies: ["RunLoopKit", "RunLoopRules"], path: "Benchmarks/Operations"),
         .testTarget(
-            // The demo reads the recorded scenarios of limiters.
+            // Some of its laws are about the public declarations of all three targets. The demo reads the recorded
+            // scenarios of limiters.
             name: "RunLoopKitTests",
             dependencies: [
-                "RunLoopKit", "RunLoopDiagnostics", "RunLoopRules", "RunLoopDemo", "CLinux", "TestSupport",
+                "RunLoopKit", "RunLoopDiagnostics", "RunLoopRules", "RunLoopDemo", "CLinux", "LoopTestSupport",
+                "TestSupport",
             ],
             exclude: ["Fixtures"]),
+        .testTarget(
+            name: "RunLoopDiagnosticsTests",
+            dependencies: ["RunLoopKit", "RunLoopDiagnostics", "RunLoopRules", "LoopTestSupport", "TestSupport"]),
+        .testTarget(
+            name: "RunLoopRulesTests", dependencies: ["RunLoopKit", "RunLoopRules", "LoopTestSupport", "TestSupport"]),
+        // What the library's test targets share: logs, gates, descriptors, signals, a loop in virtual time.
+        .target(
+            name: "LoopTestSupport", dependencies: ["RunLoopKit", "CLinux", "TestSupport"],
+            path: "Tests/LoopTestSupport"),
         // What test targets share: a limit for tests that hang, random numbers, children, what an epoll set watches.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
         // Runs the demo as a program.

@@ -1,3 +1,4 @@
+import LoopTestSupport
 import TestSupport
 
 @testable import RunLoopKit

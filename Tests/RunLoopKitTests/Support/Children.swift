@@ -6,6 +6,7 @@
     import Android
 #endif
 
+import LoopTestSupport
 import TestSupport
 
 /// A child process. The test waits for it.

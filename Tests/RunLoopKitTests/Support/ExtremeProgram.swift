@@ -1,4 +1,5 @@
 import Foundation
+import LoopTestSupport
 import TestSupport
 
 @testable import RunLoopDiagnostics

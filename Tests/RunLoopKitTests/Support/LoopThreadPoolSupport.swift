@@ -1,3 +1,4 @@
+import LoopTestSupport
 import RunLoopKit
 
 /// A piece of work that blocks its worker.

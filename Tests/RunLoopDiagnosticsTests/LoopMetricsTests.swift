@@ -1,0 +1,220 @@
+import LoopTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import RunLoopDiagnostics
+@testable import RunLoopKit
+
+/// What loops are measured by, in time that the tests move.
+@Suite(.timeBound) struct LoopMetricsTests {
+    @Test("The utilisation is the time in handlers by the time awake")
+    func utilisation() {
+        let scene = RecorderScene()
+        let recorder = scene.recorder!
+        recorder.reached(.entry, in: .default)
+        for _ in 1...2 {
+            recorder.reached(.beforeTimers, in: .default)
+            scene.pass(10)
+            recorder.willCallOut(Callout(.block))
+            scene.pass(30)
+            recorder.didCallOut(Callout(.block))
+            recorder.reached(.beforeWaiting, in: .default)
+            scene.pass(1000)
+            recorder.reached(.afterWaiting, in: .default)
+        }
+        let metrics = scene.metrics
+        #expect(metrics.timeInCallouts == .milliseconds(60) && metrics.timeAwake == .milliseconds(80))
+        #expect(metrics.utilisation == 0.75 && metrics.callouts == 2)
+        #expect(
+            "\(metrics)" == """
+                2 calls of handlers took 60.0 ms of 80.0 ms awake; 0 stalls
+                passes: 1, median 40.0 ms, 99 % within 40.0 ms, at most 40.0 ms
+                lateness of timers: none
+                waiting: nothing
+                """)
+        // A snapshot has the part of the present handler.
+        recorder.willCallOut(Callout(.block))
+        scene.pass(20)
+        #expect(scene.metrics.timeInCallouts == .milliseconds(80) && scene.metrics.utilisation == 0.8)
+        recorder.didCallOut(Callout(.block))
+        recorder.reached(.exit, in: .default)
+        scene.pass(10_000)
+        #expect(scene.metrics.timeAwake == .milliseconds(100))
+    }
+
+    @Test("A loop that never ran has the utilisation zero")
+    func neverRan() {
+        let scene = RecorderScene()
+        scene.pass(1000)
+        #expect(scene.metrics.utilisation == 0 && scene.metrics.passes.count == 0)
+        #expect(scene.metrics.passes.percentile(50) == .zero && scene.metrics.passes.maximum == .zero)
+    }
+
+    @Test("The sleep of a nested run is no time in a handler")
+    func nestedSleep() {
+        let scene = RecorderScene()
+        let recorder = scene.recorder!
+        recorder.reached(.beforeTimers, in: .default)
+        recorder.willCallOut(Callout(.block))
+        scene.pass(10)
+        recorder.reached(.entry, in: .tracking)
+        recorder.reached(.beforeTimers, in: .tracking)
+        recorder.reached(.beforeWaiting, in: .tracking)
+        scene.pass(500)
+        recorder.reached(.afterWaiting, in: .tracking)
+        recorder.reached(.exit, in: .tracking)
+        scene.pass(10)
+        recorder.didCallOut(Callout(.block))
+        recorder.reached(.exit, in: .default)
+        #expect(scene.metrics.timeInCallouts == .milliseconds(20) && scene.metrics.timeAwake == .milliseconds(20))
+        #expect(scene.metrics.passes.count == 2 && scene.metrics.passes.maximum == .milliseconds(20))
+    }
+
+    @Test("Passes are measured without their sleep")
+    func passes() {
+        let scene = RecorderScene()
+        let recorder = scene.recorder!
+        for length in 1...100 {
+            recorder.reached(.beforeTimers, in: .default)
+            recorder.reached(.beforeWaiting, in: .default)
+            scene.pass(10_000)
+            recorder.reached(.afterWaiting, in: .default)
+            scene.pass(Int64(length))
+        }
+        recorder.reached(.exit, in: .default)
+        let passes = scene.metrics.passes
+        #expect(passes.count == 100 && passes.maximum == .milliseconds(100))
+        #expect(passes.percentile(50) >= .milliseconds(50) && passes.percentile(50) < .milliseconds(54))
+        #expect(passes.percentile(100) == .milliseconds(100))
+    }
+
+    @Test("The difference of two snapshots is what happened between them")
+    func since() {
+        let scene = RecorderScene()
+        let recorder = scene.recorder!
+        func pass(of length: Int64) {
+            recorder.reached(.beforeTimers, in: .default)
+            scene.pass(length)
+            recorder.willCallOut(Callout(.timer, lateness: length * 1_000_000))
+            scene.pass(length)
+            recorder.didCallOut(Callout(.timer))
+            recorder.reached(.beforeWaiting, in: .default)
+            recorder.reached(.afterWaiting, in: .default)
+        }
+        for length: Int64 in [100, 1] { pass(of: length) }
+        recorder.reached(.exit, in: .default)
+        let first = scene.metrics
+        for length: Int64 in [10, 20] { pass(of: length) }
+        recorder.reached(.exit, in: .default)
+        let between = scene.metrics.since(first)
+        #expect(between.timeInCallouts == .milliseconds(30) && between.timeAwake == .milliseconds(60))
+        #expect(between.callouts == 2 && between.utilisation == 0.5)
+        #expect(between.passes.count == 2 && between.timerLateness.count == 2)
+        #expect(between.timerLateness.maximum >= .milliseconds(20) && between.timerLateness.maximum < .milliseconds(22))
+        #expect(between.timerLateness.percentile(100) == between.timerLateness.maximum)
+        // A maximum that is new is exact.
+        let second = scene.metrics
+        pass(of: 200)
+        #expect(scene.metrics.since(second).timerLateness.maximum == .milliseconds(200))
+        #expect(scene.metrics.since(scene.metrics).timerLateness.maximum == .zero)
+    }
+
+    @Test("The lateness of timers is measured")
+    func lateness() throws {
+        let scene = StallScene()
+        let (loop, clock) = Loop.inVirtualTime()
+        scene.watch(loop)
+        loop.add(Loop.Timer(after: .milliseconds(1)) { _ in clock.advance(by: .milliseconds(40)) }, in: .default)
+        loop.add(Loop.Timer(after: .milliseconds(11)) { _ in }, in: .default)
+        loop.run()
+        let lateness = try #require(scene.watcher.metrics(of: loop)).timerLateness
+        #expect(lateness.count == 2 && lateness.maximum == .milliseconds(30) && lateness.percentile(50) == .zero)
+    }
+
+    @Test("The last metrics are there at the loop's end, and none after it")
+    func end() throws {
+        let thread = try LoopThread()
+        let monitor = try StallMonitor { _ in }
+        monitor.watch(thread)
+        let (loop, atEnd) = (thread.loop, Log<Bool>())
+        let handler = loop.onEnd { atEnd.add(monitor.metrics(of: loop) != nil) }
+        thread.stop()
+        thread.join()
+        #expect(atEnd.entries == [true] && monitor.metrics(of: loop) == nil)
+        withExtendedLifetime(handler) {}
+    }
+
+    /// A pass hands over up to 64 messages.
+    @Test("Each message is a call of its own, and none of them a stall")
+    func messages() throws {
+        let scene = StallScene()
+        let (loop, _) = Loop.inVirtualTime()
+        scene.watch(loop)
+        let port = Loop.MessagePort<Int> { _ in scene.pass(3) }
+        loop.add(port)
+        for number in 1...64 { port.send(number) }
+        loop.run(mode: .default, for: .zero)
+        let metrics = try #require(scene.watcher.metrics(of: loop))
+        #expect(metrics.passes.count == 1 && metrics.callouts == 64 && metrics.timeInCallouts == .milliseconds(192))
+        #expect(metrics.stalls == 0 && scene.reports.entries.isEmpty)
+        loop.end()
+    }
+
+    @Test("A snapshot counts what waits, and does not change")
+    func waiting() throws {
+        let scene = StallScene()
+        let (loop, _) = Loop.inVirtualTime()
+        scene.watch(loop)
+        for _ in 1...3 { loop.perform {} }
+        let before = try #require(scene.watcher.metrics(of: loop))
+        #expect(before.waiting == WaitingWork(blocks: 3))
+        loop.run(mode: .default, for: .zero)
+        let after = try #require(scene.watcher.metrics(of: loop))
+        #expect(before.waiting.blocks == 3 && after.waiting.total == 0 && after.callouts == 3)
+        #expect(scene.watcher.metrics(of: Loop.inVirtualTime().0) == nil)
+    }
+
+    @Test("A percentile is at most a sixteenth too long")
+    func percentiles() {
+        var random = SplitMix(4711)
+        for _ in 1...50 {
+            let recorder = HistogramRecorder()
+            let bits = Int64.random(in: 1...45, using: &random)
+            let values = (0..<200).map { _ in Int64.random(in: 0..<(1 << bits), using: &random) }
+            for value in values { recorder.record(value) }
+            let (histogram, sorted) = (recorder.snapshot, values.sorted())
+            #expect(histogram.count == 200 && histogram.maximum == .nanoseconds(sorted.last!))
+            for percent in [0.5, 10, 50, 90, 99, 100] {
+                let exact = sorted[max(0, Int((percent * 2).rounded(.up)) - 1)]
+                let found = histogram.percentile(percent).wholeNanoseconds
+                #expect(found >= exact || exact >= 1 << 44)
+                #expect(found <= max(exact + exact / 16 + 1, exact >= 1 << 44 ? .max : 0))
+            }
+        }
+    }
+
+    @Test("Durations beyond the range count as the longest, negative ones as zero")
+    func extremes() {
+        let recorder = HistogramRecorder()
+        for value in [-5, 0, .max] as [Int64] { recorder.record(value) }
+        #expect(recorder.snapshot.count == 3 && recorder.snapshot.maximum == .nanoseconds(Int64.max))
+        #expect(recorder.snapshot.percentile(60) == .zero)
+        #expect(recorder.snapshot.percentile(-1) == .zero && recorder.snapshot.percentile(1000) > .seconds(17_000))
+    }
+}
+
+/// A recorder that a test notifies, and its clock.
+private final class RecorderScene: @unchecked Sendable {
+    private let time = Atomic<Int64>(0)
+    private(set) var recorder: LoopRecorder!
+
+    init() {
+        recorder = LoopRecorder(
+            threshold: .max, now: { [unowned self] in time.load(ordering: .relaxed) }, prepareThread: {})
+    }
+
+    func pass(_ milliseconds: Int64) { time.add(milliseconds * 1_000_000, ordering: .relaxed) }
+
+    var metrics: LoopMetrics { recorder.activity.metrics(at: time.load(ordering: .relaxed), WaitingWork()) }
+}

@@ -1,0 +1,173 @@
+import Foundation
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopDiagnostics
+@testable import RunLoopKit
+
+/// Backtraces of other threads, and monitors with a thread of their own.
+@Suite(.timeBound) struct StallBacktraceTests {
+    @Test("The backtrace of a stalled handler has the function that blocks, and the call of the handler")
+    func blockingFunction() throws {
+        try System.prepareBacktraces(by: Signals.backtrace)
+        let signal = Signals.backtrace
+        let scene = StallScene(thresholds: [100], prepareThread: { System.unblock(signal) }) { thread in
+            // On a busy machine the thread may take long to answer, and another test may be taking a backtrace.
+            while true {
+                let taken = System.backtrace(ofThread: thread, by: signal, within: 60_000_000_000)
+                if !taken.isEmpty { return taken }
+            }
+        }
+        let thread = try LoopThread(name: "blocked")
+        scene.watch(thread.loop)
+        let (isInside, release) = (Gate(), Gate())
+        thread.perform { blockForTheBacktrace(isInside, release) }
+        isInside.wait()
+        scene.pass(100)
+        release.open()
+        try thread.performAndWait {}
+        let backtrace = try #require(scene.reports.entries.first).backtrace
+        let functions = backtrace.frames.compactMap(\.function)
+        #expect(functions.contains { $0.contains("blockForTheBacktrace") }, "\(backtrace.frames)")
+        #expect(functions.contains { $0.contains("loopIsCallingOutToABlock") })
+        // ThreadSanitizer calls the handler itself, after the signal.
+        let isHandlerShown = functions.contains { $0.contains("clinux_") }
+        #expect(!isHandlerShown || isUnderThreadSanitizer, "the signal handler's frames are left out")
+        #expect(!backtrace.description.contains("loopIsCallingOut"))
+        #expect(backtrace.description.contains("blockForTheBacktrace"))
+        #expect(scene.story == ["exceeded 100: 100"])
+    }
+
+    @Test("A thread that does not answer yields no backtrace, and later ones are taken")
+    func noAnswer() throws {
+        try System.prepareBacktraces(by: Signals.backtrace)
+        let thread = try LoopThread(name: "deaf")
+        let number = try thread.performAndWait {
+            _ = try System.block(Signals.backtrace)
+            return System.kernelThreadNumber
+        }
+        #expect(System.backtrace(ofThread: number, by: Signals.backtrace, within: 1_000_000).isEmpty)
+        // The signal that is pending finds no request.
+        try thread.performAndWait { System.unblock(Signals.backtrace) }
+        var addresses: [UInt] = []
+        while addresses.isEmpty {
+            addresses = System.backtrace(
+                ofThread: number, by: Signals.backtrace, within: 60_000_000_000)
+        }
+        #expect(addresses.count > 3)
+    }
+
+    @Test("A signal that the program handles, or that does not exist, is refused")
+    func refusedSignals() throws {
+        _ = signal(Signals.handled) { _ in }
+        #expect(throws: LoopError.self) { try StallMonitor(signal: Signals.handled) }
+        do { _ = try StallMonitor(signal: Signals.handled) } catch {
+            #expect(error.errno == EBUSY && error.description.contains("name another one"))
+        }
+        #expect(throws: LoopError.self) { try StallMonitor(signal: 1000) }
+        #expect(throws: LoopError.self) { try StallMonitor(signal: SIGKILL) }
+    }
+
+    @Test("An address has its module, its build id or symbol, and its offset")
+    func modules() throws {
+        // Of the C library, of the toolchain, and of no file.
+        let version = UInt(bitPattern: dlsym(nil, "gnu_get_libc_version"))
+        let known = UInt(bitPattern: dlsym(nil, "swift_retain"))
+        let backtrace = Backtrace([version, known + 3, 16])
+        #expect(backtrace.frames[0].module?.contains("libc") == true)
+        #expect(backtrace.frames[1].function?.hasPrefix("swift_retain") == true)
+        #expect(backtrace.frames[1].functionOffset == 3)
+        #expect(backtrace.frames[1].description.contains(" + 3 in "))
+        #expect(backtrace.frames[2].module == nil && backtrace.frames[2].description == "0x10")
+        #expect(Backtrace([]).description == "")
+    }
+
+    @Test("A file without symbols, or that is none, yields no names")
+    func noSymbols() {
+        #expect(SymbolTable.functions(at: [1, 2], in: "/nowhere") == [nil, nil])
+        #expect(SymbolTable.functions(at: [1], in: "/dev/null") == [nil])
+        #expect(SymbolTable.functions(at: [1], in: "/etc/passwd") == [nil])
+        #expect(SymbolTable.functions(at: [], in: "/proc/self/exe") == [])
+    }
+
+    @Test("A monitor reports by itself, until it is dropped")
+    func monitor() throws {
+        let thread = try LoopThread(name: "stalled")
+        let (exceeded, ended, release) = (Gate(), Gate(), Gate())
+        let names = Log<String>()
+        do {
+            let monitor = try StallMonitor(thresholds: [.milliseconds(1)]) { report in
+                guard report.loop == "stalled" else { return }
+                names.add(report.loop)
+                if report.stage == .ended { ended.open() } else { exceeded.open() }
+            }
+            monitor.watch(thread)
+            monitor.watch(thread)
+            thread.perform { release.wait() }
+            exceeded.wait()
+            release.open()
+            ended.wait()
+            let metrics = try #require(monitor.metrics(of: thread.loop))
+            #expect(metrics.stalls >= 1 && metrics.callouts >= 1 && metrics.utilisation > 0)
+        }
+        let count = names.entries.count
+        try thread.performAndWait { for _ in 1...3 { sched_yield() } }
+        #expect(names.entries.count == count && !thread.loop.isMonitored.load(ordering: .relaxed))
+    }
+
+    @Test("Looks and snapshots of other threads while loops run are no race")
+    func concurrency() throws {
+        let rules = StallRules(thresholds: [1], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] })
+        let now = { @Sendable in System.monotonicNanoseconds() }
+        let threads = try (1...2).map { try LoopThread(name: "busy \($0)") }
+        let watched = threads.map { thread in
+            let recorder = LoopRecorder(threshold: 1, now: now, prepareThread: {})
+            thread.loop.attach(recorder)
+            return WatchedLoop(thread.loop, name: thread.name, recorder: recorder)
+        }
+        let isOver = Gate()
+        let reader = try LoopThread(name: "reader")
+        reader.perform {
+            while !isOver.isOpenNow {
+                for watched in watched {
+                    let metrics = watched.recorder.activity.metrics(at: now(), WaitingWork())
+                    #expect(metrics.utilisation >= 0 && metrics.utilisation <= 1)
+                }
+            }
+        }
+        var found = 0
+        let look = {
+            for watched in watched {
+                // Without lateness, of which this thread has much.
+                for report in watched.look(at: now(), blind: 0..<0, rules).reports {
+                    #expect(report.duration > .zero && report.loop == watched.name)
+                    found += 1
+                }
+            }
+        }
+        for _ in 1...300 {
+            for thread in threads {
+                thread.loop.add(Loop.Timer(after: .zero) { _ in }, in: .default)
+                thread.perform {
+                    thread.loop.perform(in: .tracking) {}
+                    thread.loop.run(mode: .tracking, for: .zero)
+                }
+                thread.perform {}
+            }
+            look()
+        }
+        for thread in threads { try thread.performAndWait {} }
+        look()
+        isOver.open()
+        try reader.performAndWait {}
+        #expect(found > 0)
+    }
+}
+
+/// Its name has to be in the backtrace.
+@inline(never)
+private func blockForTheBacktrace(_ isInside: Gate, _ release: Gate) {
+    isInside.open()
+    release.wait()
+}

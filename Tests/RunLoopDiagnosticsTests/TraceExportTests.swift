@@ -1,0 +1,128 @@
+import Foundation
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopDiagnostics
+@testable import RunLoopKit
+
+/// The exports of a trace, read by another reader: Foundation's.
+@Suite(.timeBound) struct TraceExportTests {
+    /// A loop and a thread in virtual time: a post, a port, a timer, two waits.
+    private func makeTrace(name: String = "the loop") throws -> LoopTrace {
+        let (loop, clock) = Loop.inVirtualTime()
+        let tracer = LoopTracer(clock: clock)
+        tracer.attach(to: loop, as: name)
+        let sender = try LoopThread(name: "sender", clock: clock)
+        let port = try Loop.PortSource { _ in loop.perform {} }
+        port.label = "door"
+        let timer = Loop.Timer(every: .seconds(1)) { _ in }
+        timer.label = "tick"
+        for item in [port, timer] as [Loop.Item] { loop.add(item, in: .default) }
+        // Until both loops run.
+        let hold = clock.hold()
+        sender.perform(after: .milliseconds(1500)) { port.send() }
+        loop.perform { hold.release() }
+        loop.run(mode: .default, for: .milliseconds(2500))
+        tracer.detach()
+        return tracer.snapshot()
+    }
+
+    private func chromeEvents(_ trace: LoopTrace) throws -> [[String: Any]] {
+        let object = try JSONSerialization.jsonObject(with: Data(trace.chromeTrace.utf8)) as? [String: Any]
+        return try #require(object?["traceEvents"] as? [[String: Any]])
+    }
+
+    @Test("The Chrome trace has tracks, slices, arrows with both ends, and counters")
+    func chromeTrace() throws {
+        let trace = try makeTrace()
+        let events = try chromeEvents(trace)
+        let phases = Dictionary(grouping: events) { $0["ph"] as? String ?? "" }
+        #expect(Set(phases.keys) == ["M", "X", "s", "f", "i", "C"])
+        let threads = phases["M"]!.filter { $0["name"] as? String == "thread_name" }
+        let tracks = Dictionary(
+            uniqueKeysWithValues: threads.map { ($0["tid"] as! Int, ($0["args"] as! [String: String])["name"]!) })
+        #expect(tracks.values.contains { $0.hasSuffix("the loop") } && tracks.values.contains("sender"))
+        let named = events.filter { $0["ph"] as? String != "C" && $0["name"] as? String != "process_name" }
+        #expect(named.allSatisfy { tracks[$0["tid"] as! Int] != nil })
+        #expect(phases["X"]!.allSatisfy { $0["dur"] as! Double >= 0 && $0["ts"] as! Double >= 0 })
+        let waits = phases["X"]!.filter { $0["cat"] as? String == "wait" }
+        #expect(waits.map { $0["dur"] as! Double } == [1_000_000, 500_000, 500_000, 500_000])
+        let begins = phases["s"]!.map { $0["id"] as! Int }
+        #expect(begins.count == 3 && Set(begins) == Set(phases["f"]!.map { $0["id"] as! Int }))
+        #expect((phases["s"]! + phases["f"]!).allSatisfy { $0["bp"] as? String == "e" })
+        #expect(phases["C"]!.contains { ($0["args"] as! [String: Double])["blocks"] == 1 })
+        #expect(phases["C"]!.contains { ($0["args"] as! [String: Double])["ms"] == 0 })
+        // Named by what is sent to, so that a viewer counts them together.
+        let handovers = phases["i"]!.filter { $0["cat"] as? String == "handover" }
+        let sends = handovers.filter { ($0["name"] as! String).contains("door") }
+        #expect(Set(sends.map { $0["name"] as! String }) == ["sends to port source \"door\""])
+        #expect(Set(sends.map { ($0["args"] as! [String: Int])["number"]! }).count == sends.count)
+    }
+
+    /// Perfetto draws slices of a track that overlap without nesting in a wrong place.
+    @Test("Slices of a track nest, and arrows begin and end in slices")
+    func slicesNest() throws {
+        let events = try chromeEvents(try makeTrace())
+        let slices = events.filter { $0["ph"] as? String == "X" }
+        let ranges = slices.map { slice -> (track: Int, start: Double, end: Double) in
+            let start = slice["ts"] as! Double
+            return (slice["tid"] as! Int, start, start + (slice["dur"] as! Double))
+        }
+        for one in ranges {
+            for other in ranges where one.track == other.track && one.start < other.start {
+                #expect(other.start >= one.end || other.end <= one.end)
+            }
+        }
+        for arrow in events where ["s", "f"].contains(arrow["ph"] as? String) {
+            let (time, track) = (arrow["ts"] as! Double, arrow["tid"] as! Int)
+            #expect(ranges.contains { $0.track == track && $0.start <= time && time <= $0.end })
+        }
+    }
+
+    @Test("Names of any kind stay whole, in JSON and in the page")
+    func strangeNames() throws {
+        let name = "\"</script><b>\\ \u{7} \u{2028} \u{202E} \u{E0001} ü 🐦"
+        let trace = try makeTrace(name: name)
+        let events = try chromeEvents(trace)
+        #expect(events.contains { ($0["args"] as? [String: Any])?["loop"] as? String == name })
+        let page = trace.html
+        #expect(page.components(separatedBy: "</script>").count == 2 && !page.contains("<b>"))
+    }
+
+    @Test("The text says what happened")
+    func text() throws {
+        let text = try makeTrace().text
+        for part in [
+            "1 loop, ", "Handlers, by total time", "Longest stalls", "How late timers fired:",
+            "port source \"door\" of the loop", "calls timer \"tick\" of the loop",
+            "sends to port source \"door\" #", "slept 500 ms; ended by port source \"door\"",
+            "posts block (RunLoopDiagnosticsTests/TraceExportTests.swift:",
+        ] {
+            #expect(text.contains(part), "\(part) is not in \(text)")
+        }
+    }
+
+    @Test("The page needs nothing else")
+    func selfContained() throws {
+        let page = try makeTrace().html
+        #expect(!page.contains("http") && !page.contains("src=") && !page.contains("@import"))
+        #expect(!page.contains("/*DATA*/") && !page.contains("/*STYLE*/") && !page.contains("/*SCRIPT*/"))
+    }
+
+    @Test("An empty trace has all exports")
+    func empty() throws {
+        let trace = LoopTracer().snapshot()
+        #expect(trace.events.isEmpty && trace.spans.isEmpty && trace.findings.isEmpty && trace.start == trace.end)
+        #expect(try chromeEvents(trace).count == 1)
+        #expect(!trace.text.isEmpty && trace.html.contains("</html>"))
+    }
+
+    @Test(
+        "Durations are short and exact enough",
+        arguments: [
+            (0, "0 ns"), (999, "999 ns"), (1000, "1.00 µs"), (12_345, "12.3 µs"), (999_999, "999 µs"),
+            (1_234_567, "1.23 ms"), (-1_500_000, "-1.50 ms"), (61_000_000_000, "61.0 s"),
+        ])
+    func durations(_ nanoseconds: Int64, _ text: String) { #expect(Duration.nanoseconds(nanoseconds).inWords == text) }
+}

@@ -1,0 +1,135 @@
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopDiagnostics
+@testable import RunLoopKit
+
+/// What a trace points out as a probable mistake, and what it does not, in virtual time.
+@Suite(.timeBound) struct TraceFindingTests {
+    private func findings(
+        for duration: Duration = .seconds(10), _ prepare: (Loop) throws -> Void
+    ) rethrows -> [LoopTrace.Finding] {
+        let (loop, clock) = Loop.inVirtualTime()
+        let tracer = LoopTracer(clock: clock)
+        tracer.attach(to: loop, as: "the loop")
+        try prepare(loop)
+        loop.run(mode: .default, for: duration)
+        return tracer.snapshot().findings
+    }
+
+    /// The findings of a source for the reading end of a pipe, whose handler is called so many times.
+    private func findings(
+        of pipe: Ends, calls: Int, _ handle: @escaping @Sendable (Ends) -> Void
+    ) throws -> [LoopTrace.Finding] {
+        try findings { loop in
+            let count = Count()
+            let source = try Loop.FileDescriptorSource(pipe.reader) { source, _ in
+                handle(pipe)
+                if count.up() == calls { source.invalidate() }
+            }
+            loop.add(source, in: .default)
+        }
+    }
+
+    @Test("A descriptor that is never read is a spin")
+    func spin() throws {
+        let pipe = Ends.pipe()
+        pipe.send("bytes")
+        let findings = try findings(of: pipe, calls: 100) { _ in }
+        let finding = try #require(findings.first)
+        #expect(findings.count == 1 && finding.kind == .spin && finding.loop == 0)
+        #expect(finding.count >= LoopTrace.wastedCallLimit && finding.handler.kind == .source1)
+        #expect(finding.text.contains(finding.handler.description) && finding.text.contains("left it ready"))
+    }
+
+    @Test("The end of the data that is not handled is a spin")
+    func spinAtTheEnd() throws {
+        let pipe = Ends.pipe()
+        pipe.hangUp()
+        pipe.waitUntilWriterIsGone()
+        let findings = try findings(of: pipe, calls: 100) { _ = $0.take() }
+        #expect(findings.map(\.kind) == [.spin])
+    }
+
+    @Test("A descriptor that is read byte by byte is none")
+    func slowReader() throws {
+        let pipe = Ends.pipe()
+        pipe.send(String(repeating: "x", count: 200))
+        let findings = try findings(of: pipe, calls: 200) { _ = $0.take(1) }
+        #expect(findings.isEmpty)
+    }
+
+    @Test("A block that posts itself is endless")
+    func endlessBlock() throws {
+        let findings = findings { loop in self.post(loop, 100) }
+        let finding = try #require(findings.first)
+        #expect(findings.count == 1 && finding.kind == .endless && finding.count >= 99)
+        #expect(finding.text.contains("TraceFindingTests.swift:") && finding.text.contains("posted itself"))
+    }
+
+    private func post(_ loop: Loop, _ times: Int) {
+        guard times > 0 else { return }
+        loop.perform { self.post(loop, times - 1) }
+    }
+
+    @Test("A source that signals itself is endless")
+    func endlessSource() {
+        let box = Box<Loop.Source0>()
+        let findings = findings(for: .seconds(1)) { loop in
+            let count = Count()
+            let source = Loop.Source0 { if count.up() < 100 { box.value?.signal() } }
+            box.value = source
+            loop.add(source, in: .default)
+            source.signal()
+        }
+        box.value = nil  // The source's callout captures it.
+        #expect(findings.map(\.kind) == [.endless])
+    }
+
+    @Test("Blocks that one handler posts are not endless")
+    func manyBlocks() {
+        let findings = findings { loop in
+            loop.perform { for _ in 0..<200 { loop.perform {} } }
+        }
+        #expect(findings.isEmpty)
+    }
+
+    /// Takes virtual time.
+    private static func work(on loop: Loop, _ duration: Duration) {
+        let timer = Loop.Timer(after: duration) { _ in }
+        loop.add(timer, in: "work")
+        loop.run(mode: "work", for: duration)
+    }
+
+    @Test("A timer that is due while another handler works is always late")
+    func lateTimer() throws {
+        let findings = findings { loop in
+            let busy = Loop.Timer(every: .milliseconds(500)) { _ in Self.work(on: loop, .milliseconds(30)) }
+            busy.label = "busy"
+            let late = Loop.Timer(after: .milliseconds(510), repeating: .seconds(1)) { _ in }
+            late.label = "late"
+            for timer in [busy, late] { loop.add(timer, in: .default) }
+        }
+        let finding = try #require(findings.first)
+        #expect(findings.count == 1 && finding.kind == .lateTimer && finding.handler.name == "timer \"late\"")
+        #expect(finding.text.contains("20.0 ms to 20.0 ms"))
+        #expect(finding.text.contains("\"busy\""), "it names the handler that is in the way")
+    }
+
+    @Test("A timer within its tolerance is not late, nor is one that is late at times")
+    func timersInTime() {
+        let findings = findings { loop in
+            let count = Count()
+            loop.add(
+                Loop.Timer(every: .milliseconds(500)) { _ in
+                    if count.up() % 4 == 0 { Self.work(on: loop, .milliseconds(30)) }
+                }, in: .default)
+            loop.add(Loop.Timer(after: .milliseconds(510), repeating: .milliseconds(250)) { _ in }, in: .default)
+            let tolerant = Loop.Timer(every: .seconds(1)) { _ in }
+            tolerant.tolerance = .milliseconds(100)
+            loop.add(tolerant, in: .default)
+        }
+        #expect(findings.isEmpty)
+    }
+}

@@ -1,0 +1,243 @@
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopDiagnostics
+@testable import RunLoopKit
+@testable import RunLoopRules
+
+/// The same call made twice does what one does, unless the documentation says otherwise.
+@Suite(.timeBound) struct TwiceTests {
+    /// A call, and what a program shows that makes it a number of times.
+    struct Case: Sendable, CustomStringConvertible {
+        let call: String
+        let detail: String
+        let play: @Sendable (_ times: Int) throws -> [String]
+
+        init(_ call: String, _ detail: String = "", _ play: @escaping @Sendable (_ times: Int) throws -> [String]) {
+            (self.call, self.detail, self.play) = (call, detail, play)
+        }
+
+        var description: String { "\(call) \(detail)" }
+    }
+
+    @Test("Two and three calls show what one shows", arguments: cases)
+    func sameTrace(_ tested: Case) throws {
+        let once = try tested.play(1)
+        #expect(!once.isEmpty)
+        for times in 2...3 {
+            let more = try tested.play(times)
+            #expect(more == once, "\(times) times: \(more), once: \(once)")
+        }
+    }
+
+    /// Calls that register something and are not among `cases`, and what the second one does.
+    private static let others = [
+        "apply": "throws, or replaces what is waiting: RuleEngineTests, RuleSnapshotTests/snapshotAppliedTwice",
+        "limit": "throws: RuleEngineTests",
+        "beginHosting": "traps: MistakeProgram host-twice",
+        "onEnd": "registers two handlers: EndHandlerTests",
+        "dumpOnSignal": "does nothing: RefusalProgram dump",
+    ]
+
+    @Test("Each public call that registers something is here")
+    func noneIsMissing() throws {
+        var found: Set<String> = []
+        let names =
+            "add|addCommonMode|prepare|limit|apply|(?:attach|watch|begin|on|observe|register|install|dumpOn)[A-Za-z]*"
+        let declaration = try Regex("public (?:final |static )*func (\(names))[(<]", as: (Substring, Substring).self)
+        for source in try librarySources() {
+            for match in source.text.matches(of: declaration) { found.insert(String(match.1)) }
+        }
+        #expect(found == Set(Self.cases.map(\.call)).intersection(found).union(Self.others.keys))
+        #expect(found.isSuperset(of: ["add", "addCommonMode", "attach", "watch", "prepare"]))
+    }
+
+    // MARK: Adding
+
+    private static let modes: [Loop.Mode] = [.default, .common]
+
+    static let cases: [Case] =
+        modes.flatMap(adding)
+        + [
+            Case("addCommonMode") { times in
+                let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+                loop.add(Loop.Timer(every: .seconds(1)) { _ in log.add("timer") }, in: .common)
+                for _ in 0..<times { loop.addCommonMode("extra") }
+                loop.perform(in: .common) { log.add("block") }
+                loop.run(mode: "extra", for: .seconds(2.5))
+                return log.entries
+            },
+            Case("prepare") { times in
+                let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+                for _ in 0..<times { try loop.prepare("prepared") }
+                loop.perform(in: "prepared") { log.add("block") }
+                log.add("\(loop.run(mode: "prepared", for: .zero)), \(loop.modes.count) modes")
+                return log.entries
+            },
+            Case("attach", "a tracer") { times in
+                let (loop, clock) = Loop.inVirtualTime()
+                let tracer = LoopTracer(clock: clock)
+                for _ in 0..<times { tracer.attach(to: loop) }
+                loop.perform {}
+                loop.run(mode: .default, for: .zero)
+                return kinds(in: tracer)
+            },
+            Case("watch", "a method") { times in
+                let (loop, made, reports) = (Loop(clock: VirtualClock()), Count(), Count())
+                let layouting = ThrottledMethod<Gate, Int>("layout", engine: ThrottleEngine()) { _, _ in made.up() }
+                let detector = FeedbackLoopDetector(
+                    on: loop, threshold: 10, actions: [.call { _ in reports.up() }, .dropCalls])
+                let watches = (0..<times).map { _ in detector.watch(layouting) }
+                let panel = Gate()
+                loop.perform { for index in 0..<50 { layouting(panel, index) } }
+                loop.run(mode: .default, for: .zero)
+                watches[0].cancel()
+                let isWatched = layouting.body.isWatched.load(ordering: .relaxed)
+                return ["\(made.value) calls", "\(reports.value) reports", "\(isWatched)"]
+            },
+            Case("watch", "a loop") { times in
+                let loop = Loop(clock: VirtualClock())
+                let watcher = StallWatcher(
+                    StallRules(
+                        thresholds: [1_000_000_000], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] }
+                    ),
+                    now: { 0 }, handler: { _ in })
+                for _ in 0..<times { _ = watcher.watch(loop, name: "loop") }
+                loop.perform {}
+                loop.run(mode: .default, for: .zero)
+                let callouts = watcher.metrics(of: loop)?.callouts ?? -1
+                watcher.unwatch(loop)
+                return ["\(callouts)", "\(watcher.metrics(of: loop) == nil)"]
+            },
+        ] + ending
+
+    private static func adding(_ mode: Loop.Mode) -> [Case] {
+        [
+            Case("add", "a version-0 source, \(mode)") { times in
+                let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+                let source = Loop.Source0(
+                    schedule: { _, mode in log.add("in \(mode)") }, cancel: { _, mode in log.add("out of \(mode)") },
+                    perform: { log.add("performs") })
+                return add(source, in: mode, of: loop, times, log) { source.signal() }
+            },
+            Case("add", "a port, \(mode)") { times in
+                let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+                let port = try Loop.PortSource { log.add("\($0) sends") }
+                return add(port, in: mode, of: loop, times, log) { port.send() }
+            },
+            Case("add", "a message port, \(mode)") { times in
+                let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+                let port = Loop.MessagePort<Int> { log.add("message \($0)") }
+                return add(port, in: mode, of: loop, times, log) { port.send(1) }
+            },
+            Case("add", "a descriptor, \(mode)") { times in
+                let (loop, log, pipe) = (Loop(clock: VirtualClock()), Log<String>(), Ends.pipe())
+                let source = try Loop.FileDescriptorSource(pipe.reader) { _, _ in log.add("read \(pipe.take()!)") }
+                return add(source, in: mode, of: loop, times, log) { pipe.send("x") }
+            },
+            Case("add", "a timer, \(mode)") { times in
+                let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+                let timer = Loop.Timer(every: .seconds(1)) { _ in log.add("timer") }
+                return add(timer, in: mode, of: loop, times, log) {}
+            },
+            Case("add", "an observer, \(mode)") { times in
+                let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+                let observer = Loop.Observer([.entry, .exit]) { _, activity in log.add("\(activity)") }
+                return add(observer, in: mode, of: loop, times, log) {}
+            },
+        ]
+    }
+
+    /// Adds an item, lets it act, removes it as often as it was added, and lets it act again.
+    private static func add(
+        _ item: Loop.Item, in mode: Loop.Mode, of loop: Loop, _ times: Int, _ log: Log<String>, act: () -> Void
+    ) -> [String] {
+        for _ in 0..<times where !loop.add(item, in: mode) { log.add("refused") }
+        // Removed once: a second call must not have left a second membership.
+        for round in 0..<2 {
+            act()
+            loop.perform { log.add("round \(round)") }
+            log.add("\(loop.run(mode: .default, for: .seconds(2.5)))")
+            loop.remove(item, in: mode)
+        }
+        for _ in 0..<times { item.invalidate() }
+        log.add("\(loop.contains(item, in: mode))")
+        return log.entries
+    }
+
+    /// Without numbers, which are those of the process.
+    private static func kinds(in tracer: LoopTracer) -> [String] {
+        tracer.snapshot().events.map { String("\($0.kind)".prefix { $0 != "(" }) }
+    }
+
+    // MARK: Ending
+
+    private static let ending = [
+        Case("remove") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let source = Loop.Source0(cancel: { _, mode in log.add("out of \(mode)") }, perform: {})
+            loop.add(source)
+            for _ in 0..<times { loop.remove(source) }
+            return log.entries
+        },
+        Case("signal") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let source = Loop.Source0 { log.add("performs") }
+            loop.add(source)
+            for _ in 0..<times { source.signal() }
+            loop.run(mode: .default, for: .seconds(1))
+            return log.entries
+        },
+        Case("stop") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            loop.add(Loop.Timer(every: .seconds(1)) { _ in log.add("timer") })
+            loop.perform { for _ in 0..<times { loop.stop() } }
+            for _ in 0..<2 { log.add("\(loop.run(mode: .default, for: .seconds(1.5)))") }
+            return log.entries
+        },
+        Case("end") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            loop.onEnd { log.add("ended") }
+            loop.perform { log.add("block") }
+            for _ in 0..<times { loop.end() }
+            return log.entries
+        },
+        Case("cancel", "a limiter") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let debounce = Debounce<Int>(interval: .seconds(1), on: loop) { log.add("\($0)") }
+            debounce(1)
+            for _ in 0..<times { debounce.cancel() }
+            debounce(2)
+            loop.run(mode: .default, for: .seconds(3))
+            return log.entries
+        },
+        Case("flush", "a limiter") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let debounce = Debounce<Int>(interval: .seconds(1), on: loop) { log.add("\($0)") }
+            debounce(1)
+            loop.perform { for _ in 0..<times { debounce.flush() } }
+            loop.run(mode: .default, for: .seconds(3))
+            return log.entries
+        },
+        Case("detach", "a tracer") { times in
+            let (loop, clock) = Loop.inVirtualTime()
+            let tracer = LoopTracer(clock: clock)
+            tracer.attach(to: loop)
+            loop.perform {}
+            loop.run(mode: .default, for: .zero)
+            for _ in 0..<times { tracer.detach(from: loop) }
+            loop.perform {}
+            loop.run(mode: .default, for: .zero)
+            return kinds(in: tracer)
+        },
+        Case("withdraw") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let handle = loop.performCancellable { log.add("never") }
+            loop.perform { log.add("block") }
+            for _ in 0..<times { _ = handle?.withdraw() }
+            loop.run(mode: .default, for: .zero)
+            return log.entries
+        },
+    ]
+}

@@ -1,0 +1,49 @@
+import Foundation
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+@testable import RunLoopRules
+
+/// Mistakes with the loops of rules. The handling is one for the process, so each test has a process.
+@Suite(.timeBound) struct RuleMistakeTests {
+    @Test("A rule on a loop that no thread runs is reported when it first delays a call")
+    func ruleWhoseLoopNeverRuns() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let engine = ThrottleEngine()
+            let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            let document = RuleDocument()
+            try await Task.detached {
+                try engine.apply(saving.rule(for: document, interval: .seconds(1), mode: .last, on: .current))
+                saving(document, 1)
+            }.value
+            UnrunLoops.shared.check(at: System.monotonicNanoseconds() + UnrunLoops.patience)
+            #expect(mistakes.entries == [.loopThatNeverRuns(item: "throttle timer \"rule\"")])
+            _exit(0)
+        }
+    }
+
+    @Test("A rule whose loop has ended limits nothing any more, and reports nothing")
+    func callsOfARuleWithoutALoop() async {
+        await #expect(processExitsWith: .success) {
+            Loop.mistakeHandling = .trap
+            let (engine, log) = (ThrottleEngine(), Log<Int>())
+            let saving = ThrottledMethod<RuleDraft, Int>("save", engine: engine) { _, input in log.add(input) }
+            for mode in [ThrottleRule.Mode.last, .debounce] {
+                for merges in [false, true] {
+                    let (thread, document) = (try LoopThread(), RuleDraft())
+                    let rule = saving.rule(for: document, interval: .seconds(1000), mode: mode, on: thread.loop)
+                    if merges { rule.merging = { $0 + $1 } }
+                    try engine.apply(rule)
+                    thread.stop()
+                    thread.join()
+                    for input in [1, 2] { saving(document, input) }
+                }
+            }
+            _exit(log.entries == [1, 2, 1, 2, 1, 2, 1, 2] ? 0 : 1)
+        }
+    }
+}
