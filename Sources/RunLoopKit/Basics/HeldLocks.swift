@@ -3,8 +3,10 @@
     ///
     /// The set is thread-local, so it ends with a thread that exits, and a forked child has a copy of the forking
     /// thread's. Debug builds only.
+    @usableFromInline
     enum HeldLocks {
         /// Records that the thread is about to take a lock; traps if that violates the lock order.
+        @usableFromInline
         static func insert(_ rank: Lock.Rank) {
             guard let highest = ranks.last, highest >= rank else { return insertInAnyOrder(rank) }
             fatalError(
@@ -15,6 +17,7 @@
         /// The same for a lock that was free: the thread did not wait for it.
         static func insertInAnyOrder(_ rank: Lock.Rank) { System.heldLockRanks.pointee |= bit(rank) }
 
+        @usableFromInline
         static func remove(_ rank: Lock.Rank) { System.heldLockRanks.pointee &= ~bit(rank) }
 
         /// From the first in the lock order to the last.
@@ -24,12 +27,13 @@
         }
 
         /// Identifies the calling thread among those alive; never zero.
-        static var thread: UInt { UInt(bitPattern: System.heldLockRanks) }
+        @usableFromInline static var thread: UInt { UInt(bitPattern: System.heldLockRanks) }
 
         private static func bit(_ rank: Lock.Rank) -> UInt { 1 << UInt(rank.rawValue) }
     }
 
     extension Lock.Rank: Comparable {
+        @usableFromInline
         package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 #endif

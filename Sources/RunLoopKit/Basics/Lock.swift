@@ -16,14 +16,15 @@ import Synchronization
 ///
 /// In debug builds a lock knows the thread that holds it, and traps when it is taken out of order. In release builds it
 /// is the word alone.
-package struct Lock: ~Copyable {
-    fileprivate let word = Atomic<UInt32>(0)
+@usableFromInline
+package struct Lock: ~Copyable, Sendable {
+    @usableFromInline let word = Atomic<UInt32>(0)
 
     #if DEBUG
-        private let rank: Rank
+        @usableFromInline let rank: Rank
         /// `HeldLocks.thread` of the holder, or zero. Relaxed: a thread compares it with its own value only, which no
         /// other thread writes.
-        private let holder = Atomic<UInt>(0)
+        @usableFromInline let holder = Atomic<UInt>(0)
     #endif
 
     package init(_ rank: Rank) {
@@ -32,7 +33,7 @@ package struct Lock: ~Copyable {
         #endif
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     package borrowing func lock() {
         #if DEBUG
             HeldLocks.insert(rank)
@@ -44,7 +45,7 @@ package struct Lock: ~Copyable {
         #endif
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     package borrowing func unlock() {
         #if DEBUG
             assertHeld()
@@ -55,23 +56,23 @@ package struct Lock: ~Copyable {
         give()
     }
 
-    @inline(__always)
-    fileprivate borrowing func take() -> Bool {
+    @inlinable @inline(__always)
+    borrowing func take() -> Bool {
         word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged
     }
 
-    @inline(never)
-    fileprivate borrowing func lockSlowly() {
+    @usableFromInline @inline(never)
+    borrowing func lockSlowly() {
         while word.exchange(2, ordering: .acquiring) != 0 { System.wait(at: word, while: 2) }
     }
 
-    @inline(__always)
-    fileprivate borrowing func give() {
+    @inlinable @inline(__always)
+    borrowing func give() {
         // Release: the next holder sees what this one did.
         if word.exchange(0, ordering: .releasing) == 2 { System.wakeOne(at: word) }
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -159,7 +160,7 @@ extension Lock {
 // What debug builds check. Nothing in release builds.
 extension Lock {
     /// Traps unless the calling thread holds this lock.
-    @inline(__always)
+    @inlinable @inline(__always)
     package borrowing func assertHeld(file: StaticString = #fileID, line: UInt = #line) {
         #if DEBUG
             guard holder.load(ordering: .relaxed) != HeldLocks.thread else { return }

@@ -2,7 +2,8 @@ extension Lock {
     /// The lock order of the library: a thread that holds a lock takes only locks of cases further down.
     ///
     /// No two locks of one rank nest. Debug builds trap on a violation and name both ranks.
-    package enum Rank: UInt8, CaseIterable {
+    @usableFromInline
+    package enum Rank: UInt8, CaseIterable, Sendable {
         /// A throttle engine's rules. Held while its books are searched and changed.
         case engine
         /// The loops that a tracer is attached to. Held while it attaches and detaches.

@@ -12,21 +12,21 @@ import Synchronization
 /// accesses are sequentially consistent: a thread that changes something, and then finds no reader, knows that each
 /// later reader sees the change.
 package struct Readers: ~Copyable, Sendable {
-    private let word = Atomic<UInt32>(0)
+    @usableFromInline let word = Atomic<UInt32>(0)
 
     package init() {}
 
-    @inline(__always)
+    @inlinable @inline(__always)
     package borrowing func enter() { word.add(2, ordering: .sequentiallyConsistent) }
 
     /// Async-signal-safe.
-    @inline(__always)
+    @inlinable @inline(__always)
     package borrowing func leave() {
         if word.subtract(2, ordering: .sequentiallyConsistent).newValue == 1 { wake() }
     }
 
-    @inline(never)
-    private borrowing func wake() { System.wakeAll(at: word) }
+    @usableFromInline @inline(never)
+    borrowing func wake() { System.wakeAll(at: word) }
 
     @inline(__always)
     var areNone: Bool { word.load(ordering: .sequentiallyConsistent) < 2 }

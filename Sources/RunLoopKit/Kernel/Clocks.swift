@@ -2,6 +2,7 @@ internal import CLinux
 
 extension System {
     /// CLOCK_MONOTONIC in nanoseconds: it stops in suspend and is never set.
+    @usableFromInline
     package static func monotonicNanoseconds() -> Int64 { nanoseconds(CLOCK_MONOTONIC) }
 
     /// CLOCK_BOOTTIME in nanoseconds: the same, including the time in suspend.

@@ -21,6 +21,7 @@ extension System {
     ///
     /// The word may be gone by now, since a thread that got the lock without a wait may have released its owner. The
     /// kernel only uses its address; a wake-up of a thread that waits for another word at that address is spurious.
+    @usableFromInline
     static func wakeOne(at word: borrowing Atomic<UInt32>) {
         withUnsafePointer(to: word) { _ = clinux_futex_wake($0, 1) }
     }

@@ -10,6 +10,7 @@ internal import CLinux
 ///
 /// One call is a cancellation point (`pthread_cancel`): a wait without limit for descriptors, in which a thread holds
 /// no lock and owes no other thread anything. In all others a cancelled thread continues.
+@usableFromInline
 package enum System {
     /// Returns the result of a call that returns -1 on failure, or throws its error.
     @discardableResult

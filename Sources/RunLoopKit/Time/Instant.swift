@@ -75,6 +75,7 @@ extension Duration {
 
 // What times are computed with: a sum or a difference beyond the range is the end of the range.
 extension Int64 {
+    @inlinable
     package func addingSaturating(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         if overflow { return other < 0 ? .min : .max }
@@ -82,6 +83,7 @@ extension Int64 {
     }
 
     /// Not `addingSaturating(-other)`: the smallest number has no opposite.
+    @inlinable
     package func subtractingSaturating(_ other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         if overflow { return other < 0 ? .max : .min }

@@ -7,7 +7,7 @@ package enum LoopTime: Sendable {
     package static var never: Int64 { .max }
 
     /// Now, in nanoseconds. Every call reads the clock: a deadline counted from a cached time would be too early.
-    package var nanoseconds: Int64 {
+    @inlinable package var nanoseconds: Int64 {
         switch self {
         case .monotonic: System.monotonicNanoseconds()
         case .virtual(let clock): clock.now.nanoseconds

@@ -51,7 +51,7 @@ extension Loop {
         let timerArms = Atomic<Int>(0)
 
         /// Increments a counter that one thread at a time changes: a plain load and store, no locked instruction.
-        @inline(__always)
+        @inlinable @inline(__always)
         package static func count(_ counter: borrowing Atomic<Int>) {
             counter.store(counter.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
         }
