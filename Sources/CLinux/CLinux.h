@@ -57,6 +57,14 @@ static inline long clinux_write(int descriptor, const void *buffer, unsigned lon
     return syscall(SYS_write, descriptor, buffer, count);
 }
 
+// The time of a clock in nanoseconds. Not in Swift, whose compiler protects the stack of a function that has a timespec:
+// half of the instructions.
+static inline long long clinux_nanoseconds(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (long long)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 // Writes a text, or digits, at the end of another one. Async-signal-safe. Returns the new end.
 static inline char *clinux_append_text(char *end, const char *text) { return stpcpy(end, text); }
 

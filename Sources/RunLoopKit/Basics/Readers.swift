@@ -11,6 +11,7 @@ import Synchronization
 /// thread that waits sleeps in the kernel: one of a real-time priority must not keep a reader from the processor. All
 /// accesses are sequentially consistent: a thread that changes something, and then finds no reader, knows that each
 /// later reader sees the change.
+@usableFromInline
 package struct Readers: ~Copyable, Sendable {
     @usableFromInline let word = Atomic<UInt32>(0)
 

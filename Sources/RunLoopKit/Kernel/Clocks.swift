@@ -30,9 +30,5 @@ extension System {
     }
 
     @inline(__always)
-    private static func nanoseconds(_ clock: clockid_t) -> Int64 {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
+    private static func nanoseconds(_ clock: clockid_t) -> Int64 { clinux_nanoseconds(clock) }
 }

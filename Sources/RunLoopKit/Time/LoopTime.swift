@@ -1,4 +1,5 @@
 /// The clock that a loop reads.
+@usableFromInline
 package enum LoopTime: Sendable {
     case monotonic
     case virtual(VirtualClock)
@@ -7,10 +8,12 @@ package enum LoopTime: Sendable {
     package static var never: Int64 { .max }
 
     /// Now, in nanoseconds. Every call reads the clock: a deadline counted from a cached time would be too early.
-    @inlinable package var nanoseconds: Int64 {
-        switch self {
-        case .monotonic: System.monotonicNanoseconds()
-        case .virtual(let clock): clock.now.nanoseconds
+    package var nanoseconds: Int64 {
+        @inlinable @inline(__always) get {
+            switch self {
+            case .monotonic: System.monotonicNanoseconds()
+            case .virtual(let clock): clock.now.nanoseconds
+            }
         }
     }
 

@@ -43,6 +43,7 @@ extension Loop {
     }
 
     /// The stored counters. Relaxed everywhere: they are statistics and order nothing.
+    @usableFromInline
     package struct Tally: ~Copyable {
         let passes = Atomic<Int>(0)
         let waits = Atomic<Int>(0)

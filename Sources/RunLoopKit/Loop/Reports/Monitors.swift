@@ -95,10 +95,11 @@ package struct Handover {
 }
 
 /// A place in the source code of the program, or a label instead.
+@usableFromInline
 package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     // A literal, which lives forever and ends with a zero byte. Not the `StaticString` itself, which takes 17 bytes.
-    private let file: UnsafePointer<UInt8>?
-    let line: UInt32
+    @usableFromInline let file: UnsafePointer<UInt8>?
+    @usableFromInline let line: UInt32
 
     package static let unknown = Place(file: nil, line: 0)
 
@@ -120,7 +121,7 @@ package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The place as two words; both are 0 if it is unknown.
-    package var words: (UInt64, UInt64) { (UInt64(UInt(bitPattern: file)), UInt64(line)) }
+    @inlinable package var words: (UInt64, UInt64) { (UInt64(UInt(bitPattern: file)), UInt64(line)) }
 
     /// - Parameter words: Those of another place.
     package init(words: (UInt64, UInt64)) {
@@ -128,7 +129,7 @@ package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
             file: UnsafePointer(bitPattern: UInt(words.0)), line: UInt32(truncatingIfNeeded: words.1))
     }
 
-    package var description: String {
+    @usableFromInline package var description: String {
         guard let file else { return "unknown" }
         return String(cString: file).printable + (line == 0 ? "" : ":\(line)")
     }
