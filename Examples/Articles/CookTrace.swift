@@ -1,4 +1,5 @@
 import Glibc
+import RunLoopDiagnostics
 import RunLoopKit
 
 let tracer = LoopTracer()

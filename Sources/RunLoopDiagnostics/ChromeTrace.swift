@@ -7,7 +7,7 @@ extension LoopTrace {
     /// An arrow from each post, signal, send or enqueued job to the handler that it caused, except from a message that
     /// was sent to a port in which others waited. Counters for the numbers of posted blocks and of jobs that wait as a
     /// pass begins, in a trace in which there were any, and for the lateness of timers; not for the messages in a port:
-    /// see ``Loop/MessagePort/waitingCount``.
+    /// see `Loop.MessagePort.waitingCount`.
     public var chromeTrace: String { ChromeTraceWriter(trace: self).text }
 }
 

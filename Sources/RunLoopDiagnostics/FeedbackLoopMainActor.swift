@@ -3,7 +3,7 @@
 import RunLoopKit
 
 extension FeedbackLoopDetector {
-    /// Makes a detector on ``Loop/main`` whose label belongs to the main actor, and may touch its state.
+    /// Makes a detector on `Loop.main` whose label belongs to the main actor, and may touch its state.
     ///
     /// ```swift
     /// @MainActor final class Panel { var title = "" }

@@ -6,7 +6,7 @@ import RunLoopKit
 /// snapshot: ``since(_:)`` has what a period adds. Only ``waiting`` is of the moment. Times are durations on
 /// CLOCK_MONOTONIC, which stands still while the machine is suspended, also for a loop in virtual time.
 ///
-/// How often the loop slept, was woken and armed its timer is in ``Loop/counters``, which need no monitor.
+/// How often the loop slept, was woken and armed its timer is in `Loop.counters`, which need no monitor.
 public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     /// Time in handlers, up to the moment of the snapshot if one is active. A handler that runs the loop nested counts
     /// without that run, whose own handlers count.
@@ -16,9 +16,9 @@ public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     /// that the host takes between two passes if the first one left work. At least ``timeInCallouts``.
     public let timeAwake: Duration
 
-    /// The number of calls of handlers that have returned, of every ``Loop/HandlerKind``. Each message of a port is a
+    /// The number of calls of handlers that have returned, of every `Loop.HandlerKind`. Each message of a port is a
     /// call; the jobs of the main queue that a pass runs are one. A caller that waits for a block, as by
-    /// ``Loop/performAndWait(in:for:label:file:line:_:)``, gets its answer inside the call, so that call may not be
+    /// `Loop.performAndWait(in:for:label:file:line:_:)`, gets its answer inside the call, so that call may not be
     /// counted yet.
     public let callouts: Int
 
@@ -32,7 +32,7 @@ public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
 
     /// How much later than scheduled timers fired, on the timer's clock; recorded as the call begins. In virtual time
     /// it is zero, unless a handler has made the time pass. Calls are counted: the instants that a slow handler made
-    /// its own timer miss are in ``Loop/Timer/Firing/missed``, not here.
+    /// its own timer miss are in `Loop.Timer.Firing.missed`, not here.
     public let timerLateness: DurationHistogram
 
     /// What waits for the loop. Blocks that a pass has taken to run them one after the other do not count any more.

@@ -105,7 +105,7 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
     public let end: Loop.Instant
 
     /// The callouts, waits and runs, by the time of their beginning. A hosted loop has no waits, since its host sleeps:
-    /// the activities ``Loop/Activity/beforeWaiting`` and ``Loop/Activity/afterWaiting`` of ``events`` enclose a rest.
+    /// the activities `Loop.Activity.beforeWaiting` and `Loop.Activity.afterWaiting` of ``events`` enclose a rest.
     public let spans: [Span]
 
     /// What caused callouts.

@@ -2,7 +2,7 @@ import RunLoopKit
 
 extension LoopTrace {
     /// A stretch of time on a loop's thread. It does not change: a trace is a snapshot. Times are instants on the
-    /// tracer's clock, CLOCK_MONOTONIC unless the tracer was made with a ``VirtualClock``.
+    /// tracer's clock, CLOCK_MONOTONIC unless the tracer was made with a `VirtualClock`.
     public struct Span: Sendable, CustomStringConvertible {
         /// What took the time.
         public enum Kind: Sendable {

@@ -29,7 +29,7 @@ import RunLoopKit
 /// the limiter's timer calls is that timer's.
 ///
 /// **Threads and lifetime.** Everything here may be called from any thread, also while the loops run, but not in a Unix
-/// signal handler. What a signal handler does, such as ``Loop/wakeUp()`` or a send to a port, is recorded. A tracer
+/// signal handler. What a signal handler does, such as `Loop.wakeUp()` or a send to a port, is recorded. A tracer
 /// retains neither loops nor items, only the memory of items. It detaches when its last reference is released.
 public final class LoopTracer: @unchecked Sendable {
     /// The number of events that a tracer holds by default: 32,768, of 64 bytes each, so 2 MB.

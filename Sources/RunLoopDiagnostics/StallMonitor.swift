@@ -47,7 +47,7 @@ import RunLoopKit
 /// have names if their file has symbols.
 ///
 /// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
-/// nothing meanwhile. Dropping the monitor ends it. Make each ``Loop/SignalSource`` before the monitor, since its
+/// nothing meanwhile. Dropping the monitor ends it. Make each `Loop.SignalSource` before the monitor, since its
 /// thread does not block the signals of later ones: their initializers would throw `EBUSY`.
 public final class StallMonitor: Sendable {
     /// 100 ms, which people notice; 250 ms; and a second.
@@ -73,7 +73,7 @@ public final class StallMonitor: Sendable {
     ///   - signal: The signal by which backtraces are taken, for the rest of the process's life, or nil for none. All
     ///     monitors of a process may have the same.
     ///   - handler: Called on the watcher's thread with each report. Prints to stderr by default.
-    /// - Throws: ``LoopError`` with EBUSY if the program itself handles the signal, EINVAL if there is no such signal,
+    /// - Throws: `LoopError` with EBUSY if the program itself handles the signal, EINVAL if there is no such signal,
     ///   or as `LoopThread.init` does.
     public init(
         thresholds: [Duration] = defaultThresholds, signal: Int32? = defaultSignal,
@@ -124,6 +124,6 @@ public final class StallMonitor: Sendable {
     public func unwatch(_ loop: Loop) { watcher.unwatch(loop) }
 
     /// What a loop has done since the monitor began to watch it; nil if it does not, or the loop has ended. The last
-    /// ones are there in an ``Loop/onEnd(_:)`` handler. Does not stop the loop.
+    /// ones are there in an `Loop.onEnd(_:)` handler. Does not stop the loop.
     public func metrics(of loop: Loop) -> LoopMetrics? { watcher.metrics(of: loop) }
 }

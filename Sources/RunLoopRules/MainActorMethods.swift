@@ -22,7 +22,7 @@ extension ThrottledMethod where Target: AnyObject {
     ///
     /// Without `isolation:` the body is `@Sendable`, and may run on any thread. With it the body runs where the main
     /// actor does, and nothing else changes: a call runs the body on the caller's thread, or a rule holds it back and
-    /// runs it on the rule's loop. So all callers must be on the main actor, and all rules must be for ``Loop/main``,
+    /// runs it on the rule's loop. So all callers must be on the main actor, and all rules must be for `Loop.main`,
     /// which is their default. A `static let` of a `@MainActor` class is isolated as well, so the compiler refuses
     /// callers elsewhere; and a rule is then made on the main actor.
     ///

@@ -104,7 +104,7 @@ public final class ThrottleEngine: @unchecked Sendable {
     /// while ThrottleEngine.shared.flushAll() {}
     /// ```
     ///
-    /// From any thread; other loops must go on until they have run theirs, as the loop of a ``LoopThread`` does before
+    /// From any thread; other loops must go on until they have run theirs, as the loop of a `LoopThread` does before
     /// it ends. MessageThrottle: none.
     ///
     /// - Returns: Whether any call was delayed, and its loop accepted it.

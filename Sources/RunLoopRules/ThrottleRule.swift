@@ -20,7 +20,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         case firstly
 
         /// The window starts with the first call. At its end the last call runs, on the rule's loop, or all of them
-        /// merged. A trailing throttle, whose runs are an interval apart at least: see ``Throttle``.
+        /// merged. A trailing throttle, whose runs are an interval apart at least: see `Throttle`.
         /// MessageThrottle: `MTPerformModeLast`.
         case last
 

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Use it where the callers of a method should not know how often is too often: rules made elsewhere limit the method,
 /// for one object, for a class or for a type's static methods; see ``ThrottleEngine``. Where the limit belongs to the
-/// code that calls, a ``Throttle`` or a ``Debounce`` is simpler.
+/// code that calls, a `Throttle` or a `Debounce` is simpler.
 ///
 /// ```swift
 /// final class Document: Sendable {
@@ -37,7 +37,7 @@ import Synchronization
 /// **Threads.** Everything may be called from any thread. The body runs on the caller's thread if no rule holds the
 /// call back, and on the thread of the rule's loop otherwise. For a `@MainActor` class, declare the method with
 /// `isolation: .shared`: then the body may touch the class's state, all callers must be on the main actor, and the
-/// rules must be for ``Loop/main``. For an actor on a loop, call `target.assumeIsolated { … }` in the body: then the
+/// rules must be for `Loop.main`. For an actor on a loop, call `target.assumeIsolated { … }` in the body: then the
 /// rules must be for the actor's loop. MessageThrottle: the pair of a class and a selector, which Swift does not have.
 public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecked Sendable {
     @usableFromInline let book: RuleBook

@@ -22,7 +22,7 @@ extension Loop {
     /// thread the signal interrupts, nor which locks that thread holds. Call this once for each signal; a later call
     /// for the same signal changes nothing. A forked child does not have that thread, and has to call this again.
     ///
-    /// It names the handler that runs, and for how long, of loops that a ``StallMonitor`` watches.
+    /// It names the handler that runs, and for how long, of loops that a `StallMonitor` watches.
     ///
     /// Make each ``Loop/SignalSource`` before the first call, since the thread does not block the signals of later
     /// ones: their initializers would throw `EBUSY`.

@@ -10,7 +10,7 @@ extension Loop: CustomStringConvertible {
     ///     source 0 (Server.swift:20): order 0, signalled
     /// ```
     ///
-    /// The first line counts the posted blocks of all modes. While a ``StallMonitor`` watches the loop, it names the
+    /// The first line counts the posted blocks of all modes. While a `StallMonitor` watches the loop, it names the
     /// handler that runs, of any kind, and for how long. A timer or an observer says that its handler runs.
     /// ``Loop/explain(_:)`` tells why one item is not called.
     public var description: String { page(of: lock.withLock { Contents(of: self) }) }

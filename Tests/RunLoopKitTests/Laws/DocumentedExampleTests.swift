@@ -109,7 +109,8 @@ private enum Examples {
         ])
     func documentedExample(_ path: String, _ sign: String) throws {
         let here = URL(filePath: #filePath)
-        let root = here.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let tests = here.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = tests.deletingLastPathComponent()
         let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
         let example = try #require(examples(in: text).first { $0.contains { $0.contains(sign) } })
         let compiled = lines(of: try String(contentsOf: here, encoding: .utf8))
