@@ -236,8 +236,10 @@ final class ModeState {
     var hasMessages: Bool {
         assertLocked()
         guard !messages.isEmpty else { return false }
+        var arrived: [Loop.Item?] = []
+        messages.takeAll(into: &arrived)
         var isReady = false
-        for port in messages.takeAll() where port.announceMessages(in: self) { isReady = true }
+        for port in arrived where port?.announceMessages(in: self) ?? false { isReady = true }
         return isReady
     }
 

@@ -194,7 +194,7 @@ extension Loop {
     }
 
     /// What the pass serves, if the answer is one thing and nothing else is ready: the usual case, in which listing it
-    /// would take 180 instructions, for a message 900. Otherwise lists the answer and returns nil.
+    /// would take 180 instructions more, for a message 950. Otherwise lists the answer and returns nil.
     @inline(__always)
     private func take(_ answer: Answer, in mode: ModeState) -> Ready? {
         let isAlone = mode.ready.isEmpty && !answer.isMainQueueReady && answer.count <= 1
@@ -284,8 +284,14 @@ extension Loop {
         }
         // The kernel may have more to report: some of that, too, may have become ready before a message port.
         let lastTurn = count < Poller.capacity ? .max : mode.ready.lastTurn ?? .max
-        for port in mode.messages.takeAll() {
-            guard let token = mode.source1s.token(of: port), let turn = mode.source1s.turn(of: token), turn != 0 else {
+        guard !mode.messages.isEmpty else { return mode.ready.sort(from: before) }
+        var arrived = own.arrived.take()
+        defer { own.arrived.giveBack(&arrived) }
+        mode.messages.takeAll(into: &arrived)
+        for index in arrived.indices {
+            guard let port = arrived[index], let token = mode.source1s.token(of: port),
+                let turn = mode.source1s.turn(of: token), turn != 0
+            else {
                 continue
             }
             if turn < lastTurn { mode.ready.append(token, turn: turn) } else { port.announceMessages(in: mode) }

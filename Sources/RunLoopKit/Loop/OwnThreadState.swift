@@ -31,6 +31,12 @@ final class OwnThreadState {
         modesWithWakeUp.removeAll(keepingCapacity: true)
     }
 
+    /// For the version-0 sources of a step, and for its timers, without an allocation for each step.
+    @exclusivity(unchecked) var signalled = KeptRoom<Loop.Source0?>()
+    @exclusivity(unchecked) var dueTimers = KeptRoom<Loop.Timer>()
+    /// For the message ports that a wait has found.
+    @exclusivity(unchecked) var arrived = KeptRoom<Loop.Item?>()
+
     /// The number of the last block that an active block step may run: see `BlockStep`.
     @exclusivity(unchecked) var hiddenBlocks: UInt64 = 0
 

@@ -165,6 +165,7 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     /// The timers whose deadline is not later than `now`, in the order in which they fire, appended to `due`.
     func collectDue(at now: Int64, into due: inout [Timer]) {
         guard let first = byDeadline.first, first.key <= now else { return }
+        if byDeadline.hasOnlyFirst(upTo: now) { return due.append(timers[first.slot]) }
         var found: [(deadline: Int64, turn: UInt64, slot: UInt32)] = []
         byDeadline.forEach(upTo: now) { slot in
             found.append((byDeadline.key(of: slot), timers.with(slot) { $0.heapTimes.turn }, slot))

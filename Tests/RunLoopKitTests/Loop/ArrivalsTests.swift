@@ -25,12 +25,14 @@ import Testing
                 items[item].itemLock.withLock { lists[list].remove(items[item], &places[item]) }
                 models[list].remove(item)
             case 10:
-                // It may leave the only one to `takeAll()`.
+                // It may leave the only one to `takeAll(into:)`.
                 if let only = lists[list].takeOnly() {
                     isRight = models[list].count == 1 && items[models[list].removeFirst()] === only
                 }
             default:
-                let taken = lists[list].takeAll().map { taken in items.firstIndex { $0 === taken }! }
+                var all: [Loop.Item?] = []
+                lists[list].takeAll(into: &all)
+                let taken = all.compactMap { $0 }.map { taken in items.firstIndex { $0 === taken }! }
                 isRight = taken.count == models[list].count && Set(taken) == models[list]
                 models[list] = []
             }

@@ -77,18 +77,17 @@ final class Arrivals<Item: Loop.Item> {
         return first.take()
     }
 
-    /// Removes and returns all items.
-    func takeAll() -> [Item] {
-        guard !isEmpty else { return [] }
-        let taken = lock.withLock {
-            hasItems.store(false, ordering: .relaxed)
-            round += 1
-            gaps = []
-            // At the front: in the order of their arrival, they need not be sorted.
-            if first != nil { others.insert(first.take(), at: 0) }
-            return exchange(&others, with: [])
-        }
-        return taken.compactMap { $0 }
+    /// Moves all items to an empty array, whose room the list uses from now on. Nil stands for one that has left.
+    func takeAll(into taken: inout [Item?]) {
+        guard !isEmpty else { return }
+        lock.lock()
+        defer { lock.unlock() }
+        hasItems.store(false, ordering: .relaxed)
+        round += 1
+        if !gaps.isEmpty { gaps = [] }
+        // At the front: in the order of their arrival, they need not be sorted.
+        if first != nil { others.insert(first.take(), at: 0) }
+        swap(&others, &taken)
     }
 
     /// Whether any item satisfies the condition, which takes no lock.

@@ -57,13 +57,11 @@ struct ModeTimers: ~Copyable {
     var areExact: Bool { suspending.isExact && others?.areExact ?? true }
 
     /// The timers that are due, in the order in which they fire.
-    func allDue(at now: ClockTimes) -> [Loop.Timer] {
-        var due: [Loop.Timer] = []
+    func collectDue(at now: ClockTimes, into due: inout [Loop.Timer]) {
         // Precise timers first: those that are merely late can wait.
         others?.precise.collectDue(at: now.suspending.addingSaturating(HeadStart.ofPass), into: &due)
         suspending.collectDue(at: now.suspending, into: &due)
         others?.collectDue(at: now, into: &due)
-        return due
     }
 
     mutating func removeAll() {

@@ -20,7 +20,9 @@ extension Loop {
     /// The number of timers that are due, without one that fires now.
     private func dueTimers(in mode: ModeState) -> Int {
         lock.assertHeld()
-        return mode.timers.allDue(at: times(for: mode)).count
+        var due: [Loop.Timer] = []
+        mode.timers.collectDue(at: times(for: mode), into: &due)
+        return due.count
     }
 }
 
