@@ -95,7 +95,8 @@ import Testing
         #expect(demo.status == 130 && demo.errors == "")
         let objects = try #require(demo.objects)
         #expect(objects.last?["result"] as? String == "stopped")
-        #expect(try Demo.run("trace", signal: SIGTERM).status == 143)
+        let text = try Demo.run("trace", signal: SIGTERM)
+        #expect(text.status == 143, "\(text.status), \(text.errors)")
     }
 
     @Test("A closed pipe does not crash the program")
