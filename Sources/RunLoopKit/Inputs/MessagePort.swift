@@ -326,7 +326,8 @@ extension Loop {
             reportedTurn = 0
             if Monitors.areAttached {
                 reportedTurn = turn
-                Monitors.report(Handover(of: self, .source1, turn), to: modesWhileLocked.lazy.map { $0.waker })
+                let modes = modesWhileLocked
+                Monitors.report(Handover(of: self, .source1, turn), toModes: modes.count) { modes[$0].waker }
             }
         }
 

@@ -65,8 +65,12 @@ extension Loop {
                 if !notes.isEmpty { takeTurn(in: notes) }
                 eventFD.signal()
             } then: { notes in
-                // A mode that the port joins later finds the eventfd written.
-                for note in notes { note.set() }
+                // A mode that the port joins later finds the eventfd written. By indices: see `Monitors.report`.
+                var index = 0
+                while index < notes.count {
+                    notes[index].set()
+                    index += 1
+                }
             }
         }
 
@@ -74,7 +78,7 @@ extension Loop {
             let number = TurnCounter.next(in: notes)
             turn.store(number, ordering: .relaxed)
             if Monitors.areAttached {
-                Monitors.report(Handover(of: self, .source1, number), to: notes.lazy.map { $0.waker })
+                Monitors.report(Handover(of: self, .source1, number), toModes: notes.count) { notes[$0].waker }
             }
         }
 

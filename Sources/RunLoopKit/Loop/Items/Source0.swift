@@ -110,7 +110,8 @@ extension Loop {
             // Release: the performing thread sees what the caller did before.
             signalTime.store(number, ordering: .releasing)
             if Monitors.areAttached {
-                Monitors.report(Handover(of: self, .source0, number), to: modesWhileLocked.lazy.map { $0.waker })
+                let modes = modesWhileLocked
+                Monitors.report(Handover(of: self, .source0, number), toModes: modes.count) { modes[$0].waker }
             }
         }
 

@@ -147,9 +147,15 @@ final class Monitors: Sendable {
 
     var isEmpty: Bool { list.isEmpty }
 
-    /// Calls every monitor. None is called after its `detach` has returned.
+    /// Calls every monitor. None is called after its `detach` has returned. By indices: see the other `report`.
     func report(_ body: (any LoopMonitor) -> Void) {
-        list.read { monitors in for monitor in monitors { body(monitor) } }
+        list.read { monitors in
+            var index = 0
+            while index < monitors.count {
+                body(monitors[index])
+                index += 1
+            }
+        }
     }
 
     /// The first answer that is not nil.
@@ -197,13 +203,31 @@ extension Monitors {
 
     /// Notifies the monitors of an item's loops, each loop once.
     ///
-    /// - Parameter wakers: One for each mode that the item is in.
+    /// A Unix signal handler may call this. So it iterates by indices: an iterator, in code that is not optimized,
+    /// allocates under a lock of the runtime when its type is first used.
+    ///
+    /// - Parameters:
+    ///   - count: The number of modes that the item is in.
+    ///   - waker: Returns that of the mode with an index.
     @inline(never)
-    static func report(_ handover: Handover, to wakers: some Collection<Waker>) {
-        for (index, waker) in wakers.enumerated() where !waker.monitors.isEmpty {
-            guard !wakers.prefix(index).contains(where: { $0 === waker }) else { continue }
-            waker.monitors.report { $0.handedOver(handover) }
+    static func report(_ handover: Handover, toModes count: Int, _ waker: (Int) -> Waker) {
+        var index = 0
+        while index < count {
+            let next = waker(index)
+            if !next.monitors.isEmpty, isNew(next, at: index, waker) {
+                next.monitors.report { $0.handedOver(handover) }
+            }
+            index += 1
         }
+    }
+
+    private static func isNew(_ candidate: Waker, at index: Int, _ waker: (Int) -> Waker) -> Bool {
+        var before = 0
+        while before < index {
+            if waker(before) === candidate { return false }
+            before += 1
+        }
+        return true
     }
 }
 
