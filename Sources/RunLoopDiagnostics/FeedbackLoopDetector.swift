@@ -126,7 +126,7 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     /// Whether detectors count. False turns all of them off, in effect at once: the next call is made uncounted, also
     /// one that a detector would drop. From any thread. True by default.
     ///
-    /// A call then costs a relaxed load and a branch; that of a watched limited method also a lock. The loops still
+    /// A call then costs a relaxed load and a branch; that of a watched limited method a lock, too. The loops still
     /// call the detectors' observers, which find nothing to do: ``detach()`` removes them.
     public static var isEnabled: Bool {
         // Relaxed: it guards nothing. The loop's thread sees the store as soon as the hardware delivers it.
@@ -220,7 +220,7 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
         case .type(let type): return CountedSubject(metatype: type)
         case .object(let object):
             weak let reference = object
-            // Nil also while the object's `deinit` runs: the label must not retain it.
+            // Nil while the object's `deinit` runs: the label must not retain it.
             return CountedSubject(object, label: reference.flatMap { label?($0) })
         }
     }

@@ -4,7 +4,7 @@ import RunLoopKit
 ///
 /// All sums and counts begin with zero when the monitor begins to watch the loop, and only grow from snapshot to
 /// snapshot: ``since(_:)`` has what a period adds. Only ``waiting`` is of the moment. Times are durations on
-/// CLOCK_MONOTONIC, which stands still while the machine is suspended, also for a loop in virtual time.
+/// CLOCK_MONOTONIC, which stands still while the machine is suspended, even for a loop in virtual time.
 ///
 /// How often the loop slept, was woken and armed its timer is in `Loop.counters`, which need no monitor.
 public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
@@ -40,7 +40,7 @@ public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
 
     /// The share of the time awake that was spent in handlers, from 0 to 1; 0 for a loop that never ran.
     ///
-    /// The rest is what the loop itself costs. So it is near 1 also for a loop that sleeps nearly always: for the share
+    /// The rest is what the loop itself costs. So it is near 1 even for a loop that sleeps nearly always: for the share
     /// of a minute that handlers took, divide ``timeInCallouts`` by the minute; for the share that the loop was busy,
     /// ``timeAwake``.
     public var utilisation: Double { timeAwake == .zero ? 0 : timeInCallouts / timeAwake }

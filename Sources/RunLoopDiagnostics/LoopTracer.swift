@@ -28,7 +28,7 @@ import RunLoopKit
 /// **Limiters.** An action that runs inside a call of its limiter is part of the handler that made the call. One that
 /// the limiter's timer calls is that timer's.
 ///
-/// **Threads and lifetime.** Everything here may be called from any thread, also while the loops run, but not in a Unix
+/// **Threads and lifetime.** Everything here may be called from any thread, even while the loops run, but not in a Unix
 /// signal handler. What a signal handler does, such as `Loop.wakeUp()` or a send to a port, is recorded. A tracer
 /// retains neither loops nor items, only the memory of items. It detaches when its last reference is released.
 public final class LoopTracer: @unchecked Sendable {

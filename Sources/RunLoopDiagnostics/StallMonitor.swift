@@ -16,14 +16,14 @@ import RunLoopKit
 /// ```
 ///
 /// One thread watches any number of loops. It looks when a handler would exceed a threshold, and otherwise once in the
-/// time of the first threshold: by default it wakes up ten times a second, also while all of the loops sleep. A monitor
+/// time of the first threshold: by default it wakes up ten times a second, even while all of the loops sleep. A monitor
 /// that watches no loop sleeps. On a loop that is watched a block, posted and run, takes some 0.5 µs longer on the
 /// machine of `docs/benchmarks.md`.
 ///
-/// **What is a stall.** Each call of a handler is measured alone, also those for the messages of one port. Only the
+/// **What is a stall.** Each call of a handler is measured alone, even those for the messages of one port. Only the
 /// jobs of the main queue that a pass runs, tasks of the main actor among them, are measured together: libdispatch does
 /// not tell where one ends. A handler that runs its loop nested does not stall it while that run comes around or
-/// sleeps, and is measured anew from the end of the run, as from the end of a handler that its own handler called. So
+/// sleeps, and is measured again from the end of the run, as from the end of a handler that its own handler called. So
 /// the nested run's loop is not stalled, and neither is the outer one: it serves what the nested run's mode has. A pass
 /// that takes long because it calls many handlers is no stall; it shows in ``LoopMetrics/passes``. Of a hosted loop
 /// only the loop's own handlers are measured: one of the host, such as a signal handler of GTK, is not seen, however

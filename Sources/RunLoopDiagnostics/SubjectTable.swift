@@ -17,7 +17,7 @@ struct SubjectTable {
 
     var all: [CallTally] { Array(tallies.values) }
 
-    /// The tally of a subject that exists; nil also if it was another object's that had the same address.
+    /// The tally of a subject that exists; nil, too, if it was another object's that had the same address.
     func tally(of id: ObjectIdentifier, _ name: String) -> CallTally? {
         tallies[Key(id: id, name: name)].flatMap { $0.subject.isAlive ? $0 : nil }
     }

@@ -21,7 +21,7 @@ final class TraceRecorder: Sendable {
         }
     }
 
-    /// Records an event of the calling thread, now. From any thread, also in a Unix signal handler.
+    /// Records an event of the calling thread, now. From any thread, even in a Unix signal handler.
     @inline(__always)
     func record(_ code: TraceRecord.Code, _ fill: (inout TraceRecord) -> Void) {
         var record = TraceRecord(code, at: now)

@@ -1,7 +1,7 @@
 import RunLoopKit
 import Synchronization
 
-/// A ring of events that any number of threads write at the same time, also Unix signal handlers.
+/// A ring of events that any number of threads write at the same time, even Unix signal handlers.
 ///
 /// It never waits: an event that finds no free slot is dropped. The ring consists of atomic words only. Each slot has a
 /// *mark*, which says which event it holds, and the words of the event. Event number `n`, from 0, belongs in slot
@@ -55,7 +55,7 @@ final class TraceRing: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Writes an event, or drops it. From any thread, also in a Unix signal handler.
+    /// Writes an event, or drops it. From any thread, even in a Unix signal handler.
     @inline(__always)
     func write(_ words: Words) {
         let number = takeNumber()

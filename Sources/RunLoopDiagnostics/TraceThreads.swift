@@ -2,7 +2,7 @@ import RunLoopKit
 import Synchronization
 
 /// The threads that a tracer has seen, with their names. Of fixed size; found and entered without a lock or an
-/// allocation, also in a Unix signal handler.
+/// allocation, even in a Unix signal handler.
 ///
 /// | thread | what it does | memory order |
 /// |---|---|---|

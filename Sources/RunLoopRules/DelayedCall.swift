@@ -3,7 +3,7 @@ import RunLoopKit
 /// Delays the calls of a rule that does not merge: keeps the last call, with its target.
 @usableFromInline
 final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecked Sendable {
-    /// A call, as it is. A closure would be allocated anew at each call.
+    /// A call, as it is. A closure would be allocated again at each call.
     @usableFromInline
     struct Held: Sendable {
         @usableFromInline let id: ObjectIdentifier?

@@ -32,7 +32,7 @@ import RunLoopKit
 /// overtake them if all of this happens on the loop's thread. A call that runs at once under changed settings replaces
 /// the delayed ones: they never run, unless the rule merges.
 ///
-/// **Threads.** Everything may be called from any thread, also while other threads call the methods. MessageThrottle:
+/// **Threads.** Everything may be called from any thread, even while other threads call the methods. MessageThrottle:
 /// `MTEngine`.
 public final class ThrottleEngine: @unchecked Sendable {
     // For the maintainer. Rules are applied and discarded with the engine's lock held, so that checking many rules and

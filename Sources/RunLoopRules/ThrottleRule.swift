@@ -6,7 +6,7 @@ import RunLoopKit
 /// class has what all rules have in common; ``MethodRule``, which these return, also knows the types of the method's
 /// target and input.
 ///
-/// Settings may be changed at any time from any thread, also while the rule is applied. The next call sees them; they
+/// Settings may be changed at any time from any thread, even while the rule is applied. The next call sees them; they
 /// do not move a call that is delayed already. But if the interval, the mode or the loop has changed, the next call
 /// replaces the delayed one and starts a new window. (A rule that merges runs the delayed calls instead: see
 /// ``MethodRule/merging``.)
@@ -262,7 +262,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     // MARK: From one start of the program to the next. The book's lock is held.
 
     /// When the window of mode `firstly` that goes on has begun, in nanoseconds of the wall clock, since the loop's
-    /// clock may begin anew with the machine. Nil: there is none.
+    /// clock may begin again with the machine. Nil: there is none.
     final func windowStart() -> Int64? {
         let now = settings.clock.nanoseconds
         guard settings.window.mode == .firstly, lastRun != nil, isInWindow(at: now) else { return nil }
