@@ -31,7 +31,9 @@ let package = Package(
             name: "InstructionCounts", dependencies: ["Operations", "RunLoopKit"], path: "Benchmarks/InstructionCounts",
             exclude: ["counts.txt"]),
         // What both measure.
-        .target(name: "Operations", dependencies: ["RunLoopKit", "RunLoopRules"], path: "Benchmarks/Operations"),
+        .target(
+            name: "Operations", dependencies: ["RunLoopKit", "RunLoopDiagnostics", "RunLoopRules"],
+            path: "Benchmarks/Operations"),
         .testTarget(
             // Some of its laws are about the public declarations of all three targets. The demo reads the recorded
             // scenarios of limiters.

@@ -3,14 +3,7 @@ import RunLoopKit
 extension Operation {
     /// Blocks, sources and ports, from the call that makes them ready to the end of the run that serves them.
     static let inputs = [
-        Operation("post-and-run") { loop in
-            { count in
-                for _ in 0..<count {
-                    loop.perform {}
-                    loop.run(for: .zero)
-                }
-            }
-        },
+        Operation("post-and-run") { loop in { count in postAndRun(on: loop, count) } },
         // Each block posts the next one, in one run.
         Operation("post-chain") { loop in
             let chain = Chain(loop)

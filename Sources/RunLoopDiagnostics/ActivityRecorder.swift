@@ -26,6 +26,9 @@ final class ActivityRecorder: Sendable {
 
     var timeAsleep: Int64 { asleep.load(ordering: .relaxed) }
 
+    /// The time of the last event.
+    var lastEvent: Int64 { accountedUntil.load(ordering: .relaxed) }
+
     func countCallout() { Loop.Tally.count(callouts) }
 
     /// Adds the time since the last event to that of the present phase.

@@ -99,23 +99,33 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
 
     // MARK: On the loop's thread
 
+    /// All that begin or end a period, or a pass.
+    var activities: Loop.Activity { [.entry, .beforeTimers, .beforeWaiting, .afterWaiting, .exit] }
+
     func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {
-        let time = now()
+        let top = levels.count - 1
+        if activity == .beforeTimers, levels[top].phase == .running { return beginPass(&levels[top]) }
         let next: Phase =
             switch activity {
             case .beforeWaiting: .asleep
             case .exit: levels.count == 1 ? .idle : .handler
             default: .running
             }
+        let time = now()
         change(at: time) { levels in
-            let top = levels.count - 1
-            if activity == .beforeTimers || activity == .exit {
-                endPass(&levels[top], at: time)
-                if activity == .beforeTimers { levels[top].pass = (time, self.activity.timeAsleep) }
-            }
+            if activity == .exit { endPass(&levels[top], at: time) }
             levels[top].phase = next
             if levels[top].runMode != mode { levels[top].runMode = mode }
         }
+        if activity == .beforeTimers { beginPass(&levels[top]) }
+    }
+
+    /// No event: the loop's own code runs before and after. So no watcher reads `levels`.
+    private func beginPass(_ level: inout Level) {
+        // A run begins with its first pass.
+        let time = level.pass == nil ? activity.lastEvent : now()
+        endPass(&level, at: time)
+        level.pass = (time, activity.timeAsleep)
     }
 
     func willCallOut(_ callout: Callout) {

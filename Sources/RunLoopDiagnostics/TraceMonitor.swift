@@ -8,11 +8,13 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     /// Valid in callbacks on the loop's thread: it is the loop that calls them.
     private unowned(unsafe) let loop: Loop
 
-    // Accessed only by the loop's thread.
-    private var modes: [(mode: Loop.Mode, name: UInt32)] = []
-    private var lengths: (blocks: Int, jobs: Int) = (0, 0)
-    private var waste = DescriptorWaste()
-    private var waitStart: Int64 = 0
+    // Accessed only by the loop's thread. So exclusivity is unchecked.
+    @exclusivity(unchecked) private var modes: [(mode: Loop.Mode, name: UInt32)] = []
+    /// The mode of the last event.
+    @exclusivity(unchecked) private var lastMode: (mode: Loop.Mode, name: UInt32)?
+    @exclusivity(unchecked) private var lengths: (blocks: Int, jobs: Int) = (0, 0)
+    @exclusivity(unchecked) private var waste = DescriptorWaste()
+    @exclusivity(unchecked) private var waitStart: Int64 = 0
 
     init(_ recorder: TraceRecorder, _ loop: Loop, index: UInt16) {
         self.recorder = recorder
@@ -89,11 +91,18 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
         }
     }
 
+    @inline(__always)
     private func name(of mode: Loop.Mode) -> UInt32 {
-        if let known = modes.first(where: { $0.mode == mode }) { return known.name }
-        let entered = recorder.names.enter("\(mode)")
-        modes.append((mode, entered))
-        return entered
+        if let lastMode, lastMode.mode == mode { return lastMode.name }
+        return nameSlowly(of: mode)
+    }
+
+    @inline(never)
+    private func nameSlowly(of mode: Loop.Mode) -> UInt32 {
+        let known = modes.first { $0.mode == mode } ?? (mode, recorder.names.enter("\(mode)"))
+        if !modes.contains(where: { $0.mode == mode }) { modes.append(known) }
+        lastMode = known
+        return known.name
     }
 
     // MARK: On any thread

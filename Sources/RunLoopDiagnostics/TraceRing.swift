@@ -67,7 +67,7 @@ final class TraceRing: @unchecked Sendable {
     // The steps of a writer, for the test that takes them one by one.
 
     @inline(__always)
-    func takeNumber() -> UInt64 { nextNumber.add(1, ordering: .relaxed).oldValue }
+    func takeNumber() -> UInt64 { nextNumber.wrappingAdd(1, ordering: .relaxed).oldValue }
 
     @inline(__always)
     func claim(_ number: UInt64) -> Bool {

@@ -164,7 +164,7 @@ extension Loop {
         let count: Int
         if let deadline {
             if isMonitored.load(ordering: .relaxed) {
-                waker.monitors.report { $0.willWait(until: deadline, in: mode.mode) }
+                report { $0.willWait(until: deadline, in: mode.mode) }
             }
             count = sleep(until: deadline, in: mode)
         } else {
@@ -174,7 +174,7 @@ extension Loop {
         own.hasAskedLast = true
         let hasSlept = deadline != nil
         if hasSlept, isMonitored.load(ordering: .relaxed) {
-            waker.monitors.report { $0.didWait(readyCount: count, wasWoken: wasNotified) }
+            report { $0.didWait(readyCount: count, wasWoken: wasNotified) }
         }
         return Answer(
             hasSlept: hasSlept, count: count, wasNotified: wasNotified, isMainQueueReady: isMainQueueReady)

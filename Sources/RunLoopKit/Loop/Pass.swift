@@ -106,10 +106,10 @@ extension Loop {
     }
 
     @inline(never)
-    func reportBeginning(of callout: Callout) { waker.monitors.report { $0.willCallOut(callout) } }
+    func reportBeginning(of callout: Callout) { report { $0.willCallOut(callout) } }
 
     @inline(never)
-    func reportEnd(of callout: Callout) { waker.monitors.report { $0.didCallOut(callout) } }
+    func reportEnd(of callout: Callout) { report { $0.didCallOut(callout) } }
 
     // MARK: Observers
 
@@ -133,7 +133,8 @@ extension Loop {
 
     @inline(never)
     private func report(_ activity: Activity, in mode: ModeState) {
-        waker.monitors.report { $0.reached(activity, in: mode.mode) }
+        guard waker.monitors.want(activity) else { return }
+        report { $0.reached(activity, in: mode.mode) }
     }
 
     @inline(never)

@@ -24,6 +24,13 @@ extension Loop {
             number = loop.isMonitored.load(ordering: .relaxed) ? loop.waker.turns.next() : 0
         }
 
+        /// Makes one that nobody withdraws, which tells monitors where a block comes from.
+        init(_ place: Place, number: UInt64) {
+            loop = nil
+            self.place = place
+            self.number = number
+        }
+
         /// Withdraws the block. Returns true if it has not begun to run and never will; false if it has begun, was
         /// withdrawn before, or was dropped with its loop. From any thread.
         @discardableResult

@@ -69,7 +69,7 @@ extension Loop {
     /// What tells monitors where a block comes from; nil if there are none.
     @inline(__always)
     private func noteOfHandover(_ place: @autoclosure () -> Place) -> PendingBlock? {
-        isMonitored.load(ordering: .relaxed) ? PendingBlock(loop: self, place()) : nil
+        isMonitored.load(ordering: .relaxed) ? PendingBlock(place(), number: waker.turns.next()) : nil
     }
 
     // A block is consumed on its way into the queue, which saves a pair of retain and release at each call.
@@ -120,7 +120,7 @@ extension Loop {
 
     @inline(never)
     private func reportHandover(of handle: PendingBlock) {
-        if handle.number != 0 { waker.monitors.report { $0.handedOver(Handover(of: handle)) } }
+        if handle.number != 0 { report { $0.handedOver(Handover(of: handle)) } }
     }
 
     /// Drops a block that was withdrawn.

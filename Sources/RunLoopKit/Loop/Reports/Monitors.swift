@@ -5,9 +5,13 @@ import Synchronization
 /// No callback calls code of the user's, or attaches or detaches monitors: a thread that detaches one waits for all
 /// callbacks.
 package protocol LoopMonitor: AnyObject, Sendable {
+    /// The activities that the monitor wants to know of. Always the same.
+    var activities: Loop.Activity { get }
+
     // On the loop's thread:
 
-    /// A pass reached an activity, whether or not an observer waits for it.
+    /// A pass reached one of `activities`, or of those that another monitor of the loop wants. No observer need wait
+    /// for it.
     func reached(_ activity: Loop.Activity, in mode: Loop.Mode)
 
     /// The loop is about to call a handler. Handlers nest: a handler may run the loop.
@@ -37,6 +41,7 @@ package protocol LoopMonitor: AnyObject, Sendable {
 }
 
 extension LoopMonitor {
+    package var activities: Loop.Activity { .all }
     package var calloutInWords: String? { nil }
     package func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {}
     package func willCallOut(_ callout: Callout) {}
@@ -138,7 +143,16 @@ package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
 /// The monitors of one loop. Without any, an event of the loop costs one relaxed load and a branch, of
 /// `Loop.isMonitored`.
 final class Monitors: Sendable {
-    private let list = SharedList<any LoopMonitor>()
+    /// Has a monitor as a constant of an object, which is read without a retain.
+    private final class Link: Sendable {
+        let monitor: any LoopMonitor
+        init(_ monitor: any LoopMonitor) { self.monitor = monitor }
+    }
+
+    private let list = SharedList<Link>()
+
+    /// Those that any monitor wants, as bits. Relaxed, as `Loop.isMonitored`.
+    private let activityBits = Atomic<UInt>(0)
 
     /// Guards changes of `list`.
     private let lock = Lock(.leaf)
@@ -147,12 +161,17 @@ final class Monitors: Sendable {
 
     var isEmpty: Bool { list.isEmpty }
 
+    /// Whether any monitor wants to know of an activity.
+    @inline(__always)
+    func want(_ activity: Loop.Activity) -> Bool { activityBits.load(ordering: .relaxed) & activity.rawValue != 0 }
+
     /// Calls every monitor. None is called after its `detach` has returned. By indices: see the other `report`.
+    @inline(__always)
     func report(_ body: (any LoopMonitor) -> Void) {
         list.read { monitors in
             var index = 0
             while index < monitors.count {
-                body(monitors[index])
+                Unmanaged.passUnretained(monitors[index])._withUnsafeGuaranteedRef { body($0.monitor) }
                 index += 1
             }
         }
@@ -167,16 +186,16 @@ final class Monitors: Sendable {
 
     /// - Parameter isObserved: Set to whether there is any monitor.
     func attach(_ monitor: any LoopMonitor, _ isObserved: borrowing Atomic<Bool>) {
-        change(isObserved) { $0.append(monitor) }
+        change(isObserved) { $0.append(Link(monitor)) }
     }
 
     /// Detaches a monitor. It is not called any more after this returns.
     func detach(_ monitor: any LoopMonitor, _ isObserved: borrowing Atomic<Bool>) {
-        change(isObserved, { $0.removeAll { $0 === monitor } }, then: { list.waitForReaders() })
+        change(isObserved, { $0.removeAll { $0.monitor === monitor } }, then: { list.waitForReaders() })
     }
 
     private func change(
-        _ isObserved: borrowing Atomic<Bool>, _ body: (inout [any LoopMonitor]) -> Void, then: () -> Void = {}
+        _ isObserved: borrowing Atomic<Bool>, _ body: (inout [Link]) -> Void, then: () -> Void = {}
     ) {
         lock.withLock {
             list.change { monitors in
@@ -185,6 +204,8 @@ final class Monitors: Sendable {
                 // Relaxed, both: a thread that attaches a monitor does not wait for others to notice.
                 Monitors.attachedCount.add(monitors.count - count, ordering: .relaxed)
                 isObserved.store(!monitors.isEmpty, ordering: .relaxed)
+                let wanted = monitors.reduce(into: Loop.Activity()) { $0.formUnion($1.monitor.activities) }
+                activityBits.store(wanted.rawValue, ordering: .relaxed)
             }
             then()
         }
@@ -236,6 +257,12 @@ extension Loop {
     /// nothing in a forked child, where no run of the loop reports.
     package func attach(_ monitor: any LoopMonitor) {
         if process.isCurrent { waker.monitors.attach(monitor, isMonitored) }
+    }
+
+    /// Calls every monitor. Without a retain: the loop keeps its monitors.
+    @inline(__always)
+    func report(_ body: (any LoopMonitor) -> Void) {
+        Unmanaged.passUnretained(waker.monitors)._withUnsafeGuaranteedRef { $0.report(body) }
     }
 
     /// Detaches a monitor. From any thread, but not from a callback of a monitor. It is not called any more afterwards.
