@@ -196,11 +196,11 @@ struct Condition: ~Copyable {
     ///
     /// The thread holds no other lock, which would stay locked during the wait. Debug builds check that.
     borrowing func wait(with lock: borrowing Lock) {
-        waiting.add(1, ordering: .relaxed)
+        waiting.wrappingAdd(1, ordering: .relaxed)
         // Relaxed, as everything here: the lock orders it.
         let seen = broadcasts.load(ordering: .relaxed)
         lock.released { System.wait(at: broadcasts, while: seen) }
-        waiting.subtract(1, ordering: .relaxed)
+        waiting.wrappingSubtract(1, ordering: .relaxed)
     }
 
     /// Wakes all threads that wait.
@@ -209,7 +209,7 @@ struct Condition: ~Copyable {
     /// before the change is counted by then. One that takes it later sees the change and does not wait.
     borrowing func broadcast() {
         guard waiting.load(ordering: .relaxed) > 0 else { return }
-        broadcasts.add(1, ordering: .relaxed)
+        broadcasts.wrappingAdd(1, ordering: .relaxed)
         System.wakeAll(at: broadcasts)
     }
 }

@@ -18,12 +18,12 @@ package struct Readers: ~Copyable, Sendable {
     package init() {}
 
     @inlinable @inline(__always)
-    package borrowing func enter() { word.add(2, ordering: .sequentiallyConsistent) }
+    package borrowing func enter() { word.wrappingAdd(2, ordering: .sequentiallyConsistent) }
 
     /// Async-signal-safe.
     @inlinable @inline(__always)
     package borrowing func leave() {
-        if word.subtract(2, ordering: .sequentiallyConsistent).newValue == 1 { wake() }
+        if word.wrappingSubtract(2, ordering: .sequentiallyConsistent).newValue == 1 { wake() }
     }
 
     @usableFromInline @inline(never)

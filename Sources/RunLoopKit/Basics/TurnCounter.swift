@@ -36,13 +36,13 @@ final class TurnCounter: Sendable {
     static var beforeAll: UInt64 { 1 }
 
     /// The number of an event outside of one loop: in none, or in several.
-    static func nextOutside() -> UInt64 { period.add(1, ordering: .relaxed).newValue << shift }
+    static func nextOutside() -> UInt64 { period.wrappingAdd(1, ordering: .relaxed).newValue << shift }
 
     /// The number of an event of the loop.
     func next() -> UInt64 {
         let period = Self.period.load(ordering: .relaxed)
         raise(to: period << Self.shift)
-        let turn = last.add(1, ordering: .relaxed).newValue
+        let turn = last.wrappingAdd(1, ordering: .relaxed).newValue
         if turn >> Self.shift > period { return nextSlowly(turn) }
         return turn
     }

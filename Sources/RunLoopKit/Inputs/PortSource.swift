@@ -60,7 +60,7 @@ extension Loop {
             guard isValid else { return }
             // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
             // an edge, and a write would be needless.
-            guard unhandled.add(1, ordering: .releasing).oldValue == 0 else { return }
+            guard unhandled.wrappingAdd(1, ordering: .releasing).oldValue == 0 else { return }
             notes.read { notes in
                 if !notes.isEmpty { takeTurn(in: notes) }
                 eventFD.signal()

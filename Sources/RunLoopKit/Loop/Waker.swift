@@ -140,7 +140,7 @@ final class Waker: @unchecked Sendable {
     func endSleep(_ found: UInt64, _ note: UInt64) {
         if note == Waker.notified, found & Waker.notified == 0 { turn.store(nextTurn(), ordering: .relaxed) }
         guard found & Waker.written == 0, process.isCurrent, beginWriting(found) else { return }
-        writes.add(1, ordering: .relaxed)
+        writes.wrappingAdd(1, ordering: .relaxed)
         if note == Waker.notified, !monitors.isEmpty { monitors.report { $0.wasWoken() } }
         System.signal(eventFD: descriptor)
         endWriting(for: Waker.sleep(of: found))
