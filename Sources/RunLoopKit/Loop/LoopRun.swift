@@ -23,7 +23,7 @@ extension Loop {
     ///
     /// If there is nothing to wait for, it returns `finished` at once, without calling any observer:
     ///
-    /// - The mode has no source, no timer and no posted block. (Items of `common` are only in common modes:
+    /// - The mode has nothing of what ``Loop/RunResult/finished`` names. (Items of `common` are only in common modes:
     ///   ``Loop/addCommonMode(_:)``.) A run with time to wait may be reported as
     ///   ``Loop/Mistake/emptyRun(mode:others:)``.
     /// - The mode is `common`, in which no loop can run; reported once on stderr.

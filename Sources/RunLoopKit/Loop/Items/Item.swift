@@ -11,7 +11,7 @@ extension Loop {
     /// the program retains can join another loop.
     ///
     /// A handler that captures a ``LoopThread``, or the object that holds it, keeps both alive for ever. Capture `[weak
-    /// self]`, or make the item with `isolation:`: <doc:KeepingAThreadAlive>.
+    /// self]`, or make the item with `isolation: self`: <doc:KeepingAThreadAlive>.
     ///
     /// **Handlers of an actor,** made with `isolation:`, touch the actor's state without `await`:
     ///

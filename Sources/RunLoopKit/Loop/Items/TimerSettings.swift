@@ -53,8 +53,8 @@ extension Loop.Timer {
     /// The loop wakes up before a precise timer is due, and reads the clock until it is: it never fires early. Use it
     /// for a few timers that matter, such as those of audio or of a bus.
     ///
-    /// - *Cost:* CPU time at each call, at most 200 µs. It is as much as this machine's wake-ups are late, nearly
-    ///   always; the loop learns that while it runs.
+    /// - *Cost:* CPU time at each call, at most 200 µs. Nearly always it equals the lateness of this machine's
+    ///   wake-ups, which the loop measures as it runs.
     /// - *Late calls:* when the kernel takes longer, or when the loop is busy. A real-time scheduling policy
     ///   (``LoopThread/Options``) makes the kernel faster.
     /// - *Meanwhile* the loop serves a post, a signal or a message, except in the last 10 µs. A descriptor or a port
@@ -70,7 +70,7 @@ extension Loop.Timer {
     }
 
     /// Restarts the timer: it fires its delay from now and, if it repeats, then every interval. From any thread; it
-    /// takes effect at once, without a system call.
+    /// takes effect at once. It makes no system call, unless another thread's loop sleeps, and must now wake earlier.
     ///
     /// - *The delay* is that of the initializer, or the interval of a repeating timer that was made for a time.
     /// - *When:* a timer that fires once can be restarted until it fires. One made with
