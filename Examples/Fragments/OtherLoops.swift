@@ -14,10 +14,7 @@ let G_IO_IN = GIOCondition.input
 ) -> UInt32 { 0 }
 func g_main_context_find_source_by_id(_ context: OpaquePointer?, _ id: UInt32) -> OpaquePointer? { nil }
 func g_source_set_can_recurse(_ source: OpaquePointer?, _ canRecurse: Int32) {}
-nonisolated(unsafe) let mainLoop = OpaquePointer(bitPattern: 1)
 nonisolated(unsafe) let application = OpaquePointer(bitPattern: 1)
-func g_main_loop_run(_ loop: OpaquePointer?) {}
-func g_main_loop_quit(_ loop: OpaquePointer?) {}
 @discardableResult func g_application_run(_ application: OpaquePointer?, _ count: Int32, _ arguments: Int?) -> Int32 {
     0
 }
@@ -41,7 +38,6 @@ func SDL_PollEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 0 }
 func SDL_WaitEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 0 }
 func SDL_RegisterEvents(_ count: Int32) -> UInt32 { 0x8000 }
 @discardableResult func SDL_PushEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 1 }
-@discardableResult func SDL_WaitEventTimeout(_ event: UnsafeMutablePointer<SDL_Event>?, _ timeout: Int32) -> Int32 { 0 }
 
 // libuv
 struct uv_loop_t {}
