@@ -18,8 +18,8 @@ extension Loop {
     /// **Masks:**
     ///
     /// - When the last source for a signal made on a thread is invalidated or deallocated, that thread unblocks the
-    ///   signal, unless it was blocked before. If another thread does this, the thread's own loop unblocks the signal
-    ///   as soon as it runs.
+    ///   signal, unless it was blocked before. If another thread invalidates it, the thread that made the source
+    ///   unblocks the signal when its loop next runs.
     /// - A pending signal is then delivered normally. One that the source has read, but not passed to its handler, is
     ///   dropped.
     /// - New processes inherit blocked signals: <doc:SignalsThreadsForkCancellation#What-a-child-inherits>.
