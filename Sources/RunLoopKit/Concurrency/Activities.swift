@@ -10,7 +10,7 @@ extension Loop {
     /// - *An iteration* has its own observer, which is in the loop until the iteration ends: by cancellation, by
     ///   leaving the `for` loop, or by the end of the loop, which ends the sequence.
     /// - *Buffering:* the newest `limit` activities. The next element counts the dropped ones.
-    /// - *On the observed loop* a task that iterates keeps that busy: every activity enqueues a job, which causes
+    /// - *A task that iterates on the observed loop* keeps that loop busy: every activity enqueues a job, which causes
     ///   further activities.
     ///
     /// - Parameters:

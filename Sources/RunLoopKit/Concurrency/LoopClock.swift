@@ -47,8 +47,8 @@ public struct LoopClock: Clock {
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Suspends the calling task until `deadline`, or a little later while the loop is busy. It does not suspend for a
-    /// deadline that is not in the future, unless the loop has ended.
+    /// Suspends the calling task until `deadline`, or a little later while the loop is busy. If the deadline has passed
+    /// it returns at once. If the loop has ended it throws ``Loop/Ended``, whatever the deadline.
     ///
     /// The timer is in the loop before the task suspends. Cancelling the task wakes it at once and removes the timer.
     ///

@@ -38,8 +38,9 @@ extension Loop: SerialExecutor {
     ///   Stderr reports it once for each loop.
     /// - There the actor's `assumeIsolated` holds, but ``isOnOwnThread`` is false, and a ``LoopBound`` traps.
     ///
-    /// **Lifetime.** Swift does not retain executors. A loop that is deallocated while jobs of an actor wait traps with
-    /// a message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last resort.
+    /// **Lifetime.** Swift does not retain an actor's executor. A loop that is deallocated while jobs of an actor wait
+    /// traps with a message: its actor did not hold it. Jobs of tasks that prefer the loop run on the thread of last
+    /// resort.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
     /// True where the loop's jobs run: on its own thread, in any handler; after the loop's end, in a job on the thread
