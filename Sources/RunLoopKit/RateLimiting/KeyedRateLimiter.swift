@@ -3,8 +3,8 @@
 ///
 /// It treats each key as a limiter of its own would. All keys share one timer, which runs only while a call is pending.
 ///
-/// - *Memory:* a key is forgotten when it behaves like a new one, with one of the next calls of any key. A limiter that
-///   is called no more keeps its last keys; ``KeyedRateLimiter/cancelAll()`` drops them.
+/// - *Memory:* a key that would behave like a new one is forgotten during a later call, for whatever key. A limiter
+///   that is never called again keeps its last keys; ``KeyedRateLimiter/cancelAll()`` drops them.
 /// - *Many keys at once:* keys that are due at the same instant act in no particular order. The loop's thread serves
 ///   64, and then makes a pass, so that timers, sources and blocks get their turn.
 /// - *A call of a key that is due but not served yet* counts as a call before a late timer. A throttle acts at once, in

@@ -10,9 +10,10 @@
 ///
 /// - *The leading edge alone* is the default unless inputs are merged. Calls within the interval are lost, and so is
 ///   the last value of a burst.
-/// - *With both,* the throttle acts on the last call within the interval when that ends. The next interval begins with
-///   the next call; or with that action, if the next call comes an interval or more after the call before it. A call
-///   that comes an interval or more after the action acts at once. <doc:ThrottleOrDebounce> shows it.
+/// - *With both,* the throttle acts on the last call within the interval when that ends. Usually the next interval
+///   begins with the next call. If that call comes an interval or more after the previous call, the interval began with
+///   the trailing action instead. With an interval of 100 ms, calls at 0 and 90 act at 0 and 100. A third call at 150
+///   acts at 250, one at 195 at 200, and one from 200 on at once.
 /// - *Two actions come closer* only after `flush()`, after `cancel()`, which forgets the past, or if the interval is
 ///   made shorter. The calls' times count: an action that waits for its loop can run closer to the next one.
 /// - *On a busy loop* the next call may come before the timer, and acts in its place.
