@@ -40,11 +40,11 @@ import RunLoopKit
 /// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The handler
 /// allocates nothing, and the unwinder takes no lock, or the dynamic linker's, which a thread may take again: so it may
 /// interrupt a thread anywhere, as in `malloc` or `dlopen`. Names are looked up later, on the watcher's thread. The
-/// handler stays installed for the rest of the process's life, also without a monitor. The signal interrupts the
+/// handler stays installed for the rest of the process's life, even without a monitor. The signal interrupts the
 /// thread: most system calls are restarted, but those that Linux never restarts, such as `nanosleep` (and so `sleep`
-/// and `usleep`), `poll` and `epoll_wait`, return early with `EINTR`. Code that is not prepared for that needs `signal:
-/// nil`, and has no backtraces. The monitor unblocks the signal on the threads of the loops that it watches. Functions
-/// have names if their file has symbols.
+/// and `usleep`), `poll` and `epoll_wait`, return early with `EINTR`. Code that is not prepared for that needs
+/// `signal: nil`, and has no backtraces. The monitor unblocks the signal on the threads of the loops that it watches.
+/// Functions have names if their file has symbols.
 ///
 /// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
 /// nothing meanwhile. Dropping the monitor ends it. Make each `Loop.SignalSource` before the monitor, since its

@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// An ordinary asynchronous program, whose main actor is the main loop, also after its first suspension.
+/// An ordinary asynchronous program, whose main actor is the main loop, even after its first suspension.
 @main
 @MainActor
 struct Program {

@@ -69,7 +69,7 @@ enum RawTerminal {
     ) {
         guard isRaw else { return }
         isRaw = false
-        // At first without IXON: that also starts output again which Ctrl-S has
+        // At first without IXON: clearing it restarts output that Ctrl-S
         // stopped.
         var attributes = found.pointee
         attributes.c_iflag &= ~tcflag_t(IXON)

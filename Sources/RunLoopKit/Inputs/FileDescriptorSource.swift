@@ -18,8 +18,8 @@ extension Loop {
     /// ```
     ///
     /// **Level-triggered** by default: the loop calls the handler for as long as the descriptor is ready, in turn with
-    /// other inputs, and in nested runs too. Reading a part is enough. A handler that neither reads, changes the
-    /// interest nor invalidates the source after a hang-up keeps its loop busy.
+    /// other inputs, and in nested runs too. Reading a part is enough. The loop spins unless the handler reads, or
+    /// changes the interest, or, after a hang-up, invalidates the source.
     ///
     /// **Edge-triggered** with `trigger: .edge`: read or write until the call fails with `EAGAIN`. What is left is
     /// reported when more comes, or after ``Loop/FileDescriptorSource/rearm()``. Each mode of the source reports an
