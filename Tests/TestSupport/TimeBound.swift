@@ -33,11 +33,14 @@ package struct TimeBound: Sendable {
             for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
         ) async throws {
             SpawningNeighbour.startIfAsked()
-            guard let limit else { return try await function() }
-            let location = test.sourceLocation
-            let number = TestWatchdog.shared.begin("\(test.name), \(location.fileID):\(location.line)", limit: limit)
-            defer { TestWatchdog.shared.end(number) }
-            try await function()
+            try await TestTurns.shared.run {
+                guard let limit else { return try await function() }
+                let location = test.sourceLocation
+                let name = "\(test.name), \(location.fileID):\(location.line)"
+                let number = TestWatchdog.shared.begin(name, limit: limit)
+                defer { TestWatchdog.shared.end(number) }
+                try await function()
+            }
         }
     }
 
