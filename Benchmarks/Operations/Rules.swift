@@ -22,7 +22,7 @@ extension Operation {
 }
 
 private final class Counter: @unchecked Sendable {
-    let addition = ThrottledMethod<Counter, Int>("add", engine: ThrottleEngine()) { $0.sum &+= $1 }
+    let addition = LimitedMethod<Counter, Int>("add", engine: RuleEngine()) { $0.sum &+= $1 }
     private var sum = 0
 
     func call(_ count: Int) { for number in 0..<count { addition(self, number) } }

@@ -1,7 +1,7 @@
 import RunLoopKit
 import RunLoopRules
 
-/// What it costs that a method can be limited: it is called directly, and as a `ThrottledMethod`, without a rule and
+/// What it costs that a method can be limited: it is called directly, and as a `LimitedMethod`, without a rule and
 /// inside a rule's window.
 struct MethodCall: Scenario {
     let name = "method-call"
@@ -45,8 +45,8 @@ private final class Counter: @unchecked Sendable {
     @inline(never)
     func addDirectly(_ number: Int) { sum &+= number }
 
-    static func addition(_ engine: ThrottleEngine) -> ThrottledMethod<Counter, Int> {
-        ThrottledMethod("add", engine: engine) { counter, number in counter.sum &+= number }
+    static func addition(_ engine: RuleEngine) -> LimitedMethod<Counter, Int> {
+        LimitedMethod("add", engine: engine) { counter, number in counter.sum &+= number }
     }
 }
 
@@ -64,8 +64,8 @@ private final class DirectCalls: OperationSubject {
 private final class ThrottledCalls: OperationSubject {
     let name: String
     private let counter = Counter()
-    private let engine = ThrottleEngine()
-    private let addition: ThrottledMethod<Counter, Int>
+    private let engine = RuleEngine()
+    private let addition: LimitedMethod<Counter, Int>
     /// An object keeps no rule alive, nor a rule its object.
     private var target: Counter?
 
@@ -75,7 +75,7 @@ private final class ThrottledCalls: OperationSubject {
     }
 
     /// - Parameter rule: The object that the rule is for, nil for the class's rule, and the rule's mode.
-    convenience init(_ name: String, rule: (Counter) -> (Counter?, ThrottleRule.Mode)) throws {
+    convenience init(_ name: String, rule: (Counter) -> (Counter?, AnyMethodRule.Mode)) throws {
         self.init(name)
         let (target, mode) = rule(counter)
         self.target = target

@@ -4,7 +4,7 @@ import RunLoopRules
 // The class declares which of its methods can be limited.
 // The callers of `save` know nothing of limits.
 final class Document: Sendable {
-    static let saving = ThrottledMethod<Document, String>("save") {
+    static let saving = LimitedMethod<Document, String>("save") {
         document, text in
         log("\(document.name) saves \(text)")
     }
@@ -56,4 +56,4 @@ try rule.discard()
 try Document.saving.limit(
     for: Document.self, every: .milliseconds(100), mode: .last, on: loop)
 edit(Document("memo"), "a rule for the class")
-print(ThrottleEngine.shared.rules)
+print(RuleEngine.shared.rules)

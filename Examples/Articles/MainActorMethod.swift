@@ -4,7 +4,7 @@ import RunLoopRules
 // A class of the main actor. Its method's body may touch its state, and
 // so may the calls that a rule delays: they run on the main loop.
 @MainActor final class Page {
-    static let saving = ThrottledMethod<Page, Void>(
+    static let saving = LimitedMethod<Page, Void>(
         "save", isolation: .shared
     ) { page, _ in
         page.versions += 1

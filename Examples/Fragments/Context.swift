@@ -95,13 +95,13 @@ final class Packets {
 nonisolated(unsafe) let connection = Packets()
 
 final class Document: Sendable {
-    static let saving = ThrottledMethod<Document, String>("save") { _, _ in }
+    static let saving = LimitedMethod<Document, String>("save") { _, _ in }
 }
 let draft = Document()
 func write(_ document: Document, to path: String) {}
 
 enum Account {
-    static let trading = ThrottledMethod<Document, [Int]>("trade") { _, _ in }
+    static let trading = LimitedMethod<Document, [Int]>("trade") { _, _ in }
 }
 let rule = Account.trading.rule(for: Document.self, interval: .seconds(1))
 

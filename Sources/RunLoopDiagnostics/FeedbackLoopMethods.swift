@@ -8,7 +8,7 @@ extension FeedbackLoopDetector {
     ///
     /// ```swift
     /// final class Document: Sendable {
-    ///     static let layouting = ThrottledMethod<Document, Void>("layout") { document, _ in … }
+    ///     static let layouting = LimitedMethod<Document, Void>("layout") { document, _ in … }
     ///     func layout() { Document.layouting(self) }
     /// }
     ///
@@ -24,7 +24,7 @@ extension FeedbackLoopDetector {
     ///
     /// - Returns: An object that ends the watch. Releasing it changes nothing.
     @discardableResult
-    public func watch<Target: Sendable, Input: Sendable>(_ method: ThrottledMethod<Target, Input>) -> Watch {
+    public func watch<Target: Sendable, Input: Sendable>(_ method: LimitedMethod<Target, Input>) -> Watch {
         // Not weakly: a method is usually static, and the body does not retain the watch.
         let body = method.body
         let watch = Watch(of: Watched(body), by: self) { watch in body.removeWatches(of: watch) }

@@ -2,7 +2,7 @@
 
 import RunLoopKit
 
-extension ThrottleEngine {
+extension RuleEngine {
     /// The persistent rules in force, and those that still wait for their method, so that saving loses none. Those of a
     /// method in ``waitingRuleFaults`` are left out: for them the next start would refuse the whole snapshot.
     ///
@@ -12,7 +12,7 @@ extension ThrottleEngine {
     ///
     /// - Throws: `noLastingName` if a rule became persistent after it was applied, and its type cannot be found again
     ///   at the next start.
-    public func snapshot() throws(ThrottleRuleError) -> Snapshot {
+    public func snapshot() throws(MethodRuleError) -> Snapshot {
         // Under one lock: a rule that stops waiting in between would be in neither list.
         let (rules, waiting) = withLock { remains in
             let refused = Set(faultsOfWaiting().keys)
@@ -46,9 +46,9 @@ extension ThrottleEngine {
     /// - Throws: `invalidSnapshot` for a known type that is no class or does not have the method, for two rules of one
     ///   target or known class hierarchy, and for one in the hierarchy of a waiting rule; `conflict` with a rule in
     ///   force; `unknownVersion`.
-    public func apply(_ snapshot: Snapshot, on loop: Loop = .main) throws(ThrottleRuleError) {
+    public func apply(_ snapshot: Snapshot, on loop: Loop = .main) throws(MethodRuleError) {
         guard snapshot.version == Snapshot.currentVersion else { throw .unknownVersion(snapshot.version) }
-        try withLock { remains throws(ThrottleRuleError) in
+        try withLock { remains throws(MethodRuleError) in
             let plan = try plan(for: snapshot, on: loop)
             for rule in plan.rules { putIntoForce(rule, &remains) }
             remains.objects += waiting.map(\.loop)
@@ -61,7 +61,7 @@ extension ThrottleEngine {
     public var waitingRules: [Snapshot.Rule] { lock.withLock { waiting.map(\.rule) } }
 
     /// The faults of waiting rules whose methods are declared and whose types are known: what
-    /// ``ThrottleEngine/apply(_:on:)`` could not know.
+    /// ``RuleEngine/apply(_:on:)`` could not know.
     ///
     /// Such a type became known later than the snapshot, for instance by a call on an object of a subclass whose
     /// superclass has a rule. None of its method's waiting rules for known types takes effect then, and a line on
@@ -85,12 +85,12 @@ extension ThrottleEngine {
 
     /// A rule that was made from a saved one.
     private struct RestoredRule {
-        let rule: ThrottleRule
+        let rule: AnyMethodRule
         let windowStart: Int64?
     }
 
     /// Checks everything and changes nothing: first the snapshot by itself, then against the rules that exist.
-    private func plan(for snapshot: Snapshot, on loop: Loop) throws(ThrottleRuleError) -> Plan {
+    private func plan(for snapshot: Snapshot, on loop: Loop) throws(MethodRuleError) -> Plan {
         let saved = snapshot.rules.enumerated().map { WaitingRule(index: $0.offset, rule: $0.element, loop: loop) }
         let books = booksByKey()
         let found = saved.map { find($0, in: books[$0.rule.key]) }

@@ -22,7 +22,7 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
     /// The limiter's. Kept here, since a constant of this object need not be retained while it is used.
     @usableFromInline let core: SingleLimiter<Held>
 
-    init(_ settings: ThrottleRule.Settings) {
+    init(_ settings: AnyMethodRule.Settings) {
         let run: @Sendable (Held) -> Void = { $0.body($0.target, $0.input) }
         // Flushed, so that no call is lost when the rule or its loop ends.
         limiter =

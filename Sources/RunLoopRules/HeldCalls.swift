@@ -5,12 +5,12 @@ import RunLoopKit
 /// A class, not a protocol: a rule compares windows at every call.
 @usableFromInline
 class HeldCalls: @unchecked Sendable {
-    final let window: ThrottleRule.Settings.Window
+    final let window: AnyMethodRule.Settings.Window
 
     /// Whether it is a `MergedCalls`, not a `DelayedCall`.
     @usableFromInline final let merges: Bool
 
-    init(_ window: ThrottleRule.Settings.Window, merges: Bool) { (self.window, self.merges) = (window, merges) }
+    init(_ window: AnyMethodRule.Settings.Window, merges: Bool) { (self.window, self.merges) = (window, merges) }
 
     /// Runs the delayed calls, on the rule's loop. Returns whether there were any and the loop accepted them.
     @discardableResult

@@ -1,17 +1,17 @@
-// Throttled methods whose bodies belong to the main actor, and may touch its state.
+// Limited methods whose bodies belong to the main actor, and may touch its state.
 //
 // Unlike an item or a limiter, a method is called by its callers, on their threads, and by rules that may name any
 // loop. So each call of the body checks where it is.
 
 import RunLoopKit
 
-extension ThrottledMethod where Target: AnyObject {
+extension LimitedMethod where Target: AnyObject {
     /// Declares a method whose body belongs to the main actor, and may touch its state: a method of a `@MainActor`
     /// class.
     ///
     /// ```swift
     /// @MainActor final class Page {
-    ///     static let saving = ThrottledMethod<Page, String>("save", isolation: .shared) { page, text in
+    ///     static let saving = LimitedMethod<Page, String>("save", isolation: .shared) { page, text in
     ///         page.saved.append(text)
     ///     }
     ///     private(set) var saved: [String] = []
@@ -36,7 +36,7 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - body: What the method does. Called with no lock held, on the main actor. A call elsewhere traps: its caller
     ///     is not on the main actor, or a rule of the method has another loop.
     public convenience init(
-        _ name: String, isolation mainActor: MainActor, engine: ThrottleEngine = .shared,
+        _ name: String, isolation mainActor: MainActor, engine: RuleEngine = .shared,
         file: StaticString = #fileID, line: UInt = #line,
         body: @escaping @MainActor (_ target: Target, _ input: Input) -> Void
     ) {
@@ -44,11 +44,11 @@ extension ThrottledMethod where Target: AnyObject {
     }
 }
 
-extension ThrottledMethod {
+extension LimitedMethod {
     /// Declares a static method of a type whose body belongs to the main actor, and may touch its state. The parameters
     /// are those of methods of objects.
     public convenience init<Declaring>(
-        _ name: String, isolation mainActor: MainActor, engine: ThrottleEngine = .shared,
+        _ name: String, isolation mainActor: MainActor, engine: RuleEngine = .shared,
         file: StaticString = #fileID, line: UInt = #line,
         body: @escaping @MainActor (_ target: Declaring.Type, _ input: Input) -> Void
     ) where Target == Declaring.Type {
@@ -63,7 +63,7 @@ private func onMainActor<Target: Sendable, Input: Sendable>(
     { target, input in
         guard !isOnAnotherLoop else {
             fatalError(
-                "RunLoopKit: the throttled method \"\(name.printable)\" belongs to the main actor, and was to run on "
+                "RunLoopKit: the limited method \"\(name.printable)\" belongs to the main actor, and was to run on "
                     + "the thread \"\(Loop.current.threadName)\": it was called there, or held back by a rule for that "
                     + "thread's loop. Call it on the main actor, and make its rules for Loop.main.", file: file,
                 line: line)

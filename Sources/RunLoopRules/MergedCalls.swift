@@ -14,7 +14,7 @@ final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
     private let limiter: RateLimiter<Held>
 
     /// Retains the merger: the window identifies it by its address, which must not be reused meanwhile.
-    init(_ settings: ThrottleRule.Settings, _ merger: Merger<Input>) {
+    init(_ settings: AnyMethodRule.Settings, _ merger: Merger<Input>) {
         let run: @Sendable ([Held]) -> Void = { Self.run($0, mergedBy: merger) }
         limiter =
             if settings.window.mode == .last {
@@ -66,10 +66,10 @@ final class Merger<Input: Sendable>: AnyMerger {
 
     init(_ combine: @escaping @Sendable (_ pending: Input, _ new: Input) -> Input) { self.combine = combine }
 
-    func makeHeldCalls(_ settings: ThrottleRule.Settings) -> HeldCalls { MergedCalls(settings, self) }
+    func makeHeldCalls(_ settings: AnyMethodRule.Settings) -> HeldCalls { MergedCalls(settings, self) }
 }
 
 /// A `Merger` for inputs of any type: the code that decides about a call is not generic.
 protocol AnyMerger: AnyObject, Sendable {
-    func makeHeldCalls(_ settings: ThrottleRule.Settings) -> HeldCalls
+    func makeHeldCalls(_ settings: AnyMethodRule.Settings) -> HeldCalls
 }

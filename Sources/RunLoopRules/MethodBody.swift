@@ -1,7 +1,7 @@
 import RunLoopKit
 import Synchronization
 
-/// The body of a throttled method, and the functions that watch it.
+/// The body of a limited method, and the functions that watch it.
 ///
 /// A watching function is called instead of the body, on the body's thread, and calls it. It sees the calls that run: a
 /// call that a rule holds back is seen when it runs, and one that a rule ignores is not seen. Without any, a call costs

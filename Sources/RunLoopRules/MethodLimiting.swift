@@ -2,20 +2,20 @@
 
 import RunLoopKit
 
-extension ThrottledMethod {
+extension LimitedMethod {
     /// Applies a new rule and returns it.
-    private func applied(_ rule: MethodRule<Target, Input>) throws(ThrottleRuleError) -> MethodRule<Target, Input> {
+    private func applied(_ rule: MethodRule<Target, Input>) throws(MethodRuleError) -> MethodRule<Target, Input> {
         try rule.apply()
         return rule
     }
 }
 
-extension ThrottledMethod where Target: AnyObject {
+extension LimitedMethod where Target: AnyObject {
     /// Limits how often the method runs for one object: makes a rule and applies it.
     ///
     /// ```swift
     /// final class Account: Sendable {
-    ///     static let trading = ThrottledMethod<Account, [Int]>("trade") { _, orders in print("traded \(orders)") }
+    ///     static let trading = LimitedMethod<Account, [Int]>("trade") { _, orders in print("traded \(orders)") }
     ///     func trade(_ order: Int) { Account.trading(self, [order]) }
     /// }
     ///
@@ -39,13 +39,13 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - combine: Merges the inputs of a burst, of which only the last one counts otherwise. See
     ///     ``MethodRule/merging``.
     /// - Returns: The rule, which is in force. Its settings may be changed.
-    /// - Throws: The errors of ``ThrottleEngine/apply(_:)``; `targetIsGone` if the object's `deinit` runs.
+    /// - Throws: The errors of ``RuleEngine/apply(_:)``; `targetIsGone` if the object's `deinit` runs.
     @discardableResult
     public func limit(
-        for object: Target, every interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
+        for object: Target, every interval: Duration, mode: AnyMethodRule.Mode = .debounce, on loop: Loop = .main,
         alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
-    ) throws(ThrottleRuleError) -> MethodRule<Target, Input> {
+    ) throws(MethodRuleError) -> MethodRule<Target, Input> {
         try applied(
             rule(for: object, interval: interval, mode: mode, on: loop, alwaysRun: alwaysRun, merging: combine))
     }
@@ -54,8 +54,8 @@ extension ThrottledMethod where Target: AnyObject {
     /// rule and applies it.
     ///
     /// The rule is persistent if it is a `firstly` rule of more than five seconds and both types have lasting names, as
-    /// with MessageThrottle's convenience call. The result's ``ThrottleRule/isPersistent`` tells, and may be set. To
-    /// choose yourself, use `rule(for:…:isPersistent:…)` and ``ThrottleRule/apply()``.
+    /// with MessageThrottle's convenience call. The result's ``AnyMethodRule/isPersistent`` tells, and may be set. To
+    /// choose yourself, use `rule(for:…:isPersistent:…)` and ``AnyMethodRule/apply()``.
     ///
     /// - Parameters:
     ///   - type: The class that declares the method, or a subclass.
@@ -67,13 +67,13 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - combine: Merges the inputs of a burst, of which only the last one counts otherwise. See
     ///     ``MethodRule/merging``.
     /// - Returns: The rule, which is in force. It replaces one for the same class.
-    /// - Throws: The errors of ``ThrottleEngine/apply(_:)``; `conflict` if a class above or below has a rule.
+    /// - Throws: The errors of ``RuleEngine/apply(_:)``; `conflict` if a class above or below has a rule.
     @discardableResult
     public func limit(
-        for type: Target.Type, every interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
+        for type: Target.Type, every interval: Duration, mode: AnyMethodRule.Mode = .debounce, on loop: Loop = .main,
         alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
-    ) throws(ThrottleRuleError) -> MethodRule<Target, Input> {
+    ) throws(MethodRuleError) -> MethodRule<Target, Input> {
         try applied(
             rule(
                 for: type, interval: interval, mode: mode, on: loop,
@@ -81,15 +81,15 @@ extension ThrottledMethod where Target: AnyObject {
     }
 }
 
-extension ThrottledMethod {
+extension LimitedMethod {
     /// Limits how often a type's static method runs, which includes calls on a subclass: makes a rule and applies it.
     /// Everything else is as for a class, including persistence.
     @discardableResult
     public func limit<Declaring>(
-        for type: Declaring.Type, every interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
+        for type: Declaring.Type, every interval: Duration, mode: AnyMethodRule.Mode = .debounce, on loop: Loop = .main,
         alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
-    ) throws(ThrottleRuleError) -> MethodRule<Target, Input> where Target == Declaring.Type {
+    ) throws(MethodRuleError) -> MethodRule<Target, Input> where Target == Declaring.Type {
         try applied(
             rule(
                 for: type, interval: interval, mode: mode, on: loop,
@@ -100,7 +100,7 @@ extension ThrottledMethod {
 extension RuleBook {
     /// Whether `limit` makes a rule persistent. Never one that cannot be saved: a caller that has not asked for
     /// persistence must not get an error from it.
-    fileprivate func isWorthKeeping(_ interval: Duration, _ mode: ThrottleRule.Mode, for type: Any.Type) -> Bool {
+    fileprivate func isWorthKeeping(_ interval: Duration, _ mode: AnyMethodRule.Mode, for type: Any.Type) -> Bool {
         mode == .firstly && interval > .seconds(5) && lastingName(of: type) != nil
             && lastingName(of: declaringType) != nil
     }

@@ -1,7 +1,7 @@
 import RunLoopKit
 
-/// A ``ThrottleRule`` that knows the types of its method's target and input.
-public final class MethodRule<Target: Sendable, Input: Sendable>: ThrottleRule, @unchecked Sendable {
+/// An ``AnyMethodRule`` that knows the types of its method's target and input.
+public final class MethodRule<Target: Sendable, Input: Sendable>: AnyMethodRule, @unchecked Sendable {
     /// Guarded by the book's lock.
     @exclusivity(unchecked) private var predicate: (@Sendable (Target, Input) -> Bool)?
 

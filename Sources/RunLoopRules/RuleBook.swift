@@ -12,7 +12,7 @@ import Synchronization
 /// It does not know the types of targets and inputs: a call would be many times slower in generic code.
 @usableFromInline
 final class RuleBook: @unchecked Sendable {
-    typealias MakeRule = @Sendable (RuleBook, Any.Type, ThrottleRule.Settings) -> ThrottleRule
+    typealias MakeRule = @Sendable (RuleBook, Any.Type, AnyMethodRule.Settings) -> AnyMethodRule
 
     /// What to do with a call.
     @usableFromInline
@@ -23,7 +23,7 @@ final class RuleBook: @unchecked Sendable {
 
     /// Objects to release without the lock.
     struct Remains {
-        var rules: [ThrottleRule] = []
+        var rules: [AnyMethodRule] = []
         var objects: [AnyObject] = []
         var delayed: [HeldCalls] = []
 
@@ -36,7 +36,7 @@ final class RuleBook: @unchecked Sendable {
     let isStatic: Bool
     /// The method's name in snapshots. Nil when the type that declares it has no lasting name.
     let key: MethodKey?
-    let engine: ThrottleEngine
+    let engine: RuleEngine
     private let makeRule: MakeRule
 
     /// Whether a call has to look here at all: there are rules, or some wait. Written with the lock held.
@@ -48,17 +48,17 @@ final class RuleBook: @unchecked Sendable {
     let lock = Lock(.book)
 
     // Guarded by `lock`. Exclusivity is unchecked, as in `Loop`.
-    @exclusivity(unchecked) private var objectRules: [ObjectIdentifier: ThrottleRule] = [:] {
+    @exclusivity(unchecked) private var objectRules: [ObjectIdentifier: AnyMethodRule] = [:] {
         didSet { lastFound = nil }
     }
     /// The object's rule that was found last, since hashing an address takes as long as the rest of a call.
-    @exclusivity(unchecked) private var lastFound: ThrottleRule?
-    @exclusivity(unchecked) private var typeRules: [ThrottleRule] = [] {
+    @exclusivity(unchecked) private var lastFound: AnyMethodRule?
+    @exclusivity(unchecked) private var typeRules: [AnyMethodRule] = [] {
         didSet { lastTypeRule = nil }
     }
     /// The type's rule that was found last, and the type of the target. A class's rule is for subclasses too, and only
     /// a dynamic cast recognizes them.
-    @exclusivity(unchecked) private var lastTypeRule: ThrottleRule?
+    @exclusivity(unchecked) private var lastTypeRule: AnyMethodRule?
     @exclusivity(unchecked) private var lastType: ObjectIdentifier?
     /// Whether rules from a snapshot wait for this method: for subclasses, which the engine knows only when a call has
     /// shown them.
@@ -76,14 +76,14 @@ final class RuleBook: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var purgeLooks = 0
 
     init(
-        _ name: String, of declaringType: Any.Type, isStatic: Bool, engine: ThrottleEngine, makeRule: @escaping MakeRule
+        _ name: String, of declaringType: Any.Type, isStatic: Bool, engine: RuleEngine, makeRule: @escaping MakeRule
     ) {
         (self.name, self.declaringType, self.isStatic) = (name, declaringType, isStatic)
         key = MethodKey(method: name, of: declaringType, isStatic: isStatic)
         (self.engine, self.makeRule) = (engine, makeRule)
     }
 
-    func makeRule(for type: Any.Type, _ settings: ThrottleRule.Settings) -> ThrottleRule {
+    func makeRule(for type: Any.Type, _ settings: AnyMethodRule.Settings) -> AnyMethodRule {
         makeRule(self, type, settings)
     }
 
@@ -96,9 +96,9 @@ final class RuleBook: @unchecked Sendable {
     ///   - type: The target's type; for a static method the target itself.
     ///   - isException: Asks a rule's predicate. Called without the lock.
     @usableFromInline
-    func verdict(on object: ObjectIdentifier?, of type: Any.Type, isException: (ThrottleRule) -> Bool) -> Verdict {
+    func verdict(on object: ObjectIdentifier?, of type: Any.Type, isException: (AnyMethodRule) -> Bool) -> Verdict {
         var superseded: HeldCalls?
-        var stale: ThrottleRule?
+        var stale: AnyMethodRule?
         lock.lock()
         // Without the general case, whose result is retained. That takes 60 instructions.
         if objectRules.isEmpty, let lastTypeRule, lastType == ObjectIdentifier(type), lastTypeRule.ignoresCall {
@@ -158,20 +158,21 @@ final class RuleBook: @unchecked Sendable {
     ///
     /// - Parameter stale: Set to the rule of a deallocated object that was at this address. There is one at most.
     @inline(__always)
-    private func rule(for object: ObjectIdentifier?, of type: Any.Type, _ stale: inout ThrottleRule?) -> ThrottleRule? {
+    private func rule(for object: ObjectIdentifier?, of type: Any.Type, _ stale: inout AnyMethodRule?) -> AnyMethodRule?
+    {
         if let object, let rule = ownRule(of: object, &stale) { return rule }
         return typeRule(for: type)
     }
 
     /// The rule for a type, or for a class above it.
     @inline(__always)
-    private func typeRule(for type: Any.Type) -> ThrottleRule? {
+    private func typeRule(for type: Any.Type) -> AnyMethodRule? {
         if let lastTypeRule, lastType == ObjectIdentifier(type) { return lastTypeRule }
         return typeRules.isEmpty ? nil : lookUpTypeRule(for: type)
     }
 
     @inline(never)
-    private func lookUpTypeRule(for type: Any.Type) -> ThrottleRule? {
+    private func lookUpTypeRule(for type: Any.Type) -> AnyMethodRule? {
         guard let rule = rule(for: type) ?? typeRules.first(where: { isSubtype(type, of: $0.type!) }) else {
             return nil
         }
@@ -182,7 +183,7 @@ final class RuleBook: @unchecked Sendable {
     /// The object's own rule. One found at its address may belong to a deallocated object; its weak reference is nil
     /// then, since only one object can live at this address.
     @inline(__always)
-    private func ownRule(of id: ObjectIdentifier, _ stale: inout ThrottleRule?) -> ThrottleRule? {
+    private func ownRule(of id: ObjectIdentifier, _ stale: inout AnyMethodRule?) -> AnyMethodRule? {
         guard let rule = rule(at: id) else { return nil }
         // Not the last reference: the caller has another.
         if rule.liveObject != nil { return rule }
@@ -193,32 +194,32 @@ final class RuleBook: @unchecked Sendable {
     }
 
     @inline(__always)
-    private func rule(at id: ObjectIdentifier) -> ThrottleRule? {
+    private func rule(at id: ObjectIdentifier) -> AnyMethodRule? {
         if objectRules.isEmpty { return nil }
         if let lastFound, lastFound.targetID == id { return lastFound }
         return lookUpRule(at: id)
     }
 
     @inline(never)
-    private func lookUpRule(at id: ObjectIdentifier) -> ThrottleRule? {
+    private func lookUpRule(at id: ObjectIdentifier) -> AnyMethodRule? {
         guard let rule = objectRules[id] else { return nil }
         lastFound = rule
         return rule
     }
 
     /// The rule of a class above or below `type`.
-    func obstacle(for type: Any.Type) -> ThrottleRule? {
+    func obstacle(for type: Any.Type) -> AnyMethodRule? {
         let id = ObjectIdentifier(type)
         return typeRules.first { $0.targetID != id && areRelated($0.type!, type) }
     }
 
-    func rule(for type: Any.Type) -> ThrottleRule? {
+    func rule(for type: Any.Type) -> AnyMethodRule? {
         let id = ObjectIdentifier(type)
         return typeRules.first { $0.targetID == id }
     }
 
     /// All rules in force.
-    func all(_ remains: inout Remains) -> [ThrottleRule] {
+    func all(_ remains: inout Remains) -> [AnyMethodRule] {
         purge(&remains)
         return typeRules + objectRules.values
     }
@@ -226,7 +227,7 @@ final class RuleBook: @unchecked Sendable {
     // MARK: Changing. The lock is held.
 
     /// Applies a rule, which replaces one for the same target.
-    func apply(_ rule: ThrottleRule, at place: Int, _ remains: inout Remains) throws(ThrottleRuleError) {
+    func apply(_ rule: AnyMethodRule, at place: Int, _ remains: inout Remains) throws(MethodRuleError) {
         guard rule.place == nil else { throw .alreadyApplied(rule) }
         guard !isClosed else { throw .targetIsGone(rule) }
         if let type = rule.type {
@@ -237,7 +238,7 @@ final class RuleBook: @unchecked Sendable {
             guard let object = rule.liveObject else { throw .targetIsGone(rule) }
             remains.objects.append(object)
             if objectRules.count >= purgeCount { purge(&remains) }
-            var stale: ThrottleRule?
+            var stale: AnyMethodRule?
             replace(ownRule(of: rule.targetID, &stale), by: rule, at: place, &remains)
             if let stale { remains.rules.append(stale) }
             objectRules[rule.targetID] = rule
@@ -245,7 +246,7 @@ final class RuleBook: @unchecked Sendable {
         updateHasRules()
     }
 
-    private func replace(_ old: ThrottleRule?, by rule: ThrottleRule, at place: Int, _ remains: inout Remains) {
+    private func replace(_ old: AnyMethodRule?, by rule: AnyMethodRule, at place: Int, _ remains: inout Remains) {
         rule.place = old?.place ?? place
         guard let old else { return }
         rule.takeOver(from: old)
@@ -254,7 +255,7 @@ final class RuleBook: @unchecked Sendable {
     }
 
     /// Takes a rule out of force. Its delayed calls are added to the remains.
-    func discard(_ rule: ThrottleRule, _ remains: inout Remains) throws(ThrottleRuleError) {
+    func discard(_ rule: AnyMethodRule, _ remains: inout Remains) throws(MethodRuleError) {
         guard rule.place != nil else { throw .notApplied(rule) }
         let object = rule.liveObject
         if let object { remains.objects.append(object) }
@@ -291,18 +292,18 @@ final class RuleBook: @unchecked Sendable {
         purgeCount = max(16, 2 * objectRules.count)
     }
 
-    private func retire(_ rule: ThrottleRule, _ remains: inout Remains) {
+    private func retire(_ rule: AnyMethodRule, _ remains: inout Remains) {
         retire(rule)
         remains.rules.append(rule)
     }
 
-    private func retire(_ rule: ThrottleRule) {
+    private func retire(_ rule: AnyMethodRule) {
         rule.place = nil
         updateHasRules()
     }
 
     private func updateHasRules() {
-        // Relaxed: see `ThrottledMethod.callAsFunction(_:_:)`, which reads it.
+        // Relaxed: see `LimitedMethod.callAsFunction(_:_:)`, which reads it.
         hasRules.store(!typeRules.isEmpty || !objectRules.isEmpty || awaitsTargets, ordering: .relaxed)
     }
 }

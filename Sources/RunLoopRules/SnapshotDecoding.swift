@@ -2,17 +2,17 @@
 
 import RunLoopKit
 
-extension ThrottleEngine.Snapshot {
+extension RuleEngine.Snapshot {
     /// Decodes a snapshot. Checks the version before anything else.
     public init(from decoder: any Decoder) throws {
         let fields = try Fields(decoder, CodingKeys.self, mustBe: "an object with \"version\" and \"rules\"")
         version = try fields.read(.version, mustBe: "a whole number: \(Self.currentVersion)")
-        guard version == Self.currentVersion else { throw ThrottleRuleError.unknownVersion(version) }
+        guard version == Self.currentVersion else { throw MethodRuleError.unknownVersion(version) }
         rules = try fields.read(.rules, mustBe: "a list of rules")
     }
 }
 
-extension ThrottleEngine.Snapshot.Rule {
+extension RuleEngine.Snapshot.Rule {
     /// Decodes a rule.
     public init(from decoder: any Decoder) throws {
         var fields = try Fields(decoder, CodingKeys.self, mustBe: "an object with the fields of a rule")
@@ -28,7 +28,7 @@ extension ThrottleEngine.Snapshot.Rule {
             .intervalNanoseconds,
             mustBe: "a whole number from 0, which is no limit, to \(range.upperBound), which is a hundred years",
             range.contains)
-        let modes = ThrottleRule.Mode.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+        let modes = AnyMethodRule.Mode.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
         mode = try fields.read(.mode, mustBe: "one of \(modes)")
         // Absent where no window went on, and in what earlier releases have saved.
         windowStartNanoseconds =
@@ -54,7 +54,7 @@ private struct Fields<Key: CodingKey> {
         do {
             container = try decoder.container(keyedBy: keys)
         } catch is DecodingError {
-            throw ThrottleRuleError.invalidSnapshot(
+            throw MethodRuleError.invalidSnapshot(
                 .init(index: index, method: nil, target: nil, field: nil, reason: "must be \(right)"))
         }
     }
@@ -65,12 +65,12 @@ private struct Fields<Key: CodingKey> {
         do {
             let value = try container.decode(Value.self, forKey: key)
             if isRight(value) { return value }
-        } catch let error as ThrottleRuleError {
+        } catch let error as MethodRuleError {
             throw error  // From a rule of the list.
         } catch {
             // Not only decoding errors: for numbers out of range Foundation's coder throws others.
         }
-        throw ThrottleRuleError.invalidSnapshot(
+        throw MethodRuleError.invalidSnapshot(
             .init(
                 index: index, method: method, target: target, field: key.stringValue,
                 reason: "\(finding(key)); it must be \(right)"))

@@ -1,6 +1,6 @@
 import RunLoopKit
 
-extension ThrottleEngine.Snapshot {
+extension RuleEngine.Snapshot {
     /// A fault in a snapshot: the rule, the field, its value and what would be valid.
     public struct Fault: Hashable, Sendable, CustomStringConvertible {
         /// The index of the rule in the list of rules. Nil if the fault does not concern one rule.

@@ -1,21 +1,21 @@
 import RunLoopKit
 
-extension ThrottleEngine {
+extension RuleEngine {
     /// The persistent rules at one moment, to be saved and applied again at the next start, with any coder.
     ///
     /// ```swift
-    /// let data = try JSONEncoder().encode(ThrottleEngine.shared.snapshot())
+    /// let data = try JSONEncoder().encode(RuleEngine.shared.snapshot())
     /// try data.write(to: file, options: .atomic)
     /// // At the next start:
-    /// let snapshot = try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: Data(contentsOf: file))
-    /// try ThrottleEngine.shared.apply(snapshot)
+    /// let snapshot = try JSONDecoder().decode(RuleEngine.Snapshot.self, from: Data(contentsOf: file))
+    /// try RuleEngine.shared.apply(snapshot)
     /// ```
     ///
     /// It does not contain loops, predicates and merging: a program sets them again.
     ///
     /// A snapshot may come from an untrusted file. Decoding checks each field by itself. Applying the snapshot checks
     /// that the known types fit and that no rules conflict; so does declaring a method. Decoding throws
-    /// ``ThrottleRuleError/unknownVersion(_:)`` for a later version, `invalidSnapshot` for an invalid field, and the
+    /// ``MethodRuleError/unknownVersion(_:)`` for a later version, `invalidSnapshot` for an invalid field, and the
     /// coder's own error for what the coder cannot read.
     public struct Snapshot: Codable, Hashable, Sendable {
         /// The version that this library writes, and the only one that it reads.
@@ -40,7 +40,7 @@ extension ThrottleEngine {
             /// The length of a window, in nanoseconds.
             public let intervalNanoseconds: Int64
             /// Which of the calls in a window runs, and when.
-            public let mode: ThrottleRule.Mode
+            public let mode: AnyMethodRule.Mode
             /// When the window of mode `firstly` began that went on when the snapshot was taken, in nanoseconds since
             /// 1970 on the wall clock. Nil: there was none; the field is not saved then.
             public let windowStartNanoseconds: Int64?
@@ -65,7 +65,7 @@ extension ThrottleEngine {
     }
 }
 
-extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
+extension RuleEngine.Snapshot.Rule: CustomStringConvertible {
     /// What is limited and how; the target as the snapshot names it.
     public var description: String {
         "\"\(method.excerpt)\" of \(isStatic ? "type" : "class") \(target.excerpt): \(mode), "
@@ -79,7 +79,7 @@ extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
     static let windowStarts: ClosedRange<Int64> = 0...(.max)
 
     /// Makes what a snapshot contains of a persistent rule.
-    init(_ rule: ThrottleRule) throws(ThrottleRuleError) {
+    init(_ rule: AnyMethodRule) throws(MethodRuleError) {
         guard let type = rule.type, let target = lastingName(of: type), let key = rule.book.key else {
             throw .noLastingName(rule)
         }
@@ -92,7 +92,7 @@ extension ThrottleEngine.Snapshot.Rule: CustomStringConvertible {
 
     var key: MethodKey { MethodKey(method: method, type: type, isStatic: isStatic) }
 
-    func settings(on loop: Loop) -> ThrottleRule.Settings {
+    func settings(on loop: Loop) -> AnyMethodRule.Settings {
         .init(.nanoseconds(intervalNanoseconds), mode, loop, isPersistent: true)
     }
 }

@@ -5,7 +5,7 @@ import RunLoopKit
 /// A rule from a snapshot, with its index there. It waits until it can take effect.
 struct WaitingRule {
     let index: Int
-    let rule: ThrottleEngine.Snapshot.Rule
+    let rule: RuleEngine.Snapshot.Rule
     let loop: Loop
 
     /// The method and the target that it is for.
@@ -26,7 +26,7 @@ struct FoundRule {
     /// The name of the target in messages.
     var targetText: String { (target.map { "\($0)" } ?? waiting.rule.target).excerpt }
 
-    func fault(_ field: String, _ reason: String) -> ThrottleEngine.Snapshot.Fault {
+    func fault(_ field: String, _ reason: String) -> RuleEngine.Snapshot.Fault {
         let rule = waiting.rule
         return .init(
             index: waiting.index, method: rule.method, target: rule.target, targetText: targetText, field: field,
@@ -34,7 +34,7 @@ struct FoundRule {
     }
 
     /// The fault of the types, as far as they are known.
-    var fault: ThrottleEngine.Snapshot.Fault? {
+    var fault: RuleEngine.Snapshot.Fault? {
         if let declaringType, !waiting.rule.isStatic, !(declaringType is AnyClass) {
             return fault(
                 "type", "is \(declaringType), which is no class; it must be a class, unless \"isStatic\" is true")
@@ -55,7 +55,7 @@ struct FoundRule {
     }
 
     /// The fault that there is another rule in the class hierarchy, or for the same target.
-    func clash(_ others: String, with other: FoundRule, _ wayOut: String) -> ThrottleEngine.Snapshot.Fault {
+    func clash(_ others: String, with other: FoundRule, _ wayOut: String) -> RuleEngine.Snapshot.Fault {
         let clash =
             waiting.target == other.waiting.target
             ? "appears twice: \(others) for it too"

@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// What a throttled method needs to know of its target, which is an object or a type.
+/// What a limited method needs to know of its target, which is an object or a type.
 @usableFromInline
 package struct TargetTraits<Target: Sendable>: Sendable {
     /// Identifies the object; nil for a static method. Not the object itself, since retaining it costs more than the

@@ -19,15 +19,15 @@ public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 
 private func playSnapshot(_ document: [UInt8]) {
     let loop = Loop(clock: VirtualClock())
-    let engine = ThrottleEngine()
+    let engine = RuleEngine()
     do {
-        let snapshot = try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: Data(document))
+        let snapshot = try JSONDecoder().decode(RuleEngine.Snapshot.self, from: Data(document))
         try engine.apply(snapshot, on: loop)
     } catch {
-        check("\(error)", isFromCoder: !(error is ThrottleRuleError))
+        check("\(error)", isFromCoder: !(error is MethodRuleError))
     }
-    let saving = ThrottledMethod<FuzzedDocument, Int>("save", engine: engine) { _, _ in }
-    let purging = ThrottledMethod<FuzzedDocument.Type, Int>("purge", engine: engine) { _, _ in }
+    let saving = LimitedMethod<FuzzedDocument, Int>("save", engine: engine) { _, _ in }
+    let purging = LimitedMethod<FuzzedDocument.Type, Int>("purge", engine: engine) { _, _ in }
     for target in [FuzzedDocument(), FuzzedDraft()] {
         saving(target, 1)
         purging(type(of: target), 2)
@@ -36,7 +36,7 @@ private func playSnapshot(_ document: [UInt8]) {
     for rule in engine.waitingRules { check("\(rule)") }
     for fault in engine.waitingRuleFaults { check("\(fault)") }
     let saved = try! JSONEncoder().encode(engine.snapshot())
-    _ = try! JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: saved)
+    _ = try! JSONDecoder().decode(RuleEngine.Snapshot.self, from: saved)
     withExtendedLifetime((saving, purging)) {}
     loop.end()
 }

@@ -63,7 +63,7 @@ import Testing
     func changesWhileCounting(_ round: Int) throws {
         let thread = try LoopThread(clock: VirtualClock())
         let made = Count()
-        let layouting = ThrottledMethod<Sheet, Void>("layout", engine: ThrottleEngine()) { _, _ in made.up() }
+        let layouting = LimitedMethod<Sheet, Void>("layout", engine: RuleEngine()) { _, _ in made.up() }
         let detector = FeedbackLoopDetector(on: thread.loop, threshold: 5, actions: [.call { _ in }])
         let calls = 3000
         for _ in 0..<10 {

@@ -152,7 +152,7 @@ import Testing
     @Test("A limited method is counted without a rule")
     func methodWithoutRule() {
         let made = Count()
-        let layouting = ThrottledMethod<Sheet, Int>("layout", engine: ThrottleEngine()) { _, _ in made.up() }
+        let layouting = LimitedMethod<Sheet, Int>("layout", engine: RuleEngine()) { _, _ in made.up() }
         let detector = scene.detector(drops: true)
         let watch = detector.watch(layouting)
         let sheet = Sheet()
@@ -166,7 +166,7 @@ import Testing
     @Test("A limited method that is watched again is counted once")
     func methodWatchedTwice() {
         let made = Count()
-        let layouting = ThrottledMethod<Sheet, Int>("layout", engine: ThrottleEngine()) { _, _ in made.up() }
+        let layouting = LimitedMethod<Sheet, Int>("layout", engine: RuleEngine()) { _, _ in made.up() }
         let detector = scene.detector()
         let watches = (0..<3).map { _ in detector.watch(layouting) }
         #expect(watches.allSatisfy { $0 === watches[0] })
@@ -183,7 +183,7 @@ import Testing
     @Test("A limited static method is counted for each type that it is called on")
     func staticMethod() {
         let made = Count()
-        let purging = ThrottledMethod<Sheet.Type, Int>("purge", engine: ThrottleEngine()) { _, _ in made.up() }
+        let purging = LimitedMethod<Sheet.Type, Int>("purge", engine: RuleEngine()) { _, _ in made.up() }
         let detector = scene.detector(drops: true)
         detector.watch(purging)
         scene.passes(2) { for index in 0..<9 { for type in [Sheet.self, SubSheet.self] { purging(type, index) } } }
@@ -194,10 +194,10 @@ import Testing
         #expect(scene.reports.entries.first?.step.objectID == ObjectIdentifier(SubSheet.self))
     }
 
-    @Test("A call that a rule delays or ignores is counted only if it runs", arguments: ThrottleRule.Mode.allCases)
-    func methodWithRule(_ mode: ThrottleRule.Mode) throws {
+    @Test("A call that a rule delays or ignores is counted only if it runs", arguments: AnyMethodRule.Mode.allCases)
+    func methodWithRule(_ mode: AnyMethodRule.Mode) throws {
         let made = Count()
-        let layouting = ThrottledMethod<Sheet, Int>("layout", engine: ThrottleEngine()) { _, _ in made.up() }
+        let layouting = LimitedMethod<Sheet, Int>("layout", engine: RuleEngine()) { _, _ in made.up() }
         let detector = scene.detector()
         detector.watch(layouting)
         let sheet = Sheet()
@@ -213,7 +213,7 @@ import Testing
     @Test("Delayed calls that are due together are counted in the pass that runs them")
     func delayedCalls() throws {
         let log = Log<Int>()
-        let layouting = ThrottledMethod<Sheet, Int>("layout", engine: ThrottleEngine()) { _, input in log.add(input) }
+        let layouting = LimitedMethod<Sheet, Int>("layout", engine: RuleEngine()) { _, input in log.add(input) }
         let detector = scene.detector(drops: true)
         detector.watch(layouting)
         let sheets = (0..<3).map { _ in Sheet() }
@@ -226,7 +226,7 @@ import Testing
     @Test("Two detectors watch one method, and each can be detached")
     func twoDetectors() {
         let made = Count()
-        let layouting = ThrottledMethod<Sheet, Void>("layout", engine: ThrottleEngine()) { _, _ in made.up() }
+        let layouting = LimitedMethod<Sheet, Void>("layout", engine: RuleEngine()) { _, _ in made.up() }
         let (first, second) = (scene.detector(), scene.detector())
         first.watch(layouting)
         second.watch(layouting)
@@ -243,10 +243,10 @@ import Testing
 
     @Test("A watched method does not retain the detector, nor the detector the method")
     func methodRetainsNothing() {
-        weak var (goneDetector, goneMethod): (FeedbackLoopDetector?, ThrottledMethod<Sheet, Void>?)
+        weak var (goneDetector, goneMethod): (FeedbackLoopDetector?, LimitedMethod<Sheet, Void>?)
         let detector = scene.detector()
         do {
-            let method = ThrottledMethod<Sheet, Void>("layout", engine: ThrottleEngine()) { _, _ in }
+            let method = LimitedMethod<Sheet, Void>("layout", engine: RuleEngine()) { _, _ in }
             goneMethod = method
             detector.watch(method)
             do {
@@ -264,8 +264,8 @@ import Testing
     func circleOfMethods() {
         final class Node: @unchecked Sendable { weak var next: Node? }
         let budget = Count()
-        let visiting = Box<ThrottledMethod<Node, Void>>()
-        visiting.value = ThrottledMethod("visit", engine: ThrottleEngine()) { node, _ in
+        let visiting = Box<LimitedMethod<Node, Void>>()
+        visiting.value = LimitedMethod("visit", engine: RuleEngine()) { node, _ in
             if budget.up() < 1000, let next = node.next { visiting.value!(next) }
         }
         let nodes = (0..<3).map { _ in Node() }

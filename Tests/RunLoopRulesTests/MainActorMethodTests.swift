@@ -16,8 +16,8 @@ import Testing
 
     @MainActor @Test("The body touches the main actor's state, at once without a rule, and at a leading edge")
     func runsAtOnce() throws {
-        let engine = ThrottleEngine()
-        let saving = ThrottledMethod<Page, String>("save", isolation: .shared, engine: engine) { page, text in
+        let engine = RuleEngine()
+        let saving = LimitedMethod<Page, String>("save", isolation: .shared, engine: engine) { page, text in
             page.saved.append(text)
         }
         let page = Page()
@@ -33,7 +33,7 @@ import Testing
 
     @MainActor @Test("So does the body of a static method")
     func staticMethod() {
-        let purging = ThrottledMethod<Page.Type, Int>("purge", isolation: .shared, engine: ThrottleEngine()) {
+        let purging = LimitedMethod<Page.Type, Int>("purge", isolation: .shared, engine: RuleEngine()) {
             page, days in page.purged.append(days)
         }
         purging(Page.self, 30)
@@ -44,7 +44,7 @@ import Testing
     @MainActor @Test("A rule for a loop in virtual time that the main actor runs is correct")
     func ruleOnVirtualLoop() throws {
         let loop = Loop(clock: VirtualClock())
-        let saving = ThrottledMethod<Page, String>("save", isolation: .shared, engine: ThrottleEngine()) { page, text in
+        let saving = LimitedMethod<Page, String>("save", isolation: .shared, engine: RuleEngine()) { page, text in
             page.saved.append(text)
         }
         let page = Page()

@@ -44,8 +44,8 @@ import Testing
     }
 
     /// There it runs when it was due, and may be the last although a later one has run.
-    @Test("A delayed call runs when its rule is discarded", arguments: [ThrottleRule.Mode.last, .debounce])
-    func delayedCallRunsAtDiscard(_ mode: ThrottleRule.Mode) throws {
+    @Test("A delayed call runs when its rule is discarded", arguments: [AnyMethodRule.Mode.last, .debounce])
+    func delayedCallRunsAtDiscard(_ mode: AnyMethodRule.Mode) throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, mode)
         stage.scene.at(30) { try! rule.discard() }
@@ -72,11 +72,11 @@ import Testing
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100, .debounce, isPersistent: true)
         let snapshot = try stage.engine.snapshot()
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         try engine.apply(snapshot, on: stage.loop)
         #expect(engine.rules.isEmpty && engine.waitingRules == snapshot.rules)
         // A declaration is what the rule waits for.
-        withExtendedLifetime(ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }) {
+        withExtendedLifetime(LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }) {
             #expect(engine.rules.count == 1 && engine.waitingRules.isEmpty)
         }
     }

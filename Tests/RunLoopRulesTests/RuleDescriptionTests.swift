@@ -14,7 +14,7 @@ final class Sheet: Sendable {}
     func rule() {
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
-        let method = ThrottledMethod<Sheet, Int>("save", engine: ThrottleEngine()) { _, _ in }
+        let method = LimitedMethod<Sheet, Int>("save", engine: RuleEngine()) { _, _ in }
         let sheet = Sheet()
         let rules = [
             method.rule(for: sheet, interval: .seconds(1), mode: .last, on: loop),

@@ -72,7 +72,7 @@ import Testing
     @Test("Static methods of a type that is no class can be limited")
     func staticMethodsOfEnum() throws {
         let stage = RuleScene()
-        let method = ThrottledMethod<RuleCache.Type, Int>("trim", engine: stage.engine) { _, input in
+        let method = LimitedMethod<RuleCache.Type, Int>("trim", engine: stage.engine) { _, input in
             stage.scene.write(input)
         }
         try stage.engine.apply(
@@ -102,7 +102,7 @@ import Testing
     @Test("Rules for different methods are independent")
     func independentMethods() throws {
         let stage = RuleScene()
-        let printing = ThrottledMethod<RuleDocument, Int>("print", engine: stage.engine) { _, input in
+        let printing = LimitedMethod<RuleDocument, Int>("print", engine: stage.engine) { _, input in
             stage.scene.write(input)
         }
         let document = RuleDocument()
@@ -137,7 +137,7 @@ import Testing
             let stage = RuleScene()
             let first = try stage.limit(standing, 1000, .last)
             let second = stage.rule(for: other, 100)
-            do throws(ThrottleRuleError) {
+            do throws(MethodRuleError) {
                 try stage.engine.apply(second)
                 Issue.record("applied")
             } catch {
@@ -175,7 +175,7 @@ import Testing
             for: RuleLetter.self as RuleDocument.Type, interval: .seconds(1), on: stage.loop)
         try stage.engine.apply(letter)
         let document = stage.purging.rule(for: RuleDocument.self, interval: .seconds(1), on: stage.loop)
-        #expect(throws: ThrottleRuleError.self) { try stage.engine.apply(document) }
+        #expect(throws: MethodRuleError.self) { try stage.engine.apply(document) }
     }
 
     @Test("Applying a rule for the same target and method replaces the settings")
@@ -183,7 +183,7 @@ import Testing
         let stage = RuleScene()
         let document = RuleDocument()
         for makeRule in [{ stage.rule(for: RuleDocument.self, $0, $1) }, { stage.rule(for: document, $0, $1) }]
-            as [(Int64, ThrottleRule.Mode) -> MethodRule<RuleDocument, Int>]
+            as [(Int64, AnyMethodRule.Mode) -> MethodRule<RuleDocument, Int>]
         {
             let old = makeRule(1000, .last)
             try stage.engine.apply(old)
@@ -271,8 +271,8 @@ import Testing
         #expect(stage.ran.map(\.input) == [1, 3, 4, 5])
     }
 
-    @Test("A discarded rule's delayed call still runs", arguments: [ThrottleRule.Mode.last, .debounce])
-    func discardedRuleRunsDelayedCall(_ mode: ThrottleRule.Mode) throws {
+    @Test("A discarded rule's delayed call still runs", arguments: [AnyMethodRule.Mode.last, .debounce])
+    func discardedRuleRunsDelayedCall(_ mode: AnyMethodRule.Mode) throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, mode)
         stage.scene.at(30) { try! stage.engine.discard(rule) }
@@ -283,9 +283,9 @@ import Testing
     @Test("A discarded rule's delayed call runs on the rule's loop")
     func discardedRuleRunsDelayedCallOnLoop() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let log = Log<Bool>()
-        let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in
+        let method = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in
             log.add(thread.loop.isOnOwnThread)
         }
         let rule = method.rule(for: RuleDocument.self, interval: .seconds(1), on: thread.loop)
@@ -305,7 +305,7 @@ import Testing
         let document = RuleDocument()
         let purge = stage.purging.rule(for: RuleDraft.self as RuleDocument.Type, interval: .zero, on: stage.loop)
         try stage.engine.apply(purge)
-        let rules: [ThrottleRule] = [
+        let rules: [AnyMethodRule] = [
             purge, try stage.limit(document, 1), try stage.limit(RuleDraft.self, 1),
             try stage.limit(RuleLetter.self, 1),
         ]
@@ -326,7 +326,7 @@ import Testing
     @Test("The engine lists an object's own rules and its classes'")
     func listsRulesOfObject() throws {
         let stage = RuleScene()
-        let printing = ThrottledMethod<RuleDraft, Int>("print", engine: stage.engine) { _, _ in }
+        let printing = LimitedMethod<RuleDraft, Int>("print", engine: stage.engine) { _, _ in }
         let (draft, other) = (RuleDraft(), RuleDraft())
         let base = try stage.limit(RuleDocument.self, 1)
         let own = try stage.limit(draft, 1)
@@ -356,13 +356,13 @@ import Testing
 
     @Test("A deallocated method takes its rules along")
     func deallocatedMethod() throws {
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let log = Log<Int>()
         let (rule, own): (MethodRule<RuleDocument, Int>, MethodRule<RuleDocument, Int>)
         let document = RuleDocument()
         do {
-            let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
+            let method = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
             rule = method.rule(for: RuleDocument.self, interval: .seconds(1), on: loop)
             own = method.rule(for: document, interval: .seconds(1), on: loop)
             try engine.apply(rule)

@@ -90,13 +90,13 @@ import Testing
     /// MessageThrottle's convenience call keeps the rules of classes that are `firstly` and longer than five seconds.
     @Test("The rules that MessageThrottle keeps are persistent")
     func keepsSameRules() throws {
-        for mode in ThrottleRule.Mode.allCases {
+        for mode in AnyMethodRule.Mode.allCases {
             for (interval, isLong) in [(.seconds(5), false), (.nanoseconds(5_000_000_001), true), (.seconds(60), true)]
                 as [(Duration, Bool)]
             {
                 let stage = RuleScene()
                 let document = RuleDocument()
-                let rules: [ThrottleRule] = [
+                let rules: [AnyMethodRule] = [
                     try stage.saving.limit(for: document, every: interval, mode: mode, on: stage.loop),
                     try stage.saving.limit(for: RuleDraft.self, every: interval, mode: mode, on: stage.loop),
                     try stage.purging.limit(for: RuleDocument.self, every: interval, mode: mode, on: stage.loop),
@@ -127,8 +127,8 @@ import Testing
     @Test("A rule that cannot be saved is not made persistent")
     func unsavableRule() throws {
         final class Local: Sendable {}
-        let engine = ThrottleEngine()
-        let method = ThrottledMethod<Local, Int>("save", engine: engine) { _, _ in }
+        let engine = RuleEngine()
+        let method = LimitedMethod<Local, Int>("save", engine: engine) { _, _ in }
         let rule = try method.limit(for: Local.self, every: .seconds(60), mode: .firstly, on: Loop.inVirtualTime().0)
         #expect(try !rule.isPersistent && engine.snapshot().rules.isEmpty)
     }

@@ -17,13 +17,13 @@ import Testing
 
         let loop: Loop
         let clock: VirtualClock
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let log = Log<Trade>()
-        let trading: ThrottledMethod<RuleDocument, [Int]>
+        let trading: LimitedMethod<RuleDocument, [Int]>
 
         init() {
             (loop, clock) = Loop.inVirtualTime()
-            trading = ThrottledMethod("trade", engine: engine) { [log, clock] target, orders in
+            trading = LimitedMethod("trade", engine: engine) { [log, clock] target, orders in
                 log.add(
                     Trade(time: clock.now.nanoseconds / 1_000_000, target: ObjectIdentifier(target), orders: orders))
             }
@@ -41,12 +41,12 @@ import Testing
         }
 
         func rule(
-            for target: RuleDocument, _ mode: ThrottleRule.Mode
+            for target: RuleDocument, _ mode: AnyMethodRule.Mode
         ) -> MethodRule<RuleDocument, [Int]> {
             trading.rule(for: target, interval: .milliseconds(100), mode: mode, on: loop, merging: +)
         }
 
-        func rule(for type: RuleDocument.Type, _ mode: ThrottleRule.Mode) -> MethodRule<RuleDocument, [Int]> {
+        func rule(for type: RuleDocument.Type, _ mode: AnyMethodRule.Mode) -> MethodRule<RuleDocument, [Int]> {
             trading.rule(for: type, interval: .milliseconds(100), mode: mode, on: loop, merging: +)
         }
 
@@ -57,8 +57,8 @@ import Testing
 
     @Test(
         "A rule merges a burst in the order of the calls and loses none",
-        arguments: [(ThrottleRule.Mode.last, 100), (.debounce, 170)] as [(ThrottleRule.Mode, Int64)])
-    func mergesBurstInOrder(_ mode: ThrottleRule.Mode, _ end: Int64) throws {
+        arguments: [(AnyMethodRule.Mode.last, 100), (.debounce, 170)] as [(AnyMethodRule.Mode, Int64)])
+    func mergesBurstInOrder(_ mode: AnyMethodRule.Mode, _ end: Int64) throws {
         let desk = Desk()
         let account = RuleDocument()
         try desk.rule(for: account, mode).apply()
@@ -93,9 +93,9 @@ import Testing
     @Test("A static method's inputs are merged for each type")
     func mergesStaticMethod() throws {
         let (loop, _) = Loop.inVirtualTime()
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let log = Log<String>()
-        let purging = ThrottledMethod<RuleDocument.Type, [Int]>("purge", engine: engine) { log.add("\($0) \($1)") }
+        let purging = LimitedMethod<RuleDocument.Type, [Int]>("purge", engine: engine) { log.add("\($0) \($1)") }
         let rule = purging.rule(
             for: RuleDocument.self, interval: .seconds(1), mode: .last, on: loop, merging: { $0 + $1 })
         try rule.apply()
@@ -122,17 +122,17 @@ import Testing
         #expect(gone == nil && desk.log.entries.map(\.orders) == [[1], [2]])
     }
 
-    @Test("A call from the target's deinit runs at once", arguments: [ThrottleRule.Mode.last, .debounce])
-    func deinitCallRunsAtOnce(_ mode: ThrottleRule.Mode) throws {
+    @Test("A call from the target's deinit runs at once", arguments: [AnyMethodRule.Mode.last, .debounce])
+    func deinitCallRunsAtOnce(_ mode: AnyMethodRule.Mode) throws {
         final class Account: Sendable {
             let goes: @Sendable (Account) -> Void
             init(_ goes: @escaping @Sendable (Account) -> Void) { self.goes = goes }
             deinit { goes(self) }
         }
         let (loop, _) = Loop.inVirtualTime()
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let log = Log<[Int]>()
-        let trading = ThrottledMethod<Account, [Int]>("trade", engine: engine) { log.add($1) }
+        let trading = LimitedMethod<Account, [Int]>("trade", engine: engine) { log.add($1) }
         try trading.rule(for: Account.self, interval: .seconds(1), mode: mode, on: loop, merging: +).apply()
         let kept = Account { _ in }
         trading(kept, [1])
@@ -244,9 +244,9 @@ import Testing
     @Test("No merged input is lost while other threads call and rules change")
     func concurrentMerging() throws {
         let thread = try LoopThread(clock: VirtualClock())
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let log = Log<[Int]>()
-        let trading = ThrottledMethod<RuleDocument, [Int]>("trade", engine: engine) { log.add($1) }
+        let trading = LimitedMethod<RuleDocument, [Int]>("trade", engine: engine) { log.add($1) }
         let accounts = (0..<3).map { _ in RuleDocument() }
         let senders = try (0..<3).map { _ in try LoopThread() }
         for (index, sender) in senders.enumerated() {

@@ -13,8 +13,8 @@ import Testing
         await #expect(processExitsWith: .success) {
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
-            let engine = ThrottleEngine()
-            let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            let engine = RuleEngine()
+            let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
             let document = RuleDocument()
             try await Task.detached {
                 try engine.apply(saving.rule(for: document, interval: .seconds(1), mode: .last, on: .current))
@@ -30,9 +30,9 @@ import Testing
     func callsOfARuleWithoutALoop() async {
         await #expect(processExitsWith: .success) {
             Loop.mistakeHandling = .trap
-            let (engine, log) = (ThrottleEngine(), Log<Int>())
-            let saving = ThrottledMethod<RuleDraft, Int>("save", engine: engine) { _, input in log.add(input) }
-            for mode in [ThrottleRule.Mode.last, .debounce] {
+            let (engine, log) = (RuleEngine(), Log<Int>())
+            let saving = LimitedMethod<RuleDraft, Int>("save", engine: engine) { _, input in log.add(input) }
+            for mode in [AnyMethodRule.Mode.last, .debounce] {
                 for merges in [false, true] {
                     let (thread, document) = (try LoopThread(), RuleDraft())
                     let rule = saving.rule(for: document, interval: .seconds(1000), mode: mode, on: thread.loop)

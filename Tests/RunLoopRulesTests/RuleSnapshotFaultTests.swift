@@ -8,7 +8,7 @@ import Testing
 
 /// Invalid snapshots: refused as a whole, with an error that names the rule, the field and what would be valid.
 @Suite(.timeBound) struct RuleSnapshotFaultTests {
-    typealias Fault = ThrottleEngine.Snapshot.Fault
+    typealias Fault = RuleEngine.Snapshot.Fault
 
     private let document = RuleEntry.name(of: RuleDocument.self)
     private let draft = RuleEntry.name(of: RuleDraft.self)
@@ -21,7 +21,7 @@ import Testing
     private func refusal(_ body: () throws -> Void) throws -> Fault {
         do {
             try body()
-        } catch ThrottleRuleError.invalidSnapshot(let fault) {
+        } catch MethodRuleError.invalidSnapshot(let fault) {
             return fault
         }
         return try #require(nil as Fault?, "it was accepted")
@@ -67,7 +67,7 @@ import Testing
         if fault.method != nil, fault.target != nil {
             #expect("\(fault)".contains(#"("save" of \#(draft))"#))
         }
-        #expect("\(ThrottleRuleError.invalidSnapshot(fault))" == "snapshot of rules: \(fault)")
+        #expect("\(MethodRuleError.invalidSnapshot(fault))" == "snapshot of rules: \(fault)")
     }
 
     @Test(
@@ -115,9 +115,9 @@ import Testing
             let snapshot = try stage.engine.snapshot()
             #expect(snapshot.rules.map(\.intervalNanoseconds) == [saved])
             let data = try JSONEncoder().encode(snapshot)
-            #expect(try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data) == snapshot)
+            #expect(try JSONDecoder().decode(RuleEngine.Snapshot.self, from: data) == snapshot)
         }
-        #expect(ThrottleEngine.Snapshot.longestInterval == .seconds(100 * 365 * 86_400))
+        #expect(RuleEngine.Snapshot.longestInterval == .seconds(100 * 365 * 86_400))
     }
 
     // MARK: Types and hierarchies
@@ -128,10 +128,10 @@ import Testing
         let json = RuleEntry.snapshot(entries.map(\.json))
         let declared = RuleScene()
         let standing = try declared.limit(RuleLetter.self, 77, .firstly)
-        let undeclared = ThrottleEngine()
+        let undeclared = RuleEngine()
         undeclared.showTestClasses()
         for engine in [declared.engine, undeclared] {
-            _ = ThrottledMethod<Int.Type, Void>("shown", engine: engine) { _, _ in }
+            _ = LimitedMethod<Int.Type, Void>("shown", engine: engine) { _, _ in }
         }
         let waiting = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: letter).json))
         try undeclared.apply(waiting)
@@ -181,10 +181,10 @@ import Testing
     @Test("A static method's type need not be a class")
     func staticMethodOfEnum() throws {
         let cache = RuleEntry.name(of: RuleCache.self)
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let rule = RuleEntry(method: "trim", type: cache, isStatic: true, target: cache)
         try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(rule.json)), on: Loop.inVirtualTime().0)
-        let method = ThrottledMethod<RuleCache.Type, Int>("trim", engine: engine) { _, _ in }
+        let method = LimitedMethod<RuleCache.Type, Int>("trim", engine: engine) { _, _ in }
         #expect(engine.rules.count == 1)
         withExtendedLifetime(method) {}
     }
@@ -221,7 +221,7 @@ import Testing
 
     @Test("Compatible rules are accepted")
     func compatibleRules() throws {
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         // Sibling classes; another method; the static method of the same name.
         let rules = [
             good, RuleEntry(target: letter), RuleEntry(method: "print"), RuleEntry(isStatic: true, target: document),
@@ -232,7 +232,7 @@ import Testing
 
     @Test("A rule in the hierarchy of a waiting one is refused")
     func hierarchyOfWaitingRule() throws {
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         engine.showTestClasses()
         let older = try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json))
         try engine.apply(older)
@@ -262,13 +262,13 @@ import Testing
             ),
         ]
         for (entries, text) in bad {
-            let engine = ThrottleEngine()
+            let engine = RuleEngine()
             let snapshot = try RuleEntry.decode(RuleEntry.snapshot(entries.map(\.json)))
             try engine.apply(snapshot, on: Loop.inVirtualTime().0)
             #expect(engine.waitingRuleFaults.isEmpty)
             engine.showTestClasses()
             #expect(engine.waitingRuleFaults.isEmpty)
-            let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            let method = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
             // Not even the valid rule: all are applied or none.
             #expect(engine.rules.isEmpty && engine.waitingRules == snapshot.rules)
             #expect(engine.waitingRuleFaults.count == 1 && "\(engine.waitingRuleFaults)".contains(text))
@@ -282,10 +282,10 @@ import Testing
 
     @Test("A rule whose type is known later takes effect when no rule conflicts")
     func typeIsKnownLater() throws {
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let loop = Loop.inVirtualTime().0
         try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(good.json)), on: loop)
-        let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+        let method = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
         let inTheWay = try method.limit(for: RuleDocument.self, every: .seconds(1), on: loop)
         #expect(engine.waitingRules.count == 1 && engine.waitingRuleFaults.isEmpty)
         method(RuleDraft(), 1)
@@ -299,11 +299,11 @@ import Testing
     func faultOnStandardError() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let document = RuleEntry.name(of: RuleDocument.self)
-            let engine = ThrottleEngine()
+            let engine = RuleEngine()
             let count = RuleEntry(target: RuleEntry.name(of: Count.self))
             try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(RuleEntry(target: document).json, count.json)))
             engine.show(Count.self)
-            let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+            let method = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
             withExtendedLifetime(method) {}
         }
         let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""

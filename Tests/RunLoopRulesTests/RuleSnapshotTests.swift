@@ -8,7 +8,7 @@ import Testing
 
 /// Persistent rules: what is saved, and what it does at the next start, which is another engine here.
 @Suite(.timeBound) struct RuleSnapshotTests {
-    typealias Snapshot = ThrottleEngine.Snapshot
+    typealias Snapshot = RuleEngine.Snapshot
 
     @Test("Persistent rules are applied again at the next start")
     func persistentRules() throws {
@@ -57,7 +57,7 @@ import Testing
     @Test("A persistent rule for a private type cannot be saved")
     func privateTypeCannotBeSaved() throws {
         let stage = RuleScene()
-        let method = ThrottledMethod<Hidden, Int>("save", engine: stage.engine) { _, _ in }
+        let method = LimitedMethod<Hidden, Int>("save", engine: stage.engine) { _, _ in }
         let rule = method.rule(for: Hidden.self, interval: .seconds(1), on: stage.loop, isPersistent: true)
         #expect { try stage.engine.apply(rule) } throws: { "\($0)".contains("private or local type") }
         #expect(stage.engine.rules.isEmpty)
@@ -76,7 +76,7 @@ import Testing
 
     @Test("A rule for a method that is declared later takes effect then")
     func methodDeclaredLater() throws {
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let saved = try decode(snapshot(entry(target: draft)))
         try engine.apply(saved, on: loop)
@@ -85,11 +85,11 @@ import Testing
         #expect(try engine.snapshot() == saved)
 
         let log = Log<Int>()
-        let otherName = ThrottledMethod<RuleDocument, Int>("print", engine: engine) { _, _ in }
-        let otherKind = ThrottledMethod<RuleDocument.Type, Int>("save", engine: engine) { _, _ in }
-        let otherType = ThrottledMethod<RuleDraft, Int>("save", engine: engine) { _, _ in }
+        let otherName = LimitedMethod<RuleDocument, Int>("print", engine: engine) { _, _ in }
+        let otherKind = LimitedMethod<RuleDocument.Type, Int>("save", engine: engine) { _, _ in }
+        let otherType = LimitedMethod<RuleDraft, Int>("save", engine: engine) { _, _ in }
         #expect(engine.rules.isEmpty)
-        let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
+        let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
         #expect(engine.rules.count == 1 && engine.waitingRules.isEmpty)
         saving(RuleDraft(), 1)
         saving(RuleDraft(), 2)
@@ -107,13 +107,13 @@ import Testing
             "target":"\(name(of: RuleBell.self))","intervalNanoseconds":3600000000000,"mode":"firstly"}]}
             """
         let (loop, _) = Loop.inVirtualTime()
-        try ThrottleEngine.shared.apply(try decode(json), on: loop)
+        try RuleEngine.shared.apply(try decode(json), on: loop)
         let bell = RuleBell()
         for _ in 1...3 { bell.ring() }
         #expect(bell.rings.value == 1)
-        let rules = ThrottleEngine.shared.rules(for: bell)
+        let rules = RuleEngine.shared.rules(for: bell)
         #expect(rules.count == 1)
-        for rule in rules { try ThrottleEngine.shared.discard(rule) }
+        for rule in rules { try RuleEngine.shared.discard(rule) }
         bell.ring()
         #expect(bell.rings.value == 2)
     }
@@ -189,6 +189,6 @@ import Testing
 /// Used by one test only, so that its method is not declared before.
 final class RuleBell: Sendable {
     let rings = Count()
-    private static let ringing = ThrottledMethod<RuleBell, Void>("ring") { bell, _ in bell.rings.up() }
+    private static let ringing = LimitedMethod<RuleBell, Void>("ring") { bell, _ in bell.rings.up() }
     func ring() { RuleBell.ringing(self) }
 }

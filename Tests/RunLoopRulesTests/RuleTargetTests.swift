@@ -89,7 +89,7 @@ import Testing
     @Test("Rules of deallocated objects do not accumulate")
     func staleRulesArePurged() throws {
         let stage = RuleScene()
-        weak var early: ThrottleRule?
+        weak var early: AnyMethodRule?
         do { early = try stage.limit(RuleDocument(), 100) }
         // Never listed, and at addresses that are not reused, so that no call finds them by chance.
         var kept: [RuleDocument] = []
@@ -152,13 +152,13 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test("A call from the target's deinit runs at once", arguments: ThrottleRule.Mode.allCases)
-    func deinitCallRunsAtOnce(_ mode: ThrottleRule.Mode) throws {
+    @Test("A call from the target's deinit runs at once", arguments: AnyMethodRule.Mode.allCases)
+    func deinitCallRunsAtOnce(_ mode: AnyMethodRule.Mode) throws {
         for hasOwnRule in [false, true] {
-            let engine = ThrottleEngine()
+            let engine = RuleEngine()
             let (loop, _) = Loop.inVirtualTime()
             let count = Count()
-            let saving = ThrottledMethod<Diary, Int>("save", engine: engine) { _, _ in count.up() }
+            let saving = LimitedMethod<Diary, Int>("save", engine: engine) { _, _ in count.up() }
             try engine.apply(saving.rule(for: Diary.self, interval: .seconds(1), mode: mode, on: loop))
             do {
                 let diary = Diary { saving($0, 1) }
@@ -171,11 +171,11 @@ import Testing
     /// A delayed call retains its target, so that its deallocation need not be checked: only while it is delayed.
     @Test(
         "A call from a deinit runs at once, whichever call was delayed before",
-        arguments: [ThrottleRule.Mode.last, .debounce])
-    func deinitCallAfterDelayedCall(_ mode: ThrottleRule.Mode) throws {
+        arguments: [AnyMethodRule.Mode.last, .debounce])
+    func deinitCallAfterDelayedCall(_ mode: AnyMethodRule.Mode) throws {
         let stage = RuleScene()
-        let engine = ThrottleEngine()
-        let saving = ThrottledMethod<Diary, Int>("save", engine: engine) { _, input in stage.scene.write(input) }
+        let engine = RuleEngine()
+        let saving = LimitedMethod<Diary, Int>("save", engine: engine) { _, input in stage.scene.write(input) }
         try engine.apply(saving.rule(for: Diary.self, interval: .milliseconds(100), mode: mode, on: stage.loop))
         do {
             // Delayed when the other one is deallocated.

@@ -30,7 +30,7 @@ import Testing
         let stage = RuleScene()
         let caller = try LoopThread()
         let threads = Log<Bool>()
-        let method = ThrottledMethod<RuleDocument, Int>("where", engine: stage.engine) { _, _ in
+        let method = LimitedMethod<RuleDocument, Int>("where", engine: stage.engine) { _, _ in
             threads.add(caller.loop.isOnOwnThread)
         }
         try stage.engine.apply(
@@ -65,13 +65,13 @@ import Testing
         #expect(rule.interval == .seconds(1) && rule.methodName == "save" && !rule.isApplied)
     }
 
-    @Test("A delayed call runs on the rule's loop", arguments: [ThrottleRule.Mode.last, .debounce])
-    func delayedCallRunsOnLoop(_ mode: ThrottleRule.Mode) throws {
+    @Test("A delayed call runs on the rule's loop", arguments: [AnyMethodRule.Mode.last, .debounce])
+    func delayedCallRunsOnLoop(_ mode: AnyMethodRule.Mode) throws {
         let clock = VirtualClock(.manual)
         let thread = try LoopThread(clock: clock)
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let log = Log<Int>()
-        let method = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in
+        let method = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, input in
             #expect(thread.loop.isOnOwnThread)
             log.add(input)
         }
@@ -87,10 +87,10 @@ import Testing
     @Test("A delayed call retains its input")
     func delayedCallRetainsInput() throws {
         final class Paper: Sendable {}
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let papers = Count()
-        let method = ThrottledMethod<RuleDocument, Paper>("print", engine: engine) { _, _ in papers.up() }
+        let method = LimitedMethod<RuleDocument, Paper>("print", engine: engine) { _, _ in papers.up() }
         let document = RuleDocument()
         try engine.apply(method.rule(for: document, interval: .seconds(1), mode: .last, on: loop))
         weak var (first, last): (Paper?, Paper?)
@@ -107,10 +107,10 @@ import Testing
 
     @Test("A method without input can be limited")
     func methodWithoutInput() throws {
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let (loop, _) = Loop.inVirtualTime()
         let count = Count()
-        let method = ThrottledMethod<RuleDocument, Void>("close", engine: engine) { _, _ in count.up() }
+        let method = LimitedMethod<RuleDocument, Void>("close", engine: engine) { _, _ in count.up() }
         try engine.apply(method.rule(for: RuleDocument.self, interval: .seconds(1), mode: .firstly, on: loop))
         method(RuleDocument())
         method(RuleDocument())
@@ -120,8 +120,8 @@ import Testing
     @Test("A call from the method's own body follows the rule")
     func callFromOwnBody() throws {
         let stage = RuleScene()
-        let box = Box<ThrottledMethod<RuleDocument, Int>>()
-        box.value = ThrottledMethod("again", engine: stage.engine) { target, input in
+        let box = Box<LimitedMethod<RuleDocument, Int>>()
+        box.value = LimitedMethod("again", engine: stage.engine) { target, input in
             stage.scene.write(input)
             if input < 3 { box.value!(target, input + 1) }
         }
@@ -135,8 +135,8 @@ import Testing
 
     // MARK: No limit
 
-    @Test("An interval of zero or less is no limit", arguments: ThrottleRule.Mode.allCases)
-    func zeroInterval(_ mode: ThrottleRule.Mode) throws {
+    @Test("An interval of zero or less is no limit", arguments: AnyMethodRule.Mode.allCases)
+    func zeroInterval(_ mode: AnyMethodRule.Mode) throws {
         for interval in [Duration.zero, .seconds(-5)] {
             let stage = RuleScene()
             let rule = stage.saving.rule(for: RuleDocument.self, interval: interval, mode: mode, on: stage.loop)
@@ -148,8 +148,8 @@ import Testing
 
     @Test(
         "With the interval set to zero the next call replaces the delayed one and runs",
-        arguments: [ThrottleRule.Mode.last, .debounce])
-    func intervalSetToZero(_ mode: ThrottleRule.Mode) throws {
+        arguments: [AnyMethodRule.Mode.last, .debounce])
+    func intervalSetToZero(_ mode: AnyMethodRule.Mode) throws {
         let stage = RuleScene()
         let rule = try stage.limit(RuleDocument.self, 100, mode)
         stage.scene.at(20) { rule.interval = .zero }
@@ -159,7 +159,7 @@ import Testing
 
     @Test("A huge interval never ends")
     func hugeInterval() throws {
-        for mode in ThrottleRule.Mode.allCases {
+        for mode in AnyMethodRule.Mode.allCases {
             let stage = RuleScene()
             let rule = stage.saving.rule(
                 for: RuleDocument.self, interval: .seconds(Int64.max), mode: mode, on: stage.loop)
@@ -211,8 +211,8 @@ import Testing
     func flushAllRepeated() throws {
         let stage = RuleScene()
         let log = Log<String>()
-        let indexing = ThrottledMethod<RuleDocument, Int>("index", engine: stage.engine) { _, _ in log.add("index") }
-        let writing = ThrottledMethod<RuleDocument, Int>("write", engine: stage.engine) { document, input in
+        let indexing = LimitedMethod<RuleDocument, Int>("index", engine: stage.engine) { _, _ in log.add("index") }
+        let writing = LimitedMethod<RuleDocument, Int>("write", engine: stage.engine) { document, input in
             log.add("write")
             indexing(document, input)
         }
@@ -388,8 +388,9 @@ import Testing
         try stage.engine.discard(rule)
     }
 
-    @Test("A predicate that always applies a new rule with itself is asked once", arguments: ThrottleRule.Mode.allCases)
-    func predicateIsAskedOnce(_ mode: ThrottleRule.Mode) throws {
+    @Test(
+        "A predicate that always applies a new rule with itself is asked once", arguments: AnyMethodRule.Mode.allCases)
+    func predicateIsAskedOnce(_ mode: AnyMethodRule.Mode) throws {
         let stage = RuleScene()
         let asked = Count()
         @Sendable func applyAnother() {
@@ -414,8 +415,8 @@ import Testing
 
     @Test(
         "A loop that ends runs the delayed calls, and its rules limit nothing afterwards",
-        arguments: [ThrottleRule.Mode.last, .debounce])
-    func endingLoop(_ mode: ThrottleRule.Mode) throws {
+        arguments: [AnyMethodRule.Mode.last, .debounce])
+    func endingLoop(_ mode: AnyMethodRule.Mode) throws {
         let stage = RuleScene()
         try stage.limit(RuleDocument.self, 100, mode)
         stage.saving(RuleDocument(), 1)

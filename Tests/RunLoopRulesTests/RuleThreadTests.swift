@@ -10,9 +10,9 @@ import Testing
     @Test("Rules are applied and discarded while other threads call")
     func concurrentRules() throws {
         let thread = try LoopThread(clock: VirtualClock())
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let ran = Count()
-        let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in ran.up() }
+        let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in ran.up() }
         let documents = (0..<4).map { _ in RuleDraft() }
         let senders = try (0..<3).map { _ in try LoopThread() }
         for (index, sender) in senders.enumerated() {
@@ -24,7 +24,7 @@ import Testing
             }
         }
         for round in 0..<100 {
-            let mode = ThrottleRule.Mode.allCases[round % 3]
+            let mode = AnyMethodRule.Mode.allCases[round % 3]
             let own = saving.rule(for: documents[round % 4], interval: .nanoseconds(50), mode: mode, on: thread.loop)
             let shared = saving.rule(for: RuleDraft.self, interval: .nanoseconds(50), mode: mode, on: thread.loop)
             shared.alwaysRun = { _, input in input % 5 == 0 }
@@ -58,9 +58,9 @@ import Testing
         let entry = RuleEntry(target: RuleEntry.name(of: RuleDraft.self)).json
             .replacing("250000000", with: "3600000000000").replacing("\"last\"", with: "\"firstly\"")
         for _ in 0..<100 {
-            let (engine, ran) = (ThrottleEngine(), Count())
+            let (engine, ran) = (RuleEngine(), Count())
             try engine.apply(try RuleEntry.decode(RuleEntry.snapshot(entry)), on: senders[0].loop)
-            let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in ran.up() }
+            let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in ran.up() }
             for sender in senders { sender.perform { saving(RuleDraft(), 1) } }
             for sender in senders { try sender.performAndWait {} }
             #expect(ran.value == 1 && engine.rules.count == 1 && engine.waitingRules.isEmpty)
@@ -91,9 +91,9 @@ import Testing
         let thread = try LoopThread(clock: VirtualClock(.manual))
         let sender = try LoopThread()
         for round in 0..<200 {
-            let engine = ThrottleEngine()
+            let engine = RuleEngine()
             let log = Log<Int>()
-            let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
+            let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
             let rule = saving.rule(
                 for: RuleDocument.self, interval: .seconds(1), mode: round % 2 == 0 ? .last : .debounce,
                 on: thread.loop)

@@ -8,7 +8,7 @@ import Testing
 
 /// Rules from a snapshot, and the types that they name: the engine knows those that the program has shown it.
 @Suite(.timeBound) struct RuleTypeTests {
-    private let engine = ThrottleEngine()
+    private let engine = RuleEngine()
     private let loop = Loop.inVirtualTime().0
     private let log = Log<Int>()
 
@@ -20,8 +20,8 @@ import Testing
         try engine.apply(try RuleEntry.decode(json.replacing("\"last\"", with: "\"firstly\"")), on: loop)
     }
 
-    private func declareSaving() -> ThrottledMethod<RuleDocument, Int> {
-        ThrottledMethod("save", engine: engine) { [log] _, input in log.add(input) }
+    private func declareSaving() -> LimitedMethod<RuleDocument, Int> {
+        LimitedMethod("save", engine: engine) { [log] _, input in log.add(input) }
     }
 
     // MARK: Waiting
@@ -48,7 +48,7 @@ import Testing
     @Test("A call of a static method on a subclass makes that class known")
     func staticMethod() throws {
         try apply(RuleEntry(method: "purge", isStatic: true, target: RuleEntry.name(of: RuleDraft.self)))
-        let purging = ThrottledMethod<RuleDocument.Type, Int>("purge", engine: engine) { [log] _, input in
+        let purging = LimitedMethod<RuleDocument.Type, Int>("purge", engine: engine) { [log] _, input in
             log.add(input)
         }
         for input in 1...2 { purging(RuleDocument.self, input) }
@@ -100,7 +100,7 @@ import Testing
         func play(knows: Bool) throws -> [RateLimitEntry] {
             var random = SplitMix(seed)
             let scene = RateLimitScene()
-            let engine = ThrottleEngine()
+            let engine = RuleEngine()
             if knows { engine.showTestClasses() }
             let sets: [[Any.Type]] = [
                 [RuleDraft.self, RuleLetter.self], [RuleExpressLetter.self, RuleDraft.self], [RuleDocument.self],
@@ -110,14 +110,14 @@ import Testing
                 random.pick(sets).map { type in
                     RuleEntry(method: method, isStatic: isStatic, target: RuleEntry.name(of: type)).json
                         .replacing("250000000", with: "\(random.below(20) * 1_000_000)")
-                        .replacing("\"last\"", with: "\"\(random.pick(ThrottleRule.Mode.allCases).rawValue)\"")
+                        .replacing("\"last\"", with: "\"\(random.pick(AnyMethodRule.Mode.allCases).rawValue)\"")
                 }
             }
             let snapshot = try RuleEntry.decode(RuleEntry.snapshot(rules))
             let isDeclaredFirst = random.once(in: 2)
             if !isDeclaredFirst { try engine.apply(snapshot, on: scene.loop) }
-            let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in scene.write(input) }
-            let purging = ThrottledMethod<RuleDocument.Type, Int>("purge", engine: engine) { _, input in
+            let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, input in scene.write(input) }
+            let purging = LimitedMethod<RuleDocument.Type, Int>("purge", engine: engine) { _, input in
                 scene.write(input)
             }
             if isDeclaredFirst { try engine.apply(snapshot, on: scene.loop) }

@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoopKit
 @testable import RunLoopRules
 
-private func encode(_ snapshot: ThrottleEngine.Snapshot) throws -> Data {
+private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
     let coder = JSONEncoder()
     coder.outputFormatting = .sortedKeys
     return try coder.encode(snapshot)
@@ -37,10 +37,10 @@ private func encode(_ snapshot: ThrottleEngine.Snapshot) throws -> Data {
         func saved() throws -> Data { try encode(scene.engine.snapshot()) }
 
         func restore(_ data: Data) throws {
-            try scene.engine.apply(JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data), on: scene.loop)
+            try scene.engine.apply(JSONDecoder().decode(RuleEngine.Snapshot.self, from: data), on: scene.loop)
         }
 
-        func limit(_ interval: Int64, _ mode: ThrottleRule.Mode = .firstly) throws {
+        func limit(_ interval: Int64, _ mode: AnyMethodRule.Mode = .firstly) throws {
             try scene.limit(RuleDraft.self, interval, mode, isPersistent: true)
         }
     }
@@ -126,7 +126,7 @@ private func encode(_ snapshot: ThrottleEngine.Snapshot) throws -> Data {
         // In another time: there the window was over long ago.
         let other = Loop.inVirtualTime().0
         defer { other.end() }
-        try second.scene.engine.apply(JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data), on: other)
+        try second.scene.engine.apply(JSONDecoder().decode(RuleEngine.Snapshot.self, from: data), on: other)
         #expect(!second.runs(at: 5099))
         #expect(second.runs(at: 5100))
     }
@@ -166,8 +166,8 @@ private func encode(_ snapshot: ThrottleEngine.Snapshot) throws -> Data {
 
     @Test("Two snapshots of an unchanged engine are the same, in real time too")
     func sameSnapshots() throws {
-        let engine = ThrottleEngine()
-        let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
+        let engine = RuleEngine()
+        let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, _ in }
         let thread = try LoopThread()
         try engine.apply(
             saving.rule(
@@ -185,22 +185,22 @@ private func encode(_ snapshot: ThrottleEngine.Snapshot) throws -> Data {
         #expect(first.runs(at: 5000))
         let data = try first.saved()
 
-        let engine = ThrottleEngine()
+        let engine = RuleEngine()
         let (loop, clock) = Loop.inVirtualTime(.manual)
         clock.setWallClock(to: Loop.Instant(nanoseconds: 5_010_000_000))
-        try engine.apply(JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data), on: loop)
+        try engine.apply(JSONDecoder().decode(RuleEngine.Snapshot.self, from: data), on: loop)
         #expect(try encode(engine.snapshot()) == data)
         clock.advance(by: .milliseconds(40))
         let log = Log<Int>()
-        let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
+        let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, input in log.add(input) }
         saving(RuleDraft(), 5050)
         clock.advance(by: .milliseconds(50))
         saving(RuleDraft(), 5100)
         #expect(log.entries == [5100])
     }
 
-    @Test("Only the mode firstly has a window to save", arguments: [ThrottleRule.Mode.last, .debounce])
-    func otherModes(_ mode: ThrottleRule.Mode) throws {
+    @Test("Only the mode firstly has a window to save", arguments: [AnyMethodRule.Mode.last, .debounce])
+    func otherModes(_ mode: AnyMethodRule.Mode) throws {
         let first = Start(at: 5000)
         try first.limit(100, mode)
         let before = try first.saved()

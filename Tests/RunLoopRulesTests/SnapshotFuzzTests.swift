@@ -33,7 +33,7 @@ import Testing
 /// An engine with declared methods that gets a snapshot.
 private struct SnapshotPlay {
     private let scene = RateLimitScene()
-    private let engine = ThrottleEngine()
+    private let engine = RuleEngine()
 
     init(knowsClasses: Bool) {
         Loop.mistakeHandling = .ignore
@@ -42,12 +42,12 @@ private struct SnapshotPlay {
 
     func play(_ document: [UInt8]) -> String? {
         do {
-            let snapshot = try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: Data(document))
+            let snapshot = try JSONDecoder().decode(RuleEngine.Snapshot.self, from: Data(document))
             try engine.apply(snapshot, on: scene.loop)
             for rule in snapshot.rules {
                 if let complaint = DocumentFuzzing.complaint(about: "\(rule)") { return complaint }
             }
-        } catch let error as ThrottleRuleError {
+        } catch let error as MethodRuleError {
             return DocumentFuzzing.complaint(about: "\(error)")
         } catch {
             return nil  // The coder's own.
@@ -58,8 +58,8 @@ private struct SnapshotPlay {
     /// Calls the methods, and then expects that every rule is in force or waits, and can be saved and read.
     private func call() -> String? {
         let count = engine.waitingRules.count
-        let saving = ThrottledMethod<RuleDocument, Int>("save", engine: engine) { _, input in scene.write(input) }
-        let purging = ThrottledMethod<RuleDocument.Type, Int>("purge", engine: engine) { _, input in
+        let saving = LimitedMethod<RuleDocument, Int>("save", engine: engine) { _, input in scene.write(input) }
+        let purging = LimitedMethod<RuleDocument.Type, Int>("purge", engine: engine) { _, input in
             scene.write(input)
         }
         for target in [RuleDocument(), RuleDraft(), RuleExpressLetter()] {
@@ -73,7 +73,7 @@ private struct SnapshotPlay {
         if engine.rules.count + engine.waitingRules.count != count { return "rules are lost" }
         do {
             let data = try JSONEncoder().encode(engine.snapshot())
-            _ = try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data)
+            _ = try JSONDecoder().decode(RuleEngine.Snapshot.self, from: data)
         } catch {
             return "the engine's own snapshot: \(error)"
         }

@@ -8,10 +8,10 @@ let start = LoopBound(loop.now, on: loop)
 
 /// A class whose methods rules limit. Its callers call `foo` and `bar`, and know nothing of rules.
 class Stub: @unchecked Sendable {
-    static let fooing = ThrottledMethod<Stub, String>("foo") { stub, text in log("\(stub.name).foo(\(text)) runs") }
+    static let fooing = LimitedMethod<Stub, String>("foo") { stub, text in log("\(stub.name).foo(\(text)) runs") }
     func foo(_ text: String) { Stub.fooing(self, text) }
 
-    static let barring = ThrottledMethod<Stub.Type, Int>("bar") { _, number in log("Stub.bar(\(number)) runs") }
+    static let barring = LimitedMethod<Stub.Type, Int>("bar") { _, number in log("Stub.bar(\(number)) runs") }
     static func bar(_ number: Int) { barring(self, number) }
 
     let name: String

@@ -25,11 +25,11 @@ guard arguments.count <= 1, arguments.first?.hasPrefix("-") != true else {
     exit(64)
 }
 let file = arguments.first.map { URL(fileURLWithPath: $0) }
-let engine = ThrottleEngine.shared
+let engine = RuleEngine.shared
 
 // The rules of the run before: all of them or, if one is invalid, none.
 if let file, let data = try? Data(contentsOf: file) {
-    let snapshot = try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: data)
+    let snapshot = try JSONDecoder().decode(RuleEngine.Snapshot.self, from: data)
     try engine.apply(snapshot, on: loop)
     _ = Stub.barring  // a rule waits until its method is declared, at its first use
     print("restored: \(engine.rules)")

@@ -5,8 +5,8 @@ import RunLoopRules
 ///
 /// It knows nothing of the detector, which watches the two limited methods from outside.
 final class View: @unchecked Sendable {
-    static let layouting = ThrottledMethod<View, Void>("layout") { view, _ in view.satisfyConstraints() }
-    static let invalidating = ThrottledMethod<View, Void>("invalidate") { view, _ in view.window?.enqueue(view) }
+    static let layouting = LimitedMethod<View, Void>("layout") { view, _ in view.satisfyConstraints() }
+    static let invalidating = LimitedMethod<View, Void>("invalidate") { view, _ in view.window?.enqueue(view) }
 
     let name: String
 

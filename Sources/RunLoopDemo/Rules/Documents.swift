@@ -1,9 +1,9 @@
 import RunLoopKit
 import RunLoopRules
 
-/// A class with a method that rules can limit: an ordinary method that calls a `ThrottledMethod`.
+/// A class with a method that rules can limit: an ordinary method that calls a `LimitedMethod`.
 class Document: @unchecked Sendable {
-    private static let saving = ThrottledMethod<Document, String>("save") { document, text in
+    private static let saving = LimitedMethod<Document, String>("save") { document, text in
         document.log.say(.run, "\(document.title) is saved: \(text.debugDescription)")
     }
 
@@ -21,13 +21,13 @@ class Document: @unchecked Sendable {
     // MARK: For the story, which is about rules
 
     static func rule(
-        for type: Document.Type, _ interval: Duration, _ mode: ThrottleRule.Mode, on loop: Loop,
+        for type: Document.Type, _ interval: Duration, _ mode: AnyMethodRule.Mode, on loop: Loop,
         isPersistent: Bool = false
     ) -> MethodRule<Document, String> {
         saving.rule(for: type, interval: interval, mode: mode, on: loop, isPersistent: isPersistent)
     }
 
-    func rule(_ interval: Duration, _ mode: ThrottleRule.Mode, on loop: Loop) -> MethodRule<Document, String> {
+    func rule(_ interval: Duration, _ mode: AnyMethodRule.Mode, on loop: Loop) -> MethodRule<Document, String> {
         Document.saving.rule(for: self, interval: interval, mode: mode, on: loop)
     }
 }

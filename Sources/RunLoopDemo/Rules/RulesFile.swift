@@ -13,17 +13,17 @@ struct RulesFile {
     let path: String
 
     /// The snapshot; nil when there is no file.
-    func read() throws -> ThrottleEngine.Snapshot? {
+    func read() throws -> RuleEngine.Snapshot? {
         guard let bytes = try readFile(path) else { return nil }
         do {
-            return try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: Data(bytes))
+            return try JSONDecoder().decode(RuleEngine.Snapshot.self, from: Data(bytes))
         } catch {
             throw NoSnapshot(message: refusal(error))
         }
     }
 
     /// Replaces the file in one step.
-    func write(_ snapshot: ThrottleEngine.Snapshot) throws {
+    func write(_ snapshot: RuleEngine.Snapshot) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
         try replaceFile(path, with: Array(encoder.encode(snapshot)))

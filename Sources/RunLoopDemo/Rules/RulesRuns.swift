@@ -5,7 +5,7 @@ import RunLoopRules
 struct RulesRuns {
     let log: RulesLog
     let file: RulesFile
-    private let engine = ThrottleEngine.shared
+    private let engine = RuleEngine.shared
 
     init(log: RulesLog, file: RulesFile) { (self.log, self.file) = (log, file) }
 
@@ -41,7 +41,7 @@ struct RulesRuns {
         log.say(.save, "1 rule, to \(file.path)")
     }
 
-    private func playAgain(_ snapshot: ThrottleEngine.Snapshot) throws {
+    private func playAgain(_ snapshot: RuleEngine.Snapshot) throws {
         do {
             try engine.apply(snapshot, on: log.loop)
         } catch {

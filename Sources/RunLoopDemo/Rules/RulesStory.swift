@@ -4,7 +4,7 @@ import RunLoopRules
 /// The story of the rules, in four chapters.
 struct RulesStory {
     let log: RulesLog
-    private let engine = ThrottleEngine.shared
+    private let engine = RuleEngine.shared
     private let novel: Document
     private let essay: Document
     private let draft: Draft
@@ -65,7 +65,7 @@ struct RulesStory {
         let forDocuments = Document.rule(for: Document.self, .seconds(1), .last, on: loop)
         let forDrafts = Document.rule(for: Draft.self, .seconds(5), .last, on: loop)
         try apply(forDocuments)
-        do throws(ThrottleRuleError) {
+        do throws(MethodRuleError) {
             try engine.apply(forDrafts)
         } catch {
             log.say(.refused, "\(error)")
@@ -92,12 +92,12 @@ struct RulesStory {
 
     // MARK: Steps
 
-    private func apply(_ rule: ThrottleRule) throws {
+    private func apply(_ rule: AnyMethodRule) throws {
         try engine.apply(rule)
         log.say(.apply, "\(rule)")
     }
 
-    private func discard(_ rule: ThrottleRule) throws {
+    private func discard(_ rule: AnyMethodRule) throws {
         try engine.discard(rule)
         log.say(.discard, "\(rule)")
     }

@@ -4,7 +4,7 @@ extension Lock {
     /// No two locks of one rank nest. Debug builds trap on a violation and name both ranks.
     @usableFromInline
     package enum Rank: UInt8, CaseIterable, Sendable {
-        /// A throttle engine's rules. Held while its books are searched and changed.
+        /// A rule engine's rules. Held while its books are searched and changed.
         case engine
         /// The loops that a tracer is attached to. Held while it attaches and detaches.
         case tracer

@@ -125,7 +125,7 @@ let mistakes = [
         Loop.current.end()
     },
     Mistake(name: "method-twice", text: "RunLoopKit: the method \"save\" of Document was declared twice") {
-        let methods = (0..<2).map { _ in ThrottledMethod<Document, Void>("save") { _, _ in } }
+        let methods = (0..<2).map { _ in LimitedMethod<Document, Void>("save") { _, _ in } }
         withExtendedLifetime(methods) {}
     },
     Mistake(name: "mistake", text: "RunLoopKit: The loop refused the timer \"tick\", which is invalid") {
@@ -159,18 +159,18 @@ let mistakes = [
         pool.perform { pool.drainAndWait() }
         pool.join()
     },
-    Mistake(name: "main-method", text: "RunLoopKit: the throttled method \"save\" belongs to the main actor") {
-        let saving = ThrottledMethod<Document, Int>("save", isolation: .shared) { _, _ in }
+    Mistake(name: "main-method", text: "RunLoopKit: the limited method \"save\" belongs to the main actor") {
+        let saving = LimitedMethod<Document, Int>("save", isolation: .shared) { _, _ in }
         try LoopThread(name: "worker").performAndWait { saving(Document(), 1) }
     },
-    Mistake(name: "main-method-in-job", text: "RunLoopKit: the throttled method \"save\" belongs to the main actor") {
-        let saving = ThrottledMethod<Document, Int>("save", isolation: .shared) { _, _ in }
+    Mistake(name: "main-method-in-job", text: "RunLoopKit: the limited method \"save\" belongs to the main actor") {
+        let saving = LimitedMethod<Document, Int>("save", isolation: .shared) { _, _ in }
         let thread = try LoopThread(name: "worker")
         Task(executorPreference: thread.loop.taskExecutor) { saving(Document(), 1) }
         thread.join()
     },
-    Mistake(name: "main-rule", text: "RunLoopKit: the throttled method \"save\" belongs to the main actor") {
-        let saving = ThrottledMethod<Document, Int>("save", isolation: .shared) { _, _ in }
+    Mistake(name: "main-rule", text: "RunLoopKit: the limited method \"save\" belongs to the main actor") {
+        let saving = LimitedMethod<Document, Int>("save", isolation: .shared) { _, _ in }
         try LoopThread(name: "worker", clock: VirtualClock()).performAndWait {
             let (loop, object) = (Loop.current, Document())
             try saving.limit(for: object, every: .seconds(1), on: loop)

@@ -77,6 +77,6 @@ extension FeedbackLoopDetector {
     }
 }
 
-extension ThrottledMethod {
+extension LimitedMethod {
     var isWatched: Bool { body.isWatched.load(ordering: .relaxed) }
 }

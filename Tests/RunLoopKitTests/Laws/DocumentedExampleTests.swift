@@ -11,7 +11,7 @@ private enum Examples {
     // docs/tour.md
     static func readme() throws {
         final class Document: Sendable {
-            static let saving = ThrottledMethod<Document, String>("save") { document, text in print("saved \(text)") }
+            static let saving = LimitedMethod<Document, String>("save") { document, text in print("saved \(text)") }
             func save(_ text: String) { Document.saving(self, text) }
         }
         let document = Document()
@@ -24,7 +24,7 @@ private enum Examples {
     // docs/tour.md, on work that triggers itself
     static func feedback() {
         final class Panel: Sendable {
-            static let layouting = ThrottledMethod<Panel, Void>("layout") { panel, _ in print("laid out") }
+            static let layouting = LimitedMethod<Panel, Void>("layout") { panel, _ in print("laid out") }
             func layout() { Panel.layouting(self) }
         }
         let detector = FeedbackLoopDetector(on: .main, actions: [.log, .dropCalls])  // keep it
@@ -35,13 +35,13 @@ private enum Examples {
         FeedbackLoopDetector.isEnabled = false  // turns all off, at once, from any thread
     }
 
-    // ThrottledMethod.swift
+    // LimitedMethod.swift
     static func method() throws {
         final class Document: Sendable {
-            static let saving = ThrottledMethod<Document, String>("save") { document, text in print("saved \(text)") }
+            static let saving = LimitedMethod<Document, String>("save") { document, text in print("saved \(text)") }
             func save(_ text: String) { Document.saving(self, text) }
 
-            static let purging = ThrottledMethod<Document.Type, Int>("purge") { type, days in print("purged") }
+            static let purging = LimitedMethod<Document.Type, Int>("purge") { type, days in print("purged") }
             static func purge(olderThan days: Int) { purging(self, days) }
         }
 
@@ -55,7 +55,7 @@ private enum Examples {
     // MainActorMethods.swift
     @MainActor static func methodOfTheMainActor() throws {
         @MainActor final class Page {
-            static let saving = ThrottledMethod<Page, String>("save", isolation: .shared) { page, text in
+            static let saving = LimitedMethod<Page, String>("save", isolation: .shared) { page, text in
                 page.saved.append(text)
             }
             private(set) var saved: [String] = []
@@ -67,7 +67,7 @@ private enum Examples {
     // MethodLimiting.swift
     static func limit() throws {
         final class Account: Sendable {
-            static let trading = ThrottledMethod<Account, [Int]>("trade") { _, orders in print("traded \(orders)") }
+            static let trading = LimitedMethod<Account, [Int]>("trade") { _, orders in print("traded \(orders)") }
             func trade(_ order: Int) { Account.trading(self, [order]) }
         }
 
@@ -77,16 +77,16 @@ private enum Examples {
     }
 
     final class Document: Sendable {
-        static let saving = ThrottledMethod<Document, String>("save") { _, _ in }
+        static let saving = LimitedMethod<Document, String>("save") { _, _ in }
     }
 
-    // ThrottleEngine.swift
+    // RuleEngine.swift
     static func engine() {
         let rule = Document.saving.rule(for: Document.self, interval: .seconds(2), mode: .last)
-        do throws(ThrottleRuleError) {
-            try ThrottleEngine.shared.apply(rule)  // or rule.apply()
+        do throws(MethodRuleError) {
+            try RuleEngine.shared.apply(rule)  // or rule.apply()
             rule.interval = .seconds(5)  // seen by the next call
-            try ThrottleEngine.shared.discard(rule)
+            try RuleEngine.shared.discard(rule)
         } catch .conflict(_, let standing) {
             print("first discard \(standing)")
         } catch {
@@ -102,10 +102,10 @@ private enum Examples {
     @Test(
         "The documented example compiles",
         arguments: [
-            ("docs/tour.md", "ThrottledMethod<"), (rules + "ThrottledMethod.swift", "ThrottledMethod<"),
-            (rules + "MethodLimiting.swift", "ThrottledMethod<"),
-            (rules + "MainActorMethods.swift", "ThrottledMethod<"),
-            (rules + "ThrottleEngine.swift", "apply(rule)"),
+            ("docs/tour.md", "LimitedMethod<"), (rules + "LimitedMethod.swift", "LimitedMethod<"),
+            (rules + "MethodLimiting.swift", "LimitedMethod<"),
+            (rules + "MainActorMethods.swift", "LimitedMethod<"),
+            (rules + "RuleEngine.swift", "apply(rule)"),
         ])
     func documentedExample(_ path: String, _ sign: String) throws {
         let here = URL(filePath: #filePath)

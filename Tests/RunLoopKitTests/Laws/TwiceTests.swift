@@ -85,7 +85,7 @@ import Testing
             },
             Case("watch", "a method") { times in
                 let (loop, made, reports) = (Loop(clock: VirtualClock()), Count(), Count())
-                let layouting = ThrottledMethod<Gate, Int>("layout", engine: ThrottleEngine()) { _, _ in made.up() }
+                let layouting = LimitedMethod<Gate, Int>("layout", engine: RuleEngine()) { _, _ in made.up() }
                 let detector = FeedbackLoopDetector(
                     on: loop, threshold: 10, actions: [.call { _ in reports.up() }, .dropCalls])
                 let watches = (0..<times).map { _ in detector.watch(layouting) }

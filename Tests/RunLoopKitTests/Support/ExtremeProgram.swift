@@ -257,11 +257,11 @@ final class ExtremeProgram {
     private final class Sheet: Sendable {}
 
     private func useRules() {
-        let engine = ThrottleEngine()
-        let layouting = ThrottledMethod<Sheet, Int>("layout", engine: engine) { _, _ in }
+        let engine = RuleEngine()
+        let layouting = LimitedMethod<Sheet, Int>("layout", engine: engine) { _, _ in }
         let sheet = Sheet()
-        let mode = ThrottleRule.Mode.allCases.randomElement(using: &random)!
-        let rule: ThrottleRule? =
+        let mode = AnyMethodRule.Mode.allCases.randomElement(using: &random)!
+        let rule: AnyMethodRule? =
             switch dice(5) {
             case 0: try? layouting.limit(for: sheet, every: duration, mode: mode, on: loop)
             case 1: try? layouting.limit(for: Sheet.self, every: duration, mode: mode, on: loop)

@@ -27,15 +27,15 @@ struct RuleEntry {
     }
 
     @discardableResult
-    static func decode(_ json: String) throws -> ThrottleEngine.Snapshot {
-        try JSONDecoder().decode(ThrottleEngine.Snapshot.self, from: Data(json.utf8))
+    static func decode(_ json: String) throws -> RuleEngine.Snapshot {
+        try JSONDecoder().decode(RuleEngine.Snapshot.self, from: Data(json.utf8))
     }
 }
 
-extension ThrottleEngine {
+extension RuleEngine {
     /// Shows the engine a class, as a program does that declares a method of it.
     func show<Declaring: AnyObject & Sendable>(_: Declaring.Type) {
-        let method = ThrottledMethod<Declaring, Void>("shown", engine: self) { _, _ in }
+        let method = LimitedMethod<Declaring, Void>("shown", engine: self) { _, _ in }
         withExtendedLifetime(method) {}
     }
 

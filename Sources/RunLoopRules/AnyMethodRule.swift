@@ -2,9 +2,9 @@ import RunLoopKit
 
 /// Limits how often a method runs, for one object, for a class or for a type's static method.
 ///
-/// Made by `ThrottledMethod.rule(for:…)` and applied by ``apply()``; `ThrottledMethod.limit(for:…)` does both. This
-/// class has what all rules have in common; ``MethodRule``, which these return, also knows the types of the method's
-/// target and input.
+/// Made by `LimitedMethod.rule(for:…)` and applied by ``apply()``; `LimitedMethod.limit(for:…)` does both. This class
+/// has what rules of all methods have in common. ``MethodRule``, which these return, also knows the types of its
+/// method's target and input.
 ///
 /// Settings may be changed at any time from any thread, even while the rule is applied. The next call sees them; they
 /// do not move a call that is delayed already. But if the interval, the mode or the loop has changed, the next call
@@ -12,7 +12,7 @@ import RunLoopKit
 /// ``MethodRule/merging``.)
 ///
 /// MessageThrottle: `MTRule`.
-public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
+public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
     /// Which of the calls in a window runs, and when.
     public enum Mode: String, CaseIterable, Codable, Sendable {
         /// The first call runs, at once and on the caller's thread; calls that follow it within the interval are
@@ -132,10 +132,10 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether ``ThrottleEngine/snapshot()`` contains the rule. Always false for an object's rule, even after it was
+    /// Whether ``RuleEngine/snapshot()`` contains the rule. Always false for an object's rule, even after it was
     /// set: an object does not outlive the program.
     ///
-    /// `ThrottledMethod.rule(for:…)` takes it as an argument. `ThrottledMethod.limit(for:…)`, like MessageThrottle's
+    /// `LimitedMethod.rule(for:…)` takes it as an argument. `LimitedMethod.limit(for:…)`, like MessageThrottle's
     /// convenience call, makes `firstly` rules of more than five seconds persistent. Changing other settings does not
     /// change it.
     public final var isPersistent: Bool {
@@ -148,13 +148,13 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     /// Applies the rule: it is in force from the next call on, and its method's engine retains it. MessageThrottle:
     /// `apply`.
     ///
-    /// - Throws: The errors of ``ThrottleEngine/apply(_:)``.
-    public final func apply() throws(ThrottleRuleError) { try book.engine.apply(self) }
+    /// - Throws: The errors of ``RuleEngine/apply(_:)``.
+    public final func apply() throws(MethodRuleError) { try book.engine.apply(self) }
 
     /// Takes the rule out of force. Its delayed calls run now, on the rule's loop. MessageThrottle: `discard`.
     ///
     /// - Throws: `notApplied` if it is not in force.
-    public final func discard() throws(ThrottleRuleError) { try book.engine.discard(self) }
+    public final func discard() throws(MethodRuleError) { try book.engine.discard(self) }
 
     /// Runs the rule's delayed calls now, on its loop, in its common modes: before this returns, if the caller is on
     /// that loop's thread, and no run of another mode is going on there. The rule stays in force. From any thread.
@@ -248,7 +248,7 @@ public class ThrottleRule: @unchecked Sendable, CustomStringConvertible {
     }
 
     /// Takes over the window and the delayed calls of `other`, a rule for the same target and method.
-    final func takeOver(from other: ThrottleRule) {
+    final func takeOver(from other: AnyMethodRule) {
         // Leaves nothing: `other` may be applied again, and then starts a new window.
         (delayed, lastRun) = (other.delayed.take(), other.lastRun.take())
     }

@@ -7,10 +7,10 @@ import RunLoopKit
 ///
 /// ```swift
 /// let rule = Document.saving.rule(for: Document.self, interval: .seconds(2), mode: .last)
-/// do throws(ThrottleRuleError) {
-///     try ThrottleEngine.shared.apply(rule)  // or rule.apply()
+/// do throws(MethodRuleError) {
+///     try RuleEngine.shared.apply(rule)  // or rule.apply()
 ///     rule.interval = .seconds(5)  // seen by the next call
-///     try ThrottleEngine.shared.discard(rule)
+///     try RuleEngine.shared.discard(rule)
 /// } catch .conflict(_, let standing) {
 ///     print("first discard \(standing)")
 /// } catch {
@@ -34,12 +34,12 @@ import RunLoopKit
 ///
 /// **Threads.** Everything may be called from any thread, even while other threads call the methods. MessageThrottle:
 /// `MTEngine`.
-public final class ThrottleEngine: @unchecked Sendable {
+public final class RuleEngine: @unchecked Sendable {
     // For the maintainer. Rules are applied and discarded with the engine's lock held, so that checking many rules and
     // applying them is one step. A call takes its method's book's lock only.
 
     /// The engine of all methods that are declared without one.
-    public static let shared = ThrottleEngine()
+    public static let shared = RuleEngine()
 
     private struct BookKey: Hashable {
         let type: ObjectIdentifier
@@ -76,9 +76,9 @@ public final class ThrottleEngine: @unchecked Sendable {
     ///
     /// - Throws: `alreadyApplied`; `conflict` if a class above or below has a rule; `targetIsGone` if the rule's object
     ///   or method is deallocated; `otherEngine`; `noLastingName` for a persistent rule that cannot be saved.
-    public func apply(_ rule: ThrottleRule) throws(ThrottleRuleError) {
+    public func apply(_ rule: AnyMethodRule) throws(MethodRuleError) {
         if rule.isPersistent { _ = try Snapshot.Rule(rule) }
-        try change(rule) { book, remains throws(ThrottleRuleError) in
+        try change(rule) { book, remains throws(MethodRuleError) in
             try book.apply(rule, at: takePlace(), &remains)
         }
     }
@@ -88,20 +88,20 @@ public final class ThrottleEngine: @unchecked Sendable {
     /// were due.
     ///
     /// - Throws: `notApplied`; `otherEngine`.
-    public func discard(_ rule: ThrottleRule) throws(ThrottleRuleError) {
-        try change(rule) { book, remains throws(ThrottleRuleError) in
+    public func discard(_ rule: AnyMethodRule) throws(MethodRuleError) {
+        try change(rule) { book, remains throws(MethodRuleError) in
             try book.discard(rule, &remains)
         }
     }
 
-    /// Runs the delayed calls of all rules now, as ``ThrottleRule/flush()`` does for one: for the loop on whose thread
+    /// Runs the delayed calls of all rules now, as ``AnyMethodRule/flush()`` does for one: for the loop on whose thread
     /// the caller is before this returns, outside its runs or in a common mode. The rules stay in force.
     ///
     /// For the end of a program, which runs no delayed calls by itself. A call that runs may call a limited method, and
     /// that may be delayed: so that nothing is lost, repeat it.
     ///
     /// ```swift
-    /// while ThrottleEngine.shared.flushAll() {}
+    /// while RuleEngine.shared.flushAll() {}
     /// ```
     ///
     /// From any thread; other loops must go on until they have run theirs, as the loop of a `LoopThread` does before
@@ -116,15 +116,15 @@ public final class ThrottleEngine: @unchecked Sendable {
     }
 
     private func change(
-        _ rule: ThrottleRule, _ body: (RuleBook, inout RuleBook.Remains) throws(ThrottleRuleError) -> Void
-    ) throws(ThrottleRuleError) {
+        _ rule: AnyMethodRule, _ body: (RuleBook, inout RuleBook.Remains) throws(MethodRuleError) -> Void
+    ) throws(MethodRuleError) {
         guard rule.book.engine === self else { throw .otherEngine(rule) }
         var faults: [Snapshot.Fault] = []
         defer { report(faults) }
-        try withLock { remains throws(ThrottleRuleError) in
+        try withLock { remains throws(MethodRuleError) in
             // First, since the snapshot was applied before: a rule from it gives way to this one.
             if let type = rule.type { faults = learn(type, &remains) }
-            try rule.book.lock.withLock { () throws(ThrottleRuleError) in try body(rule.book, &remains) }
+            try rule.book.lock.withLock { () throws(MethodRuleError) in try body(rule.book, &remains) }
             applyWaiting(to: rule.book, &remains)
         }
     }
@@ -147,11 +147,11 @@ public final class ThrottleEngine: @unchecked Sendable {
     // MARK: Asking
 
     /// All rules in force, in the order in which they were applied. MessageThrottle: `allRules`.
-    public var rules: [ThrottleRule] { rules { _ in true } }
+    public var rules: [AnyMethodRule] { rules { _ in true } }
 
     /// The rules that count for an object: its own and those of its class and the classes above. If a method has both,
     /// the object's own takes precedence.
-    public func rules(for object: AnyObject) -> [ThrottleRule] {
+    public func rules(for object: AnyObject) -> [AnyMethodRule] {
         let id = ObjectIdentifier(object)
         let type: Any.Type = type(of: object)
         return rules { rule in
@@ -161,15 +161,16 @@ public final class ThrottleEngine: @unchecked Sendable {
     }
 
     /// The rules that count for a type, for its objects and its static methods: its own and those of the classes above.
-    public func rules(for type: Any.Type) -> [ThrottleRule] {
+    public func rules(for type: Any.Type) -> [AnyMethodRule] {
         rules { rule in rule.type.map { isSubtype(type, of: $0) } ?? false }
     }
 
-    private func rules(where isWanted: (ThrottleRule) -> Bool) -> [ThrottleRule] {
+    private func rules(where isWanted: (AnyMethodRule) -> Bool) -> [AnyMethodRule] {
         withLock { rulesWhileLocked(&$0, where: isWanted) }
     }
 
-    func rulesWhileLocked(_ remains: inout RuleBook.Remains, where isWanted: (ThrottleRule) -> Bool) -> [ThrottleRule] {
+    func rulesWhileLocked(_ remains: inout RuleBook.Remains, where isWanted: (AnyMethodRule) -> Bool) -> [AnyMethodRule]
+    {
         let found = books.values.flatMap { book in
             book.lock.withLock { book.all(&remains).filter(isWanted).map { (place: $0.place!, rule: $0) } }
         }

@@ -5,15 +5,15 @@ import Synchronization
 /// it, so its callers do not change.
 ///
 /// Use it where the callers of a method should not know how often is too often: rules made elsewhere limit the method,
-/// for one object, for a class or for a type's static methods; see ``ThrottleEngine``. Where the limit belongs to the
+/// for one object, for a class or for a type's static methods; see ``RuleEngine``. Where the limit belongs to the
 /// code that calls, a `Throttle` or a `Debounce` is simpler.
 ///
 /// ```swift
 /// final class Document: Sendable {
-///     static let saving = ThrottledMethod<Document, String>("save") { document, text in print("saved \(text)") }
+///     static let saving = LimitedMethod<Document, String>("save") { document, text in print("saved \(text)") }
 ///     func save(_ text: String) { Document.saving(self, text) }
 ///
-///     static let purging = ThrottledMethod<Document.Type, Int>("purge") { type, days in print("purged") }
+///     static let purging = LimitedMethod<Document.Type, Int>("purge") { type, days in print("purged") }
 ///     static func purge(olderThan days: Int) { purging(self, days) }
 /// }
 ///
@@ -25,9 +25,9 @@ import Synchronization
 /// ```
 ///
 /// `limit` makes a rule and applies it. To do that in two steps, make a rule with `rule(for:…)` and apply it with
-/// ``ThrottleRule/apply()``.
+/// ``AnyMethodRule/apply()``.
 ///
-/// Without any rule a call costs two atomic loads more than calling the body. A throttled method has no result: its
+/// Without any rule a call costs two atomic loads more than calling the body. A limited method has no result: its
 /// body may run later, or never.
 ///
 /// The target of a call is an object, or a type for a static method. The method belongs to the class that declares it;
@@ -39,13 +39,13 @@ import Synchronization
 /// `isolation: .shared`: then the body may touch the class's state, all callers must be on the main actor, and the
 /// rules must be for `Loop.main`. For an actor on a loop, call `target.assumeIsolated { … }` in the body: then the
 /// rules must be for the actor's loop. MessageThrottle: the pair of a class and a selector, which Swift does not have.
-public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecked Sendable {
+public final class LimitedMethod<Target: Sendable, Input: Sendable>: @unchecked Sendable {
     @usableFromInline let book: RuleBook
     @usableFromInline package let body: MethodBody<Target, Input>
     @usableFromInline package let traits: TargetTraits<Target>
 
     private init(
-        _ name: String, _ engine: ThrottleEngine, of declaringType: Any.Type,
+        _ name: String, _ engine: RuleEngine, of declaringType: Any.Type,
         _ traits: TargetTraits<Target>, body: @escaping @Sendable (Target, Input) -> Void
     ) {
         self.body = MethodBody(body)
@@ -64,7 +64,7 @@ public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecke
 
     /// Calls the method: runs the body, unless a rule delays or ignores the call.
     ///
-    /// Without a rule the body runs before this returns. ``ThrottleRule/Mode`` describes what rules do.
+    /// Without a rule the body runs before this returns. ``AnyMethodRule/Mode`` describes what rules do.
     @inlinable
     public func callAsFunction(_ target: Target, _ input: Input) {
         // Relaxed: it guards nothing. A thread that has applied a rule sees its own store, and so does every thread
@@ -118,7 +118,7 @@ public final class ThrottledMethod<Target: Sendable, Input: Sendable>: @unchecke
     }
 }
 
-extension ThrottledMethod where Input == Void {
+extension LimitedMethod where Input == Void {
     /// Calls a method that has no input.
     @inlinable
     public func callAsFunction(_ target: Target) { self(target, ()) }
@@ -126,7 +126,7 @@ extension ThrottledMethod where Input == Void {
 
 // MARK: Methods of objects
 
-extension ThrottledMethod where Target: AnyObject {
+extension LimitedMethod where Target: AnyObject {
     /// Declares a method of a class.
     ///
     /// - Parameters:
@@ -135,14 +135,14 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - engine: The engine that keeps the rules. Tests use engines of their own.
     ///   - body: What the method does. Called with no lock held; on the rule's loop if a rule delays the call.
     public convenience init(
-        _ name: String, engine: ThrottleEngine = .shared,
+        _ name: String, engine: RuleEngine = .shared,
         body: @escaping @Sendable (_ target: Target, _ input: Input) -> Void
     ) {
         self.init(name, engine, of: Target.self, .object, body: body)
     }
 
     /// Makes a rule for one object, which takes precedence over the rule of the object's class. It does nothing until
-    /// ``ThrottleRule/apply()``.
+    /// ``AnyMethodRule/apply()``.
     ///
     /// - Parameters:
     ///   - object: The object whose calls are limited. It is not retained; when it is deallocated the rule discards
@@ -155,7 +155,7 @@ extension ThrottledMethod where Target: AnyObject {
     ///   - combine: Merges the inputs of a burst, of which only the last one counts otherwise. See
     ///     ``MethodRule/merging``.
     public func rule(
-        for object: Target, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
+        for object: Target, interval: Duration, mode: AnyMethodRule.Mode = .debounce, on loop: Loop = .main,
         alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
     ) -> MethodRule<Target, Input> {
@@ -164,7 +164,7 @@ extension ThrottledMethod where Target: AnyObject {
     }
 
     /// Makes a rule for a class and its subclasses, which counts the calls on all their objects together. It does
-    /// nothing until ``ThrottleRule/apply()``.
+    /// nothing until ``AnyMethodRule/apply()``.
     ///
     /// - Parameters:
     ///   - type: The class that declares the method, or a subclass.
@@ -176,7 +176,7 @@ extension ThrottledMethod where Target: AnyObject {
     ///     closure is this one. See ``MethodRule/alwaysRun``.
     ///   - combine: Merges the inputs of a burst, separately for each target. See ``MethodRule/merging``.
     public func rule(
-        for type: Target.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
+        for type: Target.Type, interval: Duration, mode: AnyMethodRule.Mode = .debounce, on loop: Loop = .main,
         isPersistent: Bool = false, alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
     ) -> MethodRule<Target, Input> {
@@ -188,13 +188,13 @@ extension ThrottledMethod where Target: AnyObject {
 
 // MARK: Static methods
 
-extension ThrottledMethod {
-    /// Declares a static method of a type: `ThrottledMethod<Cache.Type, Int>("purge") { type, limit in … }`.
+extension LimitedMethod {
+    /// Declares a static method of a type: `LimitedMethod<Cache.Type, Int>("purge") { type, limit in … }`.
     ///
     /// The parameters are those of methods of objects. The target is the type that the static method was called on; for
     /// a class it may be a subclass.
     public convenience init<Declaring>(
-        _ name: String, engine: ThrottleEngine = .shared,
+        _ name: String, engine: RuleEngine = .shared,
         body: @escaping @Sendable (_ target: Declaring.Type, _ input: Input) -> Void
     ) where Target == Declaring.Type {
         self.init(name, engine, of: Declaring.self, .type(), body: body)
@@ -203,7 +203,7 @@ extension ThrottledMethod {
     /// Makes a rule for a type's static method, which includes calls on a subclass. The parameters are those of rules
     /// for classes.
     public func rule<Declaring>(
-        for type: Declaring.Type, interval: Duration, mode: ThrottleRule.Mode = .debounce, on loop: Loop = .main,
+        for type: Declaring.Type, interval: Duration, mode: AnyMethodRule.Mode = .debounce, on loop: Loop = .main,
         isPersistent: Bool = false, alwaysRun: (@Sendable (_ target: Target, _ input: Input) -> Bool)? = nil,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil
     ) -> MethodRule<Target, Input> where Target == Declaring.Type {

@@ -13,9 +13,9 @@ enum RuleCache {}
 /// in `RuleTypeTests` it does not.
 struct RuleScene {
     let scene: RateLimitScene
-    let engine = ThrottleEngine()
-    let saving: ThrottledMethod<RuleDocument, Int>
-    let purging: ThrottledMethod<RuleDocument.Type, Int>
+    let engine = RuleEngine()
+    let saving: LimitedMethod<RuleDocument, Int>
+    let purging: LimitedMethod<RuleDocument.Type, Int>
 
     var loop: Loop { scene.loop }
     var ran: [RateLimitEntry] { scene.log.entries }
@@ -23,19 +23,19 @@ struct RuleScene {
     init(_ advance: VirtualClock.Advance = .automatic) {
         let scene = RateLimitScene(advance)
         self.scene = scene
-        saving = ThrottledMethod("save", engine: engine) { _, input in scene.write(input) }
-        purging = ThrottledMethod("purge", engine: engine) { _, input in scene.write(input) }
+        saving = LimitedMethod("save", engine: engine) { _, input in scene.write(input) }
+        purging = LimitedMethod("purge", engine: engine) { _, input in scene.write(input) }
         engine.showTestClasses()
     }
 
     func rule(
-        for object: RuleDocument, _ milliseconds: Int64, _ mode: ThrottleRule.Mode = .debounce
+        for object: RuleDocument, _ milliseconds: Int64, _ mode: AnyMethodRule.Mode = .debounce
     ) -> MethodRule<RuleDocument, Int> {
         saving.rule(for: object, interval: .milliseconds(milliseconds), mode: mode, on: loop)
     }
 
     func rule(
-        for type: RuleDocument.Type, _ milliseconds: Int64, _ mode: ThrottleRule.Mode = .debounce,
+        for type: RuleDocument.Type, _ milliseconds: Int64, _ mode: AnyMethodRule.Mode = .debounce,
         isPersistent: Bool = false
     ) -> MethodRule<RuleDocument, Int> {
         saving.rule(
@@ -45,7 +45,7 @@ struct RuleScene {
     /// Makes a rule and applies it.
     @discardableResult
     func limit(
-        _ object: RuleDocument, _ milliseconds: Int64, _ mode: ThrottleRule.Mode = .debounce
+        _ object: RuleDocument, _ milliseconds: Int64, _ mode: AnyMethodRule.Mode = .debounce
     ) throws -> MethodRule<RuleDocument, Int> {
         let rule = rule(for: object, milliseconds, mode)
         try engine.apply(rule)
@@ -54,7 +54,7 @@ struct RuleScene {
 
     @discardableResult
     func limit(
-        _ type: RuleDocument.Type, _ milliseconds: Int64, _ mode: ThrottleRule.Mode = .debounce,
+        _ type: RuleDocument.Type, _ milliseconds: Int64, _ mode: AnyMethodRule.Mode = .debounce,
         isPersistent: Bool = false
     ) throws -> MethodRule<RuleDocument, Int> {
         let rule = rule(for: type, milliseconds, mode, isPersistent: isPersistent)
@@ -73,4 +73,4 @@ func == (left: [RateLimitEntry], right: [(Int64, Int)]) -> Bool {
     left == right.map { RateLimitEntry($0.0, $0.1) }
 }
 
-func areSame(_ left: [ThrottleRule], _ right: [ThrottleRule]) -> Bool { left.elementsEqual(right, by: ===) }
+func areSame(_ left: [AnyMethodRule], _ right: [AnyMethodRule]) -> Bool { left.elementsEqual(right, by: ===) }

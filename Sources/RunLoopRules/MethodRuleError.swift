@@ -4,32 +4,32 @@ import RunLoopKit
 ///
 /// After a `catch` for one case write another one without a pattern: in some programs the compiler of Swift 6.3 crashes
 /// without it.
-public enum ThrottleRuleError: Error, CustomStringConvertible {
+public enum MethodRuleError: Error, CustomStringConvertible {
     /// The rule is in force already.
-    case alreadyApplied(ThrottleRule)
+    case alreadyApplied(AnyMethodRule)
 
     /// The rule is not in force: it was never applied, was discarded or replaced, or its object is deallocated.
-    case notApplied(ThrottleRule)
+    case notApplied(AnyMethodRule)
 
     /// A class above or below the rule's already has a rule for the method: there is one for each class hierarchy. A
-    /// `catch` for this case alone needs another one without a pattern after it: see ``ThrottleRuleError``.
-    case conflict(ThrottleRule, standing: ThrottleRule)
+    /// `catch` for this case alone needs another one without a pattern after it: see ``MethodRuleError``.
+    case conflict(AnyMethodRule, standing: AnyMethodRule)
 
     /// The object that the rule is for is deallocated, or its method.
-    case targetIsGone(ThrottleRule)
+    case targetIsGone(AnyMethodRule)
 
     /// The rule's method belongs to another engine.
-    case otherEngine(ThrottleRule)
+    case otherEngine(AnyMethodRule)
 
     /// The rule is persistent, but its type is private or local to a function: the names of such types change from one
     /// start to the next. Or the type's mangled name is longer than 4,096 bytes.
-    case noLastingName(ThrottleRule)
+    case noLastingName(AnyMethodRule)
 
     /// The snapshot has a version that this engine does not know.
     case unknownVersion(Int)
 
     /// The snapshot is invalid: in which rule and which field, and what would be valid.
-    case invalidSnapshot(ThrottleEngine.Snapshot.Fault)
+    case invalidSnapshot(RuleEngine.Snapshot.Fault)
 
     /// One line: the rule, what is wrong, and the way out.
     public var description: String {
@@ -49,7 +49,7 @@ public enum ThrottleRuleError: Error, CustomStringConvertible {
                 + "and its mangled name no longer than \(longestTypeName) bytes"
         case .unknownVersion(let version):
             "snapshot of rules: unknown version \(version); this program knows version "
-                + "\(ThrottleEngine.Snapshot.currentVersion)"
+                + "\(RuleEngine.Snapshot.currentVersion)"
         case .invalidSnapshot(let fault):
             "snapshot of rules: \(fault)"
         }
