@@ -98,9 +98,9 @@ private final class ThrottledCalls: OperationSubject {
 /// A limiter inside a burst: the work of a rule except finding it and retaining the target.
 private final class LimiterCalls: OperationSubject {
     let name: String
-    private let limiter: RateLimiter<Int>
+    private let limiter: Limiter<Int>
 
-    init(_ name: String, _ limiter: RateLimiter<Int>) {
+    init(_ name: String, _ limiter: Limiter<Int>) {
         (self.name, self.limiter) = (name, limiter)
         _ = limiter(0)
     }

@@ -10,7 +10,7 @@ func log(_ limiter: String, _ key: String) {
 }
 
 let interval = Duration.milliseconds(100)
-let limiters: [RateLimiter<String>] = [
+let limiters: [Limiter<String>] = [
     Throttle(interval: interval, on: loop) {
         log("throttle", $0)
     },

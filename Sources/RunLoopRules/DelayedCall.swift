@@ -17,7 +17,7 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
         }
     }
 
-    @usableFromInline let limiter: RateLimiter<Held>
+    @usableFromInline let limiter: Limiter<Held>
 
     /// The limiter's. Kept here, since a constant of this object need not be retained while it is used.
     @usableFromInline let core: SingleLimiter<Held>

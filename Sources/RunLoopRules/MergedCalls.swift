@@ -11,7 +11,7 @@ final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
         let run: @Sendable (Input) -> Void
     }
 
-    private let limiter: RateLimiter<Held>
+    private let limiter: Limiter<Held>
 
     /// Retains the merger: the window identifies it by its address, which must not be reused meanwhile.
     init(_ settings: AnyMethodRule.Settings, _ merger: Merger<Input>) {

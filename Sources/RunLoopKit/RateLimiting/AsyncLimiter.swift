@@ -50,10 +50,10 @@
 ///
 /// Peers: p-debounce and p-throttle, whose callers may wait for ever; Combine's `switchToLatest`.
 public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomStringConvertible, Sendable {
-    private let limiter: RateLimiter<AnyAsyncCall>
+    private let limiter: Limiter<AnyAsyncCall>
     private let runner: AsyncRunner<Input, Output>
 
-    private init(_ runner: AsyncRunner<Input, Output>, _ limiter: RateLimiter<AnyAsyncCall>) {
+    private init(_ runner: AsyncRunner<Input, Output>, _ limiter: Limiter<AnyAsyncCall>) {
         self.runner = runner
         self.limiter = limiter
     }
@@ -163,7 +163,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
 
     /// Calls the limiter without waiting; an error of the action is lost.
     ///
-    /// - Returns: As for ``RateLimiter``.
+    /// - Returns: As for ``Limiter``.
     @discardableResult
     public func callAsFunction(_ input: Input) -> Bool { limiter(AsyncCall<Input, Output>(input)) }
 
@@ -209,7 +209,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// Whether a call is pending. A queued one is not: it was due already.
     public var isPending: Bool { limiter.isPending }
 
-    /// As in ``RateLimiter``.
+    /// As in ``Limiter``.
     public var interval: Duration {
         get { limiter.interval }
         set { limiter.interval = newValue }

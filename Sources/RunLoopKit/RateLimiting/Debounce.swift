@@ -9,8 +9,8 @@
 /// A burst is a run of calls, each less than the interval after the one before. The leading edge is its first call. The
 /// trailing edge, the default, is one interval after its last call.
 ///
-/// ``RateLimiter`` has the calls, and describes threads and lifetime. lodash: `debounce`. HWThrottle: `HWDebounce`.
-public final class Debounce<Input: Sendable>: RateLimiter<Input>, @unchecked Sendable {
+/// ``Limiter`` has the calls, and describes threads and lifetime. lodash: `debounce`. HWThrottle: `HWDebounce`.
+public final class Debounce<Input: Sendable>: Limiter<Input>, @unchecked Sendable {
     /// Makes a debounce that acts on the last input, or on all inputs of a burst combined. On any thread.
     ///
     /// - Parameters:

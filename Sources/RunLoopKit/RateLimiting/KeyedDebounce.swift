@@ -7,8 +7,8 @@
 /// save(draft, for: "/a")  // is written 2 s after the last call for this path
 /// ```
 ///
-/// A key is forgotten when its burst is over. ``KeyedRateLimiter`` has the calls.
-public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: KeyedRateLimiter<Key, Input>,
+/// A key is forgotten when its burst is over. ``KeyedLimiter`` has the calls.
+public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: KeyedLimiter<Key, Input>,
     @unchecked Sendable
 {
     /// Makes a debounce that acts on the last input of each key, or on all inputs of a burst combined.
@@ -39,7 +39,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
+        self.init(KeyedLimiterShell(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }
 
     /// The longest time for which calls for a key that keep coming can delay its action; nil for no limit. May be set
@@ -74,6 +74,6 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        return KeyedDebounce(KeyedLimiter(settings, keepsAll: true) { action($0, all($1, $2)) })
+        return KeyedDebounce(KeyedLimiterShell(settings, keepsAll: true) { action($0, all($1, $2)) })
     }
 }

@@ -7,8 +7,8 @@
 /// refresh(for: "/a")  // not now
 /// ```
 ///
-/// A key is forgotten when its interval is over and nothing is pending. ``KeyedRateLimiter`` has the calls.
-public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: KeyedRateLimiter<Key, Input>,
+/// A key is forgotten when its interval is over and nothing is pending. ``KeyedLimiter`` has the calls.
+public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: KeyedLimiter<Key, Input>,
     @unchecked Sendable
 {
     /// Makes a throttle that acts on the first input of a key in an interval. With the trailing edge it acts on the
@@ -38,7 +38,7 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     ) {
         let edges = edges ?? .ofThrottle(merges: combine != nil)
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        self.init(KeyedLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
+        self.init(KeyedLimiterShell(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }
 
     /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
@@ -63,6 +63,6 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
         action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
     ) -> KeyedThrottle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        return KeyedThrottle(KeyedLimiter(settings, keepsAll: true) { action($0, all($1, $2)) })
+        return KeyedThrottle(KeyedLimiterShell(settings, keepsAll: true) { action($0, all($1, $2)) })
     }
 }

@@ -18,9 +18,9 @@
 ///   made shorter. The calls' times count: an action that waits for its loop can run closer to the next one.
 /// - *On a busy loop* the next call may come before the timer, and acts in its place.
 ///
-/// ``RateLimiter`` has the calls, and describes threads and lifetime. lodash: `throttle`, whose default is both edges.
+/// ``Limiter`` has the calls, and describes threads and lifetime. lodash: `throttle`, whose default is both edges.
 /// HWThrottle: `HWThrottle`.
-public final class Throttle<Input: Sendable>: RateLimiter<Input>, @unchecked Sendable {
+public final class Throttle<Input: Sendable>: Limiter<Input>, @unchecked Sendable {
     /// Makes a throttle that acts on the first input of an interval. With the trailing edge it acts on the last one,
     /// too, or on all inputs combined. On any thread.
     ///

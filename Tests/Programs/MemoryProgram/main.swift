@@ -100,7 +100,7 @@ func useOnce(_ kind: String, keys: Int) {
     let loop = Loop(clock: clock)
     let actions = LoopBound(0, on: loop)
     let most: String
-    let limiter: KeyedRateLimiter<Int, Int>
+    let limiter: KeyedLimiter<Int, Int>
     if kind == "throttle" {
         limiter = KeyedThrottle(interval: .milliseconds(1), on: loop) { _, _ in actions.value += 1 }
     } else {

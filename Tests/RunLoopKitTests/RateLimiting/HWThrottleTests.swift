@@ -9,7 +9,7 @@ import Testing
 
     /// When the task runs, in milliseconds, if the limiter is called at these times.
     private func tasks(
-        callsAt times: [Int64], _ make: (Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void>
+        callsAt times: [Int64], _ make: (Loop, @escaping @Sendable () -> Void) -> Limiter<Void>
     ) -> [Int64] {
         let scene = Scene()
         let limiter = make(scene.loop) { scene.write(0) }
@@ -79,7 +79,7 @@ import Testing
     /// There a call has to come later than that.
     @Test("A call exactly at the end of the interval acts")
     func callAtEndOfInterval() {
-        let limiters: [(Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void>] = [
+        let limiters: [(Loop, @escaping @Sendable () -> Void) -> Limiter<Void>] = [
             { Throttle(interval: .milliseconds(100), edges: .leading, on: $0, action: $1) },
             { Debounce(interval: .milliseconds(100), edges: .leading, on: $0, action: $1) },
         ]
@@ -128,7 +128,7 @@ import Testing
     /// There it acts an interval after the last action, 200.
     @Test("A trailing throttle's call soon after another waits a whole interval")
     func trailingThrottleWaits() {
-        let trailing: (Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void> = {
+        let trailing: (Loop, @escaping @Sendable () -> Void) -> Limiter<Void> = {
             Throttle(interval: .milliseconds(100), edges: .trailing, on: $0, action: $1)
         }
         #expect(tasks(callsAt: [0, 90, 120], trailing) == [100, 220])
@@ -140,7 +140,7 @@ import Testing
     @Test("A negative interval counts as zero")
     func negativeInterval() {
         let calls: [Int64] = [0, 1, 50]
-        let limiters: [(Loop, @escaping @Sendable () -> Void) -> RateLimiter<Void>] = [
+        let limiters: [(Loop, @escaping @Sendable () -> Void) -> Limiter<Void>] = [
             { Throttle(interval: .seconds(-1), edges: .leading, on: $0, action: $1) },
             { Debounce(interval: .seconds(-1), edges: .trailing, on: $0, action: $1) },
         ]
@@ -163,7 +163,7 @@ import Testing
         for edges in [RateLimitEdges.leading, .trailing] {
             let scene = Scene()
             weak var captured: Count?
-            let limiters: [RateLimiter<Void>]
+            let limiters: [Limiter<Void>]
             do {
                 let count = Count()
                 captured = count
@@ -184,7 +184,7 @@ import Testing
 
     /// An object that limits one of its own methods.
     private final class Owner: @unchecked Sendable {
-        private var limiter: RateLimiter<Void>!
+        private var limiter: Limiter<Void>!
         private let log: Log<String>
 
         init(_ log: Log<String>, capturesItself: Bool, on loop: Loop) {

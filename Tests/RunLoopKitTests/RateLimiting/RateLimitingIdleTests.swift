@@ -90,7 +90,7 @@ import Testing
             let log = Log<EagerLimiter.Action>()
             let act: @Sendable (Int) -> Void = { log.add(.init(time: clock.now.nanoseconds, input: $0)) }
             var eager = EagerLimiter(seed, &random)
-            let limiter: RateLimiter<Int> =
+            let limiter: Limiter<Int> =
                 eager.isThrottle
                 ? Throttle(interval: .nanoseconds(eager.interval), edges: eager.edges, on: loop, action: act)
                 : Debounce(
@@ -137,7 +137,7 @@ import Testing
             let act: @Sendable (Int, Int) -> Void = { logs[$0].add(.init(time: clock.now.nanoseconds, input: $1)) }
             var eager = Array(repeating: EagerLimiter(seed, &random), count: logs.count)
             let (isThrottle, edges, interval) = (eager[0].isThrottle, eager[0].edges, eager[0].interval)
-            let limiter: KeyedRateLimiter<Int, Int> =
+            let limiter: KeyedLimiter<Int, Int> =
                 isThrottle
                 ? KeyedThrottle(interval: .nanoseconds(interval), edges: edges, on: loop, action: act)
                 : KeyedDebounce(

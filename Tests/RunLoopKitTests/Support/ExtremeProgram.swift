@@ -203,7 +203,7 @@ final class ExtremeProgram {
         }
     }
 
-    private func use(_ limiter: RateLimiter<Int>) {
+    private func use(_ limiter: Limiter<Int>) {
         for input in 0..<3 {
             limiter(input)
             if isHeads { moveTime() }
@@ -215,7 +215,7 @@ final class ExtremeProgram {
         others.append(limiter)
     }
 
-    private func use(_ limiter: KeyedRateLimiter<Int, Int>) {
+    private func use(_ limiter: KeyedLimiter<Int, Int>) {
         for input in 0..<3 {
             limiter(input, for: dice(3))
             if isHeads { moveTime() }

@@ -1,12 +1,12 @@
 /// Limits how often something is done: the common base of ``Throttle`` and ``Debounce``. Any thread may call everything
 /// here; the action runs on its loop's thread.
 ///
-/// Make one of these two; use this class where either will do. ``KeyedRateLimiter`` is the same for many keys.
+/// Make one of these two; use this class where either will do. ``KeyedLimiter`` is the same for many keys.
 ///
 /// ```swift
 /// final class Field {
-///     let onChange: RateLimiter<String>
-///     init(onChange: RateLimiter<String>) { self.onChange = onChange }
+///     let onChange: Limiter<String>
+///     init(onChange: Limiter<String>) { self.onChange = onChange }
 ///     func type(_ text: String) { onChange(text) }
 /// }
 /// let field = Field(onChange: Debounce(interval: .milliseconds(300)) { lookUp($0) })
@@ -43,7 +43,7 @@
 ///   says when that is reported.
 /// - A ``LoopThread`` that is stopped first runs the blocks that it has accepted.
 /// - The limiter retains its action: capture the limiter's owner as `[weak self]`, or neither is ever deallocated.
-public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
+public class Limiter<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
     @usableFromInline package let core: SingleLimiter<Input>
 
@@ -104,7 +104,7 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
     ///
     /// A new value counts from the next call on, even inside a burst. Without another call, a pending one waits for the
     /// running timer, and then for the rest of an interval that has become longer. To shorten that, call
-    /// ``RateLimiter/flush()``.
+    /// ``Limiter/flush()``.
     public final var interval: Duration {
         get { core.interval }
         set { core.interval = newValue }
@@ -118,7 +118,7 @@ public class RateLimiter<Input: Sendable>: CustomStringConvertible, @unchecked S
     public final func invalidate() { core.invalidate() }
 }
 
-extension RateLimiter where Input == Void {
+extension Limiter where Input == Void {
     /// Calls a limiter that has no input.
     @inlinable @discardableResult
     public final func callAsFunction() -> Bool { self(()) }

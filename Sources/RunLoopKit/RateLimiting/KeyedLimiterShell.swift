@@ -1,0 +1,367 @@
+/// What `KeyedThrottle` and `KeyedDebounce` do, whatever their keys and inputs: a burst for each key, and one timer for
+/// all. Not generic, so that it needs no type metadata at run time.
+///
+/// The timer and the queue are for keys with a pending input; whenever the lock is not held, they have all of these. A
+/// key is remembered until its burst behaves like a new one (`RateLimitRules.isQuiet`). No timer waits for that: each
+/// event that begins a burst or acts looks at the next few keys in turn.
+@usableFromInline
+class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
+    /// A burst whose time has come.
+    struct Due {
+        let slot: Int
+        let acts: Bool
+        /// Whether the key behaves like a new one.
+        let isQuiet: Bool
+    }
+
+    /// Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) @usableFromInline final var table = KeyTable(capacity: KeyedLimiterCore.firstCapacity)
+
+    static var firstCapacity: Int { 8 }
+
+    /// How many slots an event looks at for keys to forget. So at most a fourth of the slots are taken by keys that
+    /// became quiet while the hand went round.
+    static var looks: Int { 4 }
+
+    /// Begins a call. If it has nothing to do, releases the lock and returns whether the call is accepted.
+    @usableFromInline
+    final func beginCall() -> Bool? {
+        lock.lock()
+        if isOpen, !rules.edges.isEmpty { return nil }
+        let isOpen = isOpen
+        lock.unlock()
+        return isOpen
+    }
+
+    @usableFromInline
+    final func endCall() { lock.unlock() }
+
+    // MARK: With the lock held
+
+    /// Handles the call of a key.
+    @usableFromInline
+    final func call(_ slot: Int) -> CallStep {
+        let now = now
+        guard rules.continueBurst(&table[slot], at: now) else { return callSlowly(slot, at: now) }
+        if table[slot].isPending { return .keep(wasPending: true, keepsAll: keepsAll) }
+        lock.unlock()
+        return .ignore
+    }
+
+    /// Handles a call that acts, begins a burst, or is the first one that is pending: it may set the timer.
+    @inline(never)
+    private func callSlowly(_ slot: Int, at now: Int64) -> CallStep {
+        let wasPending = table[slot].isPending
+        rules.catchUp(&table[slot], at: now)
+        let acts = rules.call(&table[slot], at: now)
+        updateQueue(slot)
+        setTimerToFirst(at: now)
+        if acts { return .act(wasPending: wasPending) }
+        if table[slot].isPending { return .keep(wasPending: wasPending, keepsAll: keepsAll) }
+        lock.unlock()
+        return .ignore
+    }
+
+    /// Returns whether to act on what is pending.
+    final func flush(_ slot: Int, at now: Int64) -> Bool {
+        let acts = rules.flush(&table[slot], at: now)
+        updateQueue(slot)
+        return acts
+    }
+
+    /// Takes the first burst whose time has come out of the queue, or moves it there.
+    final func takeDue() -> Due? {
+        let now = now
+        guard isOpen, let slot = table.firstDue(at: now) else { return nil }
+        table.unqueue(slot)
+        let acts = rules.timerFired(&table[slot], at: now)
+        updateQueue(slot)
+        setTimerToFirst(at: now)
+        return Due(slot: slot, acts: acts, isQuiet: rules.isQuiet(&table[slot], at: now))
+    }
+
+    /// The bursts with a pending input.
+    final var pendingSlots: [Int] { (0..<table.queueCount).map(table.queuedSlot) }
+
+    /// Puts a burst whose times have changed into the queue, or takes it out.
+    private func updateQueue(_ slot: Int) {
+        guard let time = table[slot].timerOfPending else { return table.unqueue(slot) }
+        // A time that has moved to later is noticed at the earlier one. So a call inside a burst leaves the queue
+        // alone.
+        if let queued = table.time(of: slot), queued <= time { return }
+        table.put(slot, at: time)
+    }
+
+    /// Looks at slots in turn for a key that can be forgotten.
+    ///
+    /// - Parameter looks: How many slots it may look at. Subtracts those that it has looked at.
+    final func findQuiet(_ looks: inout Int) -> Int? {
+        // A pending key is not quiet, and many limiters have no other keys.
+        guard table.queueCount < table.count else { return nil }
+        let now = now
+        while looks > 0 {
+            looks -= 1
+            if let slot = table.turnHand(), rules.isQuiet(&table[slot], at: now) { return slot }
+        }
+        return nil
+    }
+
+    /// The number of keys that cannot be forgotten.
+    final var loudKeyCount: Int {
+        let now = now
+        return table.usedSlots.count { !rules.isQuiet(&table[$0], at: now) }
+    }
+
+    /// A quiet key becomes a new one. Under other rules it may not be quiet, and whether it has been forgotten must not
+    /// matter.
+    final override func catchUp(at now: Int64) {
+        for slot in table.usedSlots where rules.isQuiet(&table[slot], at: now) { table[slot] = BurstTimes() }
+    }
+
+    final func setTimerToFirst(at now: Int64) {
+        guard isOpen else { return }
+        let first = table.firstTime
+        // When keys are due it does not matter which is first: so the timer is not moved for every key of a portion.
+        if let first, first <= now, isTimerDue(at: now) { return }
+        setTimer(to: first)
+    }
+}
+
+/// The implementation of `KeyedThrottle` and `KeyedDebounce`.
+@usableFromInline
+final class KeyedLimiterShell<Key: Hashable & Sendable, Input: Sendable>: KeyedLimiterCore, @unchecked Sendable {
+    // Guarded by the lock.
+    @exclusivity(unchecked) private var action: (@Sendable (Key, [Input]?, Input) -> Void)?
+    @exclusivity(unchecked) @usableFromInline var contents: KeyContents<Key, Input>
+
+    init(
+        _ settings: LimiterSettings, keepsAll: Bool,
+        action: @escaping @Sendable (_ key: Key, _ earlier: [Input]?, _ last: Input) -> Void
+    ) {
+        self.action = action
+        contents = KeyContents(capacity: KeyedLimiterCore.firstCapacity, keepsAll: keepsAll)
+        super.init(settings, keepsAll: keepsAll)
+    }
+
+    deinit { contents.deallocate(with: table) }
+
+    // MARK: Events
+
+    @inlinable
+    func call(_ input: Input, for key: Key) -> Bool {
+        let hash = hash(key)
+        if let isAccepted = beginCall() { return isAccepted }
+        let slot = contents.slot(of: key, hash, in: table) ?? add(key, hash)
+        switch call(slot) {
+        case .refuse, .ignore: return true
+        case .begin:
+            contents.inputs.begin(with: input, at: slot)
+            endFirstCall()
+            return true
+        case .append: contents.inputs.append(input, at: slot)
+        case .replace:
+            let replaced = contents.inputs.replaceLast(with: input, at: slot)
+            endCall()
+            _ = consume replaced  // Not earlier: an input's deinit may call the limiter.
+            return true
+        case .act(let wasPending):
+            let isAccepted = act(slot, input, wasPending)
+            forgetQuietKeys()
+            return isAccepted
+        }
+        endCall()
+        return true
+    }
+
+    /// What is left of a hash value is enough for the number of keys that memory holds.
+    @inlinable
+    func hash(_ key: Key) -> UInt32 { UInt32(truncatingIfNeeded: key.hashValue) }
+
+    @usableFromInline @inline(never)
+    func act(_ slot: Int, _ input: Input, _ wasPending: Bool) -> Bool {
+        let inputs = contents.inputs
+        guard wasPending, !keepsAll else {
+            if wasPending { inputs.append(input, at: slot) } else { inputs.begin(with: input, at: slot) }
+            return lineUp(makeAction(slot), unlocking: lock.held)
+        }
+        let replaced = inputs.replaceLast(with: input, at: slot)
+        let isAccepted = lineUp(makeAction(slot), unlocking: lock.held)
+        _ = consume replaced
+        return isAccepted
+    }
+
+    func flush(_ key: Key) -> Bool {
+        let hash = hash(key)
+        let held = lock.hold()
+        guard isOpen, let slot = contents.slot(of: key, hash, in: table) else {
+            performLine(unlocking: held)
+            return false
+        }
+        let now = now
+        let acts = flush(slot, at: now)
+        setTimerToFirst(at: now)
+        if acts { return lineUp(makeAction(slot), unlocking: held) }
+        performLine(unlocking: held)
+        return false
+    }
+
+    func flushAll() -> Bool {
+        let held = lock.hold()
+        let actions = takePending()
+        setTimerToFirst(at: now)
+        if !actions.isEmpty { return lineUp(actions, unlocking: held) }
+        performLine(unlocking: held)
+        return false
+    }
+
+    func cancel(_ key: Key) {
+        let hash = hash(key)
+        lock.lock()
+        guard let slot = contents.slot(of: key, hash, in: table) else { return lock.unlock() }
+        let key = contents.keys[slot]
+        table.unqueue(slot)
+        setTimerToFirst(at: now)
+        // Released without the lock, as the key is. Not as an optional, which would need type metadata.
+        if table[slot].isPending {
+            let (earlier, last) = contents.inputs.take(at: slot)
+            forget(slot)
+            lock.unlock()
+            releaseInputs(earlier, last)
+        } else {
+            forget(slot)
+            lock.unlock()
+        }
+        withExtendedLifetime(key) {}
+    }
+
+    func cancelAll() {
+        lock.lock()
+        let dropped = forgetKeys()
+        setTimerToFirst(at: now)
+        lock.unlock()
+        withExtendedLifetime(dropped) {}
+    }
+
+    func isPending(_ key: Key) -> Bool {
+        let hash = hash(key)
+        return lock.withLock { contents.slot(of: key, hash, in: table).map { table[$0].isPending } ?? false }
+    }
+
+    var pendingKeys: [Key] { lock.withLock { pendingSlots.map { contents.keys[$0] } } }
+
+    var keyCount: Int { lock.withLock { loudKeyCount } }
+
+    var interval: Duration {
+        get { .nanoseconds(lock.withLock { rules.interval }) }
+        set { changeRules { $0.changeInterval(to: newValue.wholeNanoseconds) } }
+    }
+
+    /// Of a debounce.
+    var maxWait: Duration? {
+        get { lock.withLock { rules.maxWait }.map { .nanoseconds($0) } }
+        set { changeRules { $0.changeMaxWait(to: newValue?.wholeNanoseconds) } }
+    }
+
+    // MARK: LimiterBase
+
+    /// Serves one portion of the keys that are in the queue now: the timer fires again for the rest, in the loop's next
+    /// pass. Keys that come meanwhile wait, since an action may add one that is due at once. Takes one key after the
+    /// other, since an action may cancel one that is due.
+    override func timerFired() {
+        let count = min(lock.withLock { table.queueCount }, LimiterBase.actionsPerPortion)
+        for _ in 0..<count where !serveFirst() { break }
+        let held = lock.hold()
+        setTimerToFirst(at: now)
+        forgetQuietKeys(count, unlocking: held)
+    }
+
+    override var hasPending: Bool { table.queueCount > 0 }
+
+    override func takePending() -> [Action] {
+        guard isOpen else { return [] }
+        let now = now
+        return pendingSlots.filter { flush($0, at: now) }.map(makeAction)
+    }
+
+    override func forgetAll() -> Any? { (forgetKeys(), action.take()) }
+
+    /// Returns false when nothing is due.
+    private func serveFirst() -> Bool {
+        let held = lock.hold()
+        // This sets the timer before the action, which may run the loop, nested: the timer serves the other keys there.
+        guard let due = takeDue() else {
+            lock.unlock(held)
+            return false
+        }
+        // Released without the lock.
+        let key = contents.keys[due.slot]
+        let action = due.acts ? makeAction(due.slot) : nil
+        if due.isQuiet { forget(due.slot) }
+        if let action { perform(action, unlocking: held) } else { lock.unlock(held) }
+        withExtendedLifetime(key) {}
+        return true
+    }
+
+    @usableFromInline @inline(never)
+    func forgetQuietKeys() { forgetQuietKeys(unlocking: lock.hold()) }
+
+    /// Ends a call that `beginCall()` has begun and that is the first of its burst.
+    @usableFromInline @inline(never)
+    func endFirstCall() { forgetQuietKeys(unlocking: lock.held) }
+
+    // MARK: With the lock held
+
+    @usableFromInline
+    func add(_ key: Key, _ hash: UInt32) -> Int {
+        if table.count == table.capacity { contents.resize(&table, to: 2 * table.capacity) }
+        let slot = table.addSlot(hash)
+        (contents.keys + slot).initialize(to: key)
+        return slot
+    }
+
+    /// Forgets the quiet keys among the next few. Releases each without the lock: a key's deinit may call the limiter.
+    ///
+    /// - Parameter events: After how many events it is called.
+    private func forgetQuietKeys(_ events: Int = 1, unlocking held: consuming Lock.Held) {
+        var looks = events * KeyedLimiterCore.looks
+        while let slot = findQuiet(&looks) {
+            let key = contents.keys[slot]
+            forget(slot)
+            lock.unlock(held)
+            _ = consume key
+            held = lock.hold()
+        }
+        lock.unlock(held)
+    }
+
+    /// Forgets a key that is not in the queue and has no input, and to which the caller has another reference.
+    private func forget(_ slot: Int) {
+        table.removeSlot(slot)
+        (contents.keys + slot).deinitialize(count: 1)
+        if table.capacity > 64, table.count < table.capacity / 8 { contents.resize(&table, to: table.capacity / 4) }
+    }
+
+    /// Returns what the caller must release without the lock.
+    private func forgetKeys() -> AnyObject {
+        let capacity = KeyedLimiterCore.firstCapacity
+        let table = exchange(&table, with: KeyTable(capacity: capacity))
+        let contents = exchange(&contents, with: KeyContents(capacity: capacity, keepsAll: keepsAll))
+        return Forgotten(table: table, contents: contents)
+    }
+
+    /// Keys and inputs that are released with this object.
+    private final class Forgotten {
+        private let table: KeyTable
+        private let contents: KeyContents<Key, Input>
+
+        init(table: KeyTable, contents: KeyContents<Key, Input>) { (self.table, self.contents) = (table, contents) }
+
+        deinit { contents.deallocate(with: table) }
+    }
+
+    private func makeAction(_ slot: Int) -> Action {
+        let (action, key) = (action!, contents.keys[slot])
+        let (earlier, last) = contents.inputs.take(at: slot)
+        return { action(key, earlier, last) }
+    }
+}
