@@ -152,7 +152,7 @@ struct TraceStory {
         return observer
     }
 
-    private func post(_ label: StaticString, _ explanation: String, _ body: @escaping @Sendable () -> Void) {
+    private func post(_ label: String, _ explanation: String, _ body: @escaping @Sendable () -> Void) {
         loop.perform(label: label) { [recorder] in recorder.callout(.block, explanation, body) }
     }
 }

@@ -167,7 +167,7 @@ extension Loop {
     /// - Returns: Whether the block was accepted.
     @discardableResult
     public func perform(
-        in mode: Mode = .default, wake: Bool = true, isolation mainActor: MainActor, label: StaticString? = nil,
+        in mode: Mode = .default, wake: Bool = true, isolation mainActor: MainActor, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @MainActor () -> Void
     ) -> Bool {
         guard isMain else {

@@ -82,7 +82,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         whileRunning overlap: RateLimitOverlap = .queueLatest, executorPreference: (any TaskExecutor)? = nil,
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) async throws -> Output
     ) -> AsyncLimiter {
         let runner = AsyncRunner(overlap, on: executorPreference, action)
@@ -118,7 +118,7 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         whileRunning overlap: RateLimitOverlap = .queueLatest, executorPreference: (any TaskExecutor)? = nil,
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) async throws -> Output
     ) -> AsyncLimiter {
         let runner = AsyncRunner(overlap, on: executorPreference, action)

@@ -37,7 +37,7 @@ public final class Debounce<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) -> Void
     ) {
         let settings = LimiterSettings(
@@ -78,7 +78,7 @@ public final class Debounce<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ inputs: [Input]) -> Void
     ) -> Debounce {
         let settings = LimiterSettings(

@@ -33,7 +33,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ key: Key, _ input: Input) -> Void
     ) {
         let settings = LimiterSettings(
@@ -68,7 +68,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
     ) -> KeyedDebounce {
         let settings = LimiterSettings(

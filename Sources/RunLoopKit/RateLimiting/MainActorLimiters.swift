@@ -34,7 +34,7 @@ extension Debounce {
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil,
         isolation mainActor: MainActor, in modes: Set<Loop.Mode> = [.common],
         whenReleased: RateLimitRelease = .discard,
-        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: StaticString? = nil,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line, action: @escaping @MainActor (_ input: Input) -> Void
     ) {
         self.init(
@@ -65,7 +65,7 @@ extension Throttle {
     public convenience init(
         interval: Duration, edges: RateLimitEdges? = nil, isolation mainActor: MainActor,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: StaticString? = nil,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line, action: @escaping @MainActor (_ input: Input) -> Void
     ) {
         self.init(
@@ -98,7 +98,7 @@ extension KeyedDebounce {
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil,
         isolation mainActor: MainActor, in modes: Set<Loop.Mode> = [.common],
         whenReleased: RateLimitRelease = .discard,
-        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: StaticString? = nil,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @MainActor (_ key: Key, _ input: Input) -> Void
     ) {
@@ -130,7 +130,7 @@ extension KeyedThrottle {
     public convenience init(
         interval: Duration, edges: RateLimitEdges? = nil, isolation mainActor: MainActor,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: StaticString? = nil,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @MainActor (_ key: Key, _ input: Input) -> Void
     ) {

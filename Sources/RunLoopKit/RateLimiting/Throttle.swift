@@ -47,7 +47,7 @@ public final class Throttle<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
         interval: Duration, edges: RateLimitEdges? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ input: Input) -> Void
     ) {
         let edges = edges ?? .ofThrottle(merges: combine != nil)
@@ -73,7 +73,7 @@ public final class Throttle<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         action: @escaping @Sendable (_ inputs: [Input]) -> Void
     ) -> Throttle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))

@@ -148,7 +148,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:NO`.
     @discardableResult
     public func perform(
-        in mode: Loop.Mode = .common, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        in mode: Loop.Mode = .common, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
         loop.perform(in: mode, label: label, file: file, line: line, block)
@@ -195,7 +195,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
     @discardableResult
     public func performAndWait<Value: Sendable>(
-        in mode: Loop.Mode = .common, for limit: Duration? = nil, label: StaticString? = nil,
+        in mode: Loop.Mode = .common, for limit: Duration? = nil, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isCurrent { return try block() }
@@ -226,7 +226,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///   ``Loop/NoAnswer/timeIsUp(thread:hasBegun:)``; `CancellationError`.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
-        in mode: Loop.Mode = .common, for limit: Duration? = nil, label: StaticString? = nil,
+        in mode: Loop.Mode = .common, for limit: Duration? = nil, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         if let limit {

@@ -121,7 +121,7 @@ public final class LoopThreadPool: Sendable {
     /// Cocoa: `OperationQueue.addOperation`; `DispatchQueue.async`.
     @discardableResult
     public func perform(
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
         perform(workload.begin(), Place(label, file, line), block)
@@ -131,7 +131,7 @@ public final class LoopThreadPool: Sendable {
     /// which they were handed over. Otherwise as `perform(_:)`.
     @discardableResult
     public func perform(
-        for key: some Hashable, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        for key: some Hashable, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
         perform(workload.begin(on: worker(for: key)), Place(label, file, line), block)
@@ -142,7 +142,7 @@ public final class LoopThreadPool: Sendable {
     /// handed over before the task suspends.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
-        label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
@@ -152,7 +152,7 @@ public final class LoopThreadPool: Sendable {
     /// Runs a block on the key's worker and suspends until it is done. Otherwise as the form without a key.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
-        for key: some Hashable, label: StaticString? = nil, file: StaticString = #fileID, line: UInt = #line,
+        for key: some Hashable, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()

@@ -51,7 +51,7 @@ extension Loop {
     /// Cocoa: `performSelectorOnMainThread:withObject:waitUntilDone:YES`, `performSelector:onThread:…`.
     @discardableResult
     public func performAndWait<Value: Sendable>(
-        in mode: Mode = .common, for limit: Duration? = nil, label: StaticString? = nil, file: StaticString = #fileID,
+        in mode: Mode = .common, for limit: Duration? = nil, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         if isOnOwnThread { return try block() }
@@ -116,7 +116,7 @@ extension Loop {
     ///   limit, if the thread that keeps time limits cannot be started.
     @discardableResult
     public nonisolated(nonsending) func run<Value: Sendable>(
-        in mode: Mode = .common, for limit: Duration? = nil, label: StaticString? = nil, file: StaticString = #fileID,
+        in mode: Mode = .common, for limit: Duration? = nil, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try await run(in: mode, for: limit, Place(label, file, line), .ofLoop(threadName), block)

@@ -220,7 +220,7 @@ import Testing
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
             let thread = try LoopThread()
-            let make = { (release: RateLimitRelease, label: StaticString) in
+            let make = { (release: RateLimitRelease, label: String) in
                 Debounce<Int>(interval: .seconds(1000), on: thread.loop, whenReleased: release, label: label) { _ in }
             }
             let (flushes, discards, invalid) = (make(.flush, "a"), make(.discard, "b"), make(.flush, "c"))
@@ -299,10 +299,10 @@ import Testing
             let limiters = try { () -> [Debounce<Int>] in
                 let thread = try LoopThread(name: "dropped")
                 thread.perform(after: .seconds(1000)) {}?.label = "delayed"
-                let limiters = ["pending", "idle", "flushes"].map { (label: StaticString) in
+                let limiters = ["pending", "idle", "flushes"].map { (label: String) in
                     Debounce<Int>(
                         interval: .seconds(1000), on: thread.loop,
-                        whenReleased: "\(label)" == "flushes" ? .flush : .discard, label: label
+                        whenReleased: label == "flushes" ? .flush : .discard, label: label
                     ) { _ in }
                 }
                 limiters[0](1)

@@ -17,7 +17,7 @@ extension EventLoopFuture where Value: Sendable {
     ///   - label, file, line: As in `Loop.perform(in:wake:label:file:line:_:)`.
     ///   - body: Called on the loop's thread.
     public func whenComplete(
-        on loop: Loop, in mode: Loop.Mode = .common, label: StaticString? = nil, file: StaticString = #fileID,
+        on loop: Loop, in mode: Loop.Mode = .common, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line, _ body: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
         whenComplete { result in
@@ -45,7 +45,7 @@ extension Loop {
     /// - Returns: A future that fails with what the block throws, or with `EventLoopError.shutdown` if the loop has
     ///   ended or ends before it runs the block.
     public func submit<Value: Sendable>(
-        from eventLoop: any EventLoop, in mode: Mode = .common, label: StaticString? = nil,
+        from eventLoop: any EventLoop, in mode: Mode = .common, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) -> EventLoopFuture<Value> {
         let answer = Answer(eventLoop.makePromise(of: Value.self))

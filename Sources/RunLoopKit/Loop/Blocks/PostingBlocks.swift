@@ -22,7 +22,7 @@ extension Loop {
     ///   may be dropped, which is reported on stderr.
     @discardableResult
     public func perform(
-        in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
+        in mode: Mode = .default, wake: Bool = true, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
@@ -34,7 +34,7 @@ extension Loop {
     /// `CFRunLoopPerformBlock` with an array of modes.
     @discardableResult
     public func perform(
-        in modes: Set<Mode>, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
+        in modes: Set<Mode>, wake: Bool = true, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
@@ -44,7 +44,7 @@ extension Loop {
     /// Posts a block as ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does, and returns an object
     /// that withdraws it; nil if the loop refuses it.
     public func performCancellable(
-        in mode: Mode = .default, wake: Bool = true, label: StaticString? = nil, file: StaticString = #fileID,
+        in mode: Mode = .default, wake: Bool = true, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> PendingBlock? {

@@ -102,7 +102,8 @@ package struct Handover {
 /// A place in the source code of the program, or a label instead.
 @usableFromInline
 package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
-    // A literal, which lives forever and ends with a zero byte. Not the `StaticString` itself, which takes 17 bytes.
+    // Of a literal or of `Labels`: lives forever, and ends with a zero byte. So a place retains nothing, and outlives
+    // its block in a trace. Not the `StaticString` of a file itself, which takes 17 bytes.
     @usableFromInline let file: UnsafePointer<UInt8>?
     @usableFromInline let line: UInt32
 
@@ -117,8 +118,12 @@ package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     package var isLabel: Bool { file != nil && line == 0 }
 
     /// A label stands in for the place.
-    init(_ label: StaticString?, _ file: StaticString, _ line: UInt) {
-        if let label { self.init(label, 0) } else { self.init(file, line) }
+    init(_ label: String?, _ file: StaticString, _ line: UInt) {
+        if let label, let text = Labels.text(of: label) {
+            self.init(file: text, line: 0)
+        } else {
+            self.init(file, line)
+        }
     }
 
     init(_ file: StaticString, _ line: UInt) {
