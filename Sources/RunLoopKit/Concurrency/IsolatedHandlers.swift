@@ -135,14 +135,25 @@ extension Loop.PortSource {
 extension Loop.Observer {
     /// Makes an observer whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has
     /// the rules of such handlers.
+    ///
+    /// - Parameters:
+    ///   - activities: The activities at which the observer is called.
+    ///   - repeats: Whether to call the observer repeatedly. If `false`, the first call invalidates it.
+    ///   - order: Its place among the observers of one activity: lower is earlier.
+    ///   - actor: Its executor is the loop that the observer is added to, or another one of the same thread.
+    ///   - label: What diagnostics call the observer; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the observer, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the loop's thread with the observer itself and the one activity that it is called for.
     public convenience init<A: Actor>(
         _ activities: Loop.Activity = .all, repeats: Bool = true, order: Int = 0, isolation actor: A,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-        handler: @escaping @Sendable (_ actor: isolated A, _ activity: Loop.Activity) -> Void
+        handler:
+            @escaping @Sendable (_ actor: isolated A, _ observer: Loop.Observer, _ activity: Loop.Activity) -> Void
     ) {
         let isolated = IsolatedHandler(actor, handler)
         self.init(activities, repeats: repeats, order: order, label: label, file: file, line: line) {
-            isolated.call($1)
+            isolated.call(($0, $1))
         }
         isolated.item = self
     }

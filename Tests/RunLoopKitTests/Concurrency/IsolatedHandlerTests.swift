@@ -30,8 +30,9 @@ private actor Guest {
         let timer = Loop.Timer(after: .zero, isolation: household) { home, _ in home.count("timer") }
         let source = Loop.Source0(isolation: household) { home in home.count("source") }
         let port = try Loop.PortSource(isolation: household) { home, count in home.count("port", count) }
-        let observer = Loop.Observer(.beforeTimers, repeats: false, isolation: household) { home, activity in
+        let observer = Loop.Observer(.beforeTimers, isolation: household) { home, observer, activity in
             home.count("\(activity)")
+            observer.invalidate()
         }
         port.send()
         port.send()
@@ -227,7 +228,7 @@ private actor Guest {
             let port = try Loop.PortSource(isolation: guest) { _, _ in called.up() }
             port.send()
             items = [
-                source, port, Loop.Observer(.beforeTimers, isolation: guest) { _, _ in called.up() },
+                source, port, Loop.Observer(.beforeTimers, isolation: guest) { _, _, _ in called.up() },
                 Loop.Timer(every: .seconds(1), isolation: guest) { _, _ in called.up() },
             ]
         }
