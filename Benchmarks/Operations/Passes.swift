@@ -47,26 +47,26 @@ extension Operation {
         },
         Operation("hosted-pass") { loop in
             loop.add(try Loop.PortSource { _ in })
-            _ = try loop.beginHosting()
-            return { count in for _ in 0..<count { loop.hostedPass() } }
+            _ = try loop.hosting.begin()
+            return { count in for _ in 0..<count { loop.hosting.pass() } }
         },
         // As in a context of GLib: the host says when it sleeps.
         Operation("post-and-announced-pass") { loop in
-            _ = try loop.beginHosting()
-            loop.hostedPass()
+            _ = try loop.hosting.begin()
+            loop.hosting.pass()
             return { count in
                 for _ in 0..<count {
                     loop.perform {}
-                    if !loop.hostWillSleep() { loop.hostedPass() }
+                    if !loop.hosting.willSleep() { loop.hosting.pass() }
                 }
             }
         },
         Operation("post-and-hosted-pass") { loop in
-            _ = try loop.beginHosting()
+            _ = try loop.hosting.begin()
             return { count in
                 for _ in 0..<count {
                     loop.perform {}
-                    loop.hostedPass()
+                    loop.hosting.pass()
                 }
             }
         },

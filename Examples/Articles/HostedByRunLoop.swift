@@ -5,13 +5,13 @@ import RunLoopKit
 /// Lets the main CFRunLoop, and so RunLoop.main, host Loop.main, by the
 /// source that it returns.
 @MainActor func hostLoopMain() throws -> CFRunLoopSource {
-    let descriptor = try Loop.main.beginHosting()
+    let descriptor = try Loop.main.hosting.begin()
     var context = CFRunLoopSourceContext1()
     context.version = 1
     context.info = UnsafeMutableRawPointer(bitPattern: Int(descriptor))
     context.getPort = { info in Int32(Int(bitPattern: info)) }
     context.perform = { _ in
-        if Loop.main.hostedPass() == .stopped {
+        if Loop.main.hosting.pass() == .stopped {
             CFRunLoopStop(CFRunLoopGetMain())
         }
     }
@@ -43,5 +43,5 @@ Task { @MainActor in finish("a task of the main actor") }
 
 CFRunLoopRun()
 CFRunLoopSourceInvalidate(source)
-Loop.main.endHosting()
+Loop.main.hosting.end()
 for what in done.sorted() { print(what) }

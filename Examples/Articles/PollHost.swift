@@ -17,7 +17,7 @@ Task { @MainActor in
 }
 
 // The host.
-let descriptor = try Loop.main.beginHosting()
+let descriptor = try Loop.main.hosting.begin()
 var requests = [
     pollfd(fd: pipeEnds[0], events: Int16(POLLIN), revents: 0),
     pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
@@ -32,8 +32,8 @@ while !isOver, poll(&requests, 2, -1) > 0 || errno == EINTR {
         Loop.main.add(tick, in: .common)
     }
     if requests[1].revents != 0 {
-        isOver = Loop.main.hostedPass() == .stopped
+        isOver = Loop.main.hosting.pass() == .stopped
     }
 }
-Loop.main.endHosting()
+Loop.main.hosting.end()
 print("the loop was stopped after \(ticks) ticks")

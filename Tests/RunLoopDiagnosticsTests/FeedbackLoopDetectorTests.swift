@@ -115,36 +115,36 @@ import Testing
     @Test("Calls while a host sleeps for the loop are not counted, those of its passes are")
     func hostedLoop() throws {
         let detector = scene.detector()
-        _ = try scene.loop.beginHosting()
+        _ = try scene.loop.hosting.begin()
         for _ in 0..<5 {
             scene.loop.perform { [panel] in detector.count(panel, times: 9) }
-            while scene.loop.hostedPass() == .more {}
+            while scene.loop.hosting.pass() == .more {}
             detector.count(panel, times: 50)
         }
         #expect(scene.reports.entries.isEmpty)
         scene.loop.perform { [panel] in detector.count(panel, times: 10) }
-        while scene.loop.hostedPass() == .more {}
+        while scene.loop.hosting.pass() == .more {}
         #expect(scene.reports.entries.count == 1)
-        scene.loop.endHosting()
+        scene.loop.hosting.end()
     }
 
     @Test("A hosted pass in a handler of another one counts for itself, and leaves the outer counts as they are")
     func nestedHostedPass() throws {
         let detector = scene.detector()
-        _ = try scene.loop.beginHosting()
+        _ = try scene.loop.hosting.begin()
         func pass(_ before: Int, _ inside: Int, _ after: Int) {
             scene.loop.perform { [scene, panel] in
                 detector.count(panel, times: before)
                 scene.loop.perform { detector.count(panel, times: inside) }
                 // Otherwise the loop comes to rest.
                 for _ in 0..<9 { scene.loop.perform {} }
-                #expect(scene.loop.hostedPass(for: .zero) == .more)
+                #expect(scene.loop.hosting.pass(for: .zero) == .more)
                 detector.count(panel, times: after)
-                while scene.loop.hostedPass() == .more {}
+                while scene.loop.hosting.pass() == .more {}
                 #expect(scene.loop.isWaiting)
                 detector.count(panel, times: 50)
             }
-            while scene.loop.hostedPass() == .more {}
+            while scene.loop.hosting.pass() == .more {}
         }
         pass(6, 6, 3)
         #expect(scene.reports.entries.isEmpty, "9 in the outer pass, 6 in the inner one")
@@ -152,7 +152,7 @@ import Testing
         #expect(scene.reports.entries.map(\.depth) == [1])
         pass(6, 3, 4)
         #expect(scene.reports.entries.map(\.depth) == [1, 0])
-        scene.loop.endHosting()
+        scene.loop.hosting.end()
     }
 
     @Test("A detector that is made in a handler counts from then on")

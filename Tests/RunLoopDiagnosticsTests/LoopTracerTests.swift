@@ -102,19 +102,19 @@ import Testing
         let clock = VirtualClock(.manual)
         let tracer = LoopTracer(clock: clock)
         tracer.attach(to: loop)
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
         loop.perform(label: "dialog") {
             clock.advance(by: .milliseconds(1))
             for _ in 0..<4 {
                 loop.perform(label: "served") { clock.advance(by: .milliseconds(2)) }
-                while loop.hostedPass() == .more {}
+                while loop.hosting.pass() == .more {}
                 clock.advance(by: .milliseconds(100))
             }
             // The rest after it ends with the handler.
-            loop.hostedPass()
+            loop.hosting.pass()
         }
-        while loop.hostedPass() == .more {}
-        loop.endHosting()
+        while loop.hosting.pass() == .more {}
+        loop.hosting.end()
         let spans = callouts(tracer.snapshot(), .block)
         let dialog = try #require(spans.first)
         #expect(spans.map(\.handler?.name) == ["\"dialog\""] + Array(repeating: "\"served\"", count: 4))

@@ -273,7 +273,7 @@ final class Hosting: Host {
 
     private func endIfRequested(_ loop: Loop) -> Bool {
         guard isEndRequested, isBetweenPasses(of: loop) else { return false }
-        loop.endHosting()
+        loop.hosting.end()
         return true
     }
 

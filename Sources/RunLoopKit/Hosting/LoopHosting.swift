@@ -7,25 +7,34 @@ extension Loop {
         /// special.
         case more
         /// ``Loop/stop()`` was called. The host decides what that means, and may continue. A pass in which
-        /// ``Loop/endHosting()`` was called returns this, too: ``Loop/isHosted`` is false then.
+        /// ``Loop/HostFunctions/end()`` was called returns this, too: ``Loop/HostFunctions/isActive`` is false then.
         case stopped
         /// As `idle`; in addition, the mode has nothing to wait for.
         case finished
     }
 
-    // MARK: For hosts
+    /// For hosts: lets a foreign loop run this one, as ``Loop/HostFunctions/begin(in:)`` describes.
+    @inlinable public var hosting: HostFunctions { HostFunctions(loop: self) }
 
+    /// The functions with which a foreign loop hosts a loop: ``Loop/hosting``.
+    public struct HostFunctions: Sendable {
+        @usableFromInline let loop: Loop
+        @inlinable init(loop: Loop) { self.loop = loop }
+    }
+}
+
+extension Loop.HostFunctions {
     /// Lets a foreign loop run this one: that of GLib, SDL, libuv or Android, or a `poll` of your own. On the loop's
     /// own thread. See <doc:Hosting>.
     ///
-    /// The host watches one descriptor for readability, level- or edge-triggered, and calls ``Loop/hostedPass()`` when
-    /// it is readable. Everything that the loop serves makes it readable; after a pass that leaves nothing to do it is
-    /// not.
+    /// The host watches one descriptor for readability, level- or edge-triggered, and calls
+    /// ``Loop/HostFunctions/pass()`` when it is readable. Everything that the loop serves makes it readable; after a
+    /// pass that leaves nothing to do it is not.
     ///
     /// ```swift
-    /// let descriptor = try Loop.main.beginHosting()
+    /// let descriptor = try Loop.main.hosting.begin()
     /// let id = g_unix_fd_add(descriptor, G_IO_IN, { _, _, _ in
-    ///     Loop.main.hostedPass() == .stopped ? 0 : 1  // After a stop, watch no more.
+    ///     Loop.main.hosting.pass() == .stopped ? 0 : 1  // After a stop, watch no more.
     /// }, nil)
     /// // Otherwise GLib does not serve the loop while one of its handlers iterates the context, as a dialog does.
     /// g_source_set_can_recurse(g_main_context_find_source_by_id(nil, id), 1)
@@ -33,8 +42,8 @@ extension Loop {
     ///
     /// Hosting is one long run in which the host does the sleeping:
     ///
-    /// - *Observers:* this method calls those of entry, ``Loop/endHosting()`` those of exit. A pass that leaves nothing
-    ///   to do calls the beforeWaiting observers; the next pass, a run or the end calls the afterWaiting ones.
+    /// - *Observers:* this method calls those of entry, ``Loop/HostFunctions/end()`` those of exit. A pass that leaves
+    ///   nothing to do calls the beforeWaiting observers; the next pass, a run or the end calls the afterWaiting ones.
     /// - *Between passes* ``Loop/isWaiting`` is true, and a ``Loop/stop()`` is not lost. ``Loop/currentMode`` is the
     ///   hosted mode.
     /// - *A handler* may run the loop nested, or the host (<doc:Hosting#A-dialog-inside-a-handler>). A stop is for the
@@ -49,22 +58,7 @@ extension Loop {
     ///   process has no descriptor left. The loop is then not hosted.
     /// - Precondition: Called on the loop's own thread, outside its runs, for a mode other than `common` of a loop that
     ///   has not ended and is not hosted; traps otherwise.
-    public func beginHosting(_ mode: Mode = .default) throws(LoopError) -> Int32 {
-        requireOwnThread("beginHosting")
-        guard !mode.namesCommonModes, currentMode == nil, !lock.withLock({ hasEnded }) else {
-            fatalError(
-                "RunLoopKit: Loop.beginHosting(\(mode)): a loop cannot be hosted in the mode 'common', inside one of "
-                    + "its runs, twice, or after its end. Call it before the host begins to run, and endHosting() "
-                    + "before beginning again."
-            )
-        }
-        try prepare(mode)
-        let state = lock.withLock { self.state(for: mode) }
-        let hosting = Hosting(self, in: state)
-        own.host = hosting
-        _ = ThreadLoops.current.running(self) { notify(.entry, in: state) }
-        return state.pollDescriptor
-    }
+    public func begin(in mode: Loop.Mode = .default) throws(LoopError) -> Int32 { try loop.startHosting(in: mode) }
 
     /// Makes one pass that does not wait. As in a run, it serves at most one version-1 source.
     ///
@@ -73,7 +67,7 @@ extension Loop {
     ///
     /// - Precondition: Called on the loop's own thread, while the loop is hosted; traps otherwise.
     @discardableResult
-    public func hostedPass() -> HostedResult { makePasses(until: nil, in: requireHosted("hostedPass")) }
+    public func pass() -> Loop.HostedResult { loop.makePasses(until: nil, in: loop.requireHosted("hosting.pass")) }
 
     /// Makes passes that do not wait, until nothing is left to do or the time is up: for hosts that draw frames.
     ///
@@ -85,18 +79,19 @@ extension Loop {
     /// while drawsFrames {
     ///     pollEvents()
     ///     draw()
-    ///     if Loop.main.hostedPass(for: .milliseconds(4)) == .stopped { drawsFrames = false }
+    ///     if Loop.main.hosting.pass(for: .milliseconds(4)) == .stopped { drawsFrames = false }
     /// }
     /// ```
     ///
     /// - Parameter budget: How long to continue, on the loop's clock. If zero or less, makes one pass, cut short after
     ///   one handler of each kind.
-    /// - Returns: As ``Loop/hostedPass()``; `more` if the time was up first.
-    /// - Precondition: As for ``Loop/hostedPass()``.
+    /// - Returns: As ``Loop/HostFunctions/pass()``; `more` if the time was up first.
+    /// - Precondition: As for ``Loop/HostFunctions/pass()``.
     @discardableResult
-    public func hostedPass(for budget: Duration) -> HostedResult {
-        let hosting = requireHosted("hostedPass")
-        return makePasses(until: clock.nanoseconds.addingSaturating(max(0, budget.wholeNanoseconds)), in: hosting)
+    public func pass(for budget: Duration) -> Loop.HostedResult {
+        let hosting = loop.requireHosted("hosting.pass")
+        let end = loop.clock.nanoseconds.addingSaturating(max(0, budget.wholeNanoseconds))
+        return loop.makePasses(until: end, in: hosting)
     }
 
     /// Says that the host is about to sleep, and asks whether it may. A host *need not* say so, but one that does saves
@@ -106,34 +101,34 @@ extension Loop {
     /// (`uv_prepare_t`) or Qt (`aboutToBlock`):
     ///
     /// ```swift
-    /// var requests = [pollfd(fd: try loop.beginHosting(), events: Int16(POLLIN), revents: 0)]
+    /// var requests = [pollfd(fd: try loop.hosting.begin(), events: Int16(POLLIN), revents: 0)]
     /// while true {
-    ///     let maySleep = loop.hostWillSleep()
+    ///     let maySleep = loop.hosting.willSleep()
     ///     poll(&requests, nfds_t(requests.count), maySleep ? -1 : 0)
-    ///     loop.hostDidWake()
-    ///     if !maySleep || requests[0].revents != 0 { loop.hostedPass() }
+    ///     loop.hosting.didWake()
+    ///     if !maySleep || requests[0].revents != 0 { loop.hosting.pass() }
     ///     // … what else the host serves …
     /// }
     /// ```
     ///
     /// From the first call on, the descriptor shows work only while the host sleeps: between a call that returned true
-    /// and ``Loop/hostDidWake()`` or the next pass. The next call finds what comes at other times. So a post makes no
-    /// system call while the host is busy, and a pass asks the kernel only for what it alone knows. During a sleep
-    /// without this call, such as that of a dialog's own loop, work may wait.
+    /// and ``Loop/HostFunctions/didWake()`` or the next pass. The next call finds what comes at other times. So a post
+    /// makes no system call while the host is busy, and a pass asks the kernel only for what it alone knows. During a
+    /// sleep without this call, such as that of a dialog's own loop, work may wait.
     ///
     /// - Returns: Whether the host may sleep until the descriptor is readable. If false, it must not sleep, and call
-    ///   ``Loop/hostedPass()``.
-    /// - Precondition: As for ``Loop/hostedPass()``.
-    public func hostWillSleep() -> Bool { requireHosted("hostWillSleep").hostWillSleep(self) }
+    ///   ``Loop/HostFunctions/pass()``.
+    /// - Precondition: As for ``Loop/HostFunctions/pass()``.
+    public func willSleep() -> Bool { loop.requireHosted("hosting.willSleep").hostWillSleep(loop) }
 
-    /// Says that the host is awake, whether or not it has slept. Until the next ``Loop/hostWillSleep()`` no thread
-    /// makes a system call to wake it.
+    /// Says that the host is awake, whether or not it has slept. Until the next ``Loop/HostFunctions/willSleep()`` no
+    /// thread makes a system call to wake it.
     ///
     /// At other times it is harmless, and without effect if the host never says that it sleeps. A host that leaves it
     /// out loses nothing: a pass says the same.
     ///
-    /// - Precondition: As for ``Loop/hostedPass()``.
-    public func hostDidWake() { requireHosted("hostDidWake").hostDidWake(self) }
+    /// - Precondition: As for ``Loop/HostFunctions/pass()``.
+    public func didWake() { loop.requireHosted("hosting.didWake").hostDidWake(loop) }
 
     /// How long the host may sleep at most: zero if something is ready, nil for no limit. For hosts that sleep with a
     /// timeout instead of watching a descriptor.
@@ -142,18 +137,18 @@ extension Loop {
     ///   descriptor, and wake the host by what ends its sleep, as <doc:Hosting#SDL> does.
     /// - A host that sleeps in milliseconds rounds up, or it comes too early.
     ///
-    /// - Precondition: As for ``Loop/hostedPass()``.
-    public var hostTimeout: Duration? {
-        let hosting = requireHosted("hostTimeout")
-        if hosting.mustMakePass(self) { return .zero }
-        let next = lock.withLock { earliestWakeUp(in: hosting.mode) }
-        return next == TimerHeap.never ? nil : max(.zero, now.duration(to: Instant(nanoseconds: next)))
+    /// - Precondition: As for ``Loop/HostFunctions/pass()``.
+    public var timeout: Duration? {
+        let hosting = loop.requireHosted("hosting.timeout")
+        if hosting.mustMakePass(loop) { return .zero }
+        let next = loop.lock.withLock { loop.earliestWakeUp(in: hosting.mode) }
+        return next == TimerHeap.never ? nil : max(.zero, loop.now.duration(to: Loop.Instant(nanoseconds: next)))
     }
 
     /// Whether the loop is hosted. On the loop's own thread; traps elsewhere.
-    public var isHosted: Bool {
-        requireOwnThread("isHosted")
-        return own.host != nil
+    public var isActive: Bool {
+        loop.requireOwnThread("hosting.isActive")
+        return loop.own.host != nil
     }
 
     /// Ends hosting: calls the exit observers. The loop may then be run, or hosted again. Stop watching the descriptor
@@ -162,23 +157,42 @@ extension Loop {
     /// Inside a pass, the call takes effect when the pass returns, with the result `stopped`; inside a run between two
     /// passes, when the run returns.
     ///
-    /// - Precondition: As for ``Loop/hostedPass()``.
-    public func endHosting() {
-        let hosting = requireHosted("endHosting")
-        ThreadLoops.current.running(self) { hosting.end(self) }
+    /// - Precondition: As for ``Loop/HostFunctions/pass()``.
+    public func end() {
+        let hosting = loop.requireHosted("hosting.end")
+        ThreadLoops.current.running(loop) { hosting.end(loop) }
+    }
+}
+
+extension Loop {
+    fileprivate func startHosting(in mode: Mode) throws(LoopError) -> Int32 {
+        requireOwnThread("hosting.begin")
+        guard !mode.namesCommonModes, currentMode == nil, !lock.withLock({ hasEnded }) else {
+            fatalError(
+                "RunLoopKit: Loop.hosting.begin(in: \(mode)): a loop cannot be hosted in the mode 'common', inside one "
+                    + "of its runs, twice, or after its end. Call it before the host begins to run, and hosting.end() "
+                    + "before beginning again."
+            )
+        }
+        try prepare(mode)
+        let state = lock.withLock { self.state(for: mode) }
+        own.host = Hosting(self, in: state)
+        _ = ThreadLoops.current.running(self) { notify(.entry, in: state) }
+        return state.pollDescriptor
     }
 
-    private func makePasses(until budgetEnd: Int64?, in hosting: Hosting) -> HostedResult {
+    fileprivate func makePasses(until budgetEnd: Int64?, in hosting: Hosting) -> HostedResult {
         let changesCurrentLoop = ThreadLoops.beginRunning(self)
         let result = hosting.makePasses(of: self, until: budgetEnd)
         if changesCurrentLoop { ThreadLoops.endRunning() }
         return result
     }
 
-    private func requireHosted(_ call: StaticString) -> Hosting {
+    fileprivate func requireHosted(_ call: StaticString) -> Hosting {
         requireOwnThread(call)
         guard let host = own.host else {
-            fatalError("RunLoopKit: Loop.\(call) was called on a loop that is not hosted. Call beginHosting(_:) first.")
+            fatalError(
+                "RunLoopKit: Loop.\(call) was called on a loop that is not hosted. Call hosting.begin(in:) first.")
         }
         return unsafeDowncast(host, to: Hosting.self)  // There is no other kind of host.
     }

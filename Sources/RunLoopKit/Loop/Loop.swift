@@ -17,7 +17,7 @@ import Synchronization
 /// thread; they trap elsewhere. <doc:SignalsThreadsForkCancellation#Safe-where> has the table.
 ///
 /// **Handlers** run on the loop's thread with no lock held. They may add, remove and invalidate items, even their own,
-/// run the loop nested, and stop it. (Only `end`, `beginHosting` and `runMain` trap inside a run.) They are
+/// run the loop nested, and stop it. (Only `end`, `hosting.begin` and `runMain` trap inside a run.) They are
 /// `@Sendable`; for handlers of actors, see ``Loop/Item`` and ``Loop/main``.
 ///
 /// **Lifetime.** A loop retains its items, and ends with its thread. Its items leave it, the cancel handlers of
@@ -175,8 +175,8 @@ public final class Loop: @unchecked Sendable {
     public static var current: Loop { ThreadLoops.current.loop }
 
     /// The loop of the process's initial thread, made on first use. The initial thread must run it
-    /// (``Loop/runMain(_:)`` in asynchronous programs), or host it (``Loop/beginHosting(_:)``). From any thread; in a
-    /// signal handler only if it has been used before. CF: `CFRunLoopGetMain`.
+    /// (``Loop/runMain(_:)`` in asynchronous programs), or host it (``Loop/HostFunctions/begin(in:)``). From any
+    /// thread; in a signal handler only if it has been used before. CF: `CFRunLoopGetMain`.
     ///
     /// In its common modes it drains the main dispatch queue, too, which is the main actor's. In a program with
     /// libdispatch, which Swift concurrency links, a run in a common mode therefore never finishes for lack of work:

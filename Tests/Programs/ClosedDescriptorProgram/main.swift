@@ -117,7 +117,7 @@ final class Everything {
         // A timerfd that is made later would take the place of what was closed.
         try thread.performAndWait { try Loop.current.prepare(.default) }
         hosted.add(hostedPort)
-        _ = try hosted.beginHosting()
+        _ = try hosted.hosting.begin()
     }
 
     var items: [Loop.Item] { [signals, port, messages, process, borrowed, owned] + timers }
@@ -154,7 +154,7 @@ final class Everything {
     private func settle() throws {
         for _ in 0..<30 {
             try thread.performAndWait {}
-            hosted.hostedPass()
+            hosted.hosting.pass()
         }
         while !thread.loop.isWaiting { sched_yield() }
     }
@@ -194,7 +194,7 @@ final class Everything {
         _ = write(borrowedEnds.writer, "x", 1)
         let waits = waitsInANap()
         hostedPort.invalidate()
-        hosted.endHosting()
+        hosted.hosting.end()
         thread.stop()
         thread.join()
         return waits

@@ -72,7 +72,7 @@ enum Thread {
 
 switch CommandLine.arguments.dropFirst().first {
 case let kind? where kind == "loop" || kind == "edges":
-    let descriptor = try Loop.main.beginHosting()
+    let descriptor = try Loop.main.hosting.begin()
     let edges = kind == "edges" ? EdgeHost(descriptor) : nil
     func isReady(waits: Bool) -> Bool { edges?.isReadable(waits: waits) ?? isReadable(descriptor, waits: waits) }
     Loop.main.add(
@@ -80,19 +80,19 @@ case let kind? where kind == "loop" || kind == "edges":
             print("timer")
             postFromElsewhere()
         }, in: .default)
-    while !hasEnded { if isReady(waits: true) { Loop.main.hostedPass() } }
-    while isReady(waits: false) { Loop.main.hostedPass() }
+    while !hasEnded { if isReady(waits: true) { Loop.main.hosting.pass() } }
+    while isReady(waits: false) { Loop.main.hosting.pass() }
     print("quiet: \(!isReadable(descriptor, waits: false))")
 case "callback":
     let host = CallbackHost(
-        descriptor: try Loop.main.beginHosting(),
+        descriptor: try Loop.main.hosting.begin(),
         callback: { _, _ in
-            let result = Loop.main.hostedPass()
+            let result = Loop.main.hosting.pass()
             return MainActor.assumeIsolated { hasEnded && result == .idle } ? 0 : 1
         }, data: nil)
     Loop.main.add(Loop.Timer(after: .milliseconds(1)) { _ in postFromElsewhere() }, in: .default)
     host.run()
-    Loop.main.endHosting()
+    Loop.main.hosting.end()
     print("host ends")
 case let kind? where kind == "queue" || kind == "queue-edges":
     let descriptor = try Loop.mainQueueDescriptor()!
@@ -115,8 +115,8 @@ case let kind? where kind == "queue" || kind == "queue-edges":
     print("quiet")
 case "within":
     // A job that runs the host, nested, in which a port's handler posts the next job.
-    let descriptor = try Loop.main.beginHosting()
-    @Sendable func serve() { while isReadable(descriptor, waits: false) { Loop.main.hostedPass() } }
+    let descriptor = try Loop.main.hosting.begin()
+    @Sendable func serve() { while isReadable(descriptor, waits: false) { Loop.main.hosting.pass() } }
     let port = try Loop.PortSource { _ in
         print("port")
         DispatchQueue.main.async { print("next job") }
@@ -140,11 +140,11 @@ case "within":
 case "not-common":
     // A host in a mode that does not serve the main queue sees the queue's edge, which is not raised again; then the
     // mode becomes one that does.
-    let descriptor = try Loop.main.beginHosting("other")
+    let descriptor = try Loop.main.hosting.begin(in: "other")
     Loop.main.add(Loop.Source0 {}, in: "other")
     Loop.main.add(Loop.Timer(after: .zero) { _ in DispatchQueue.main.async { print("job") } }, in: "other")
-    while isReadable(descriptor, waits: false) { Loop.main.hostedPass() }
-    Loop.main.endHosting()
+    while isReadable(descriptor, waits: false) { Loop.main.hosting.pass() }
+    Loop.main.hosting.end()
     print("not served")
     Loop.main.addCommonMode("other")
     Loop.main.run(mode: "other", for: .zero)

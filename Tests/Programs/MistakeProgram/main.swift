@@ -112,14 +112,18 @@ let mistakes = [
         pool.perform { pool.join() }
         pool.join()
     },
-    Mistake(name: "host-common", text: "RunLoopKit: Loop.beginHosting(common): a loop cannot be hosted in the mode") {
-        _ = try Loop.current.beginHosting(.common)
+    Mistake(
+        name: "host-common", text: "RunLoopKit: Loop.hosting.begin(in: common): a loop cannot be hosted in the mode"
+    ) {
+        _ = try Loop.current.hosting.begin(in: .common)
     },
-    Mistake(name: "host-twice", text: "RunLoopKit: Loop.beginHosting(default): a loop cannot be hosted in the mode") {
-        _ = (try Loop.current.beginHosting(), try Loop.current.beginHosting())
+    Mistake(
+        name: "host-twice", text: "RunLoopKit: Loop.hosting.begin(in: default): a loop cannot be hosted in the mode"
+    ) {
+        _ = (try Loop.current.hosting.begin(), try Loop.current.hosting.begin())
     },
-    Mistake(name: "hosted-pass", text: "RunLoopKit: Loop.hostedPass was called on a loop that is not hosted") {
-        Loop.current.hostedPass()
+    Mistake(name: "hosted-pass", text: "RunLoopKit: Loop.hosting.pass was called on a loop that is not hosted") {
+        Loop.current.hosting.pass()
     },
     Mistake(name: "end-thread-loop", text: "RunLoopKit: Loop.end() was called on a loop that runs or is hosted") {
         Loop.current.end()
@@ -195,31 +199,36 @@ let mistakes = [
         // The thread that has posted the job may still retain the loop for a moment.
         while true { pause() }
     },
-    Mistake(name: "host-in-run", text: "RunLoopKit: Loop.beginHosting(default): a loop cannot be hosted in the mode") {
+    Mistake(
+        name: "host-in-run", text: "RunLoopKit: Loop.hosting.begin(in: default): a loop cannot be hosted in the mode"
+    ) {
         let loop = Loop(clock: VirtualClock())
-        loop.perform { [unowned loop] in _ = try? loop.beginHosting() }
+        loop.perform { [unowned loop] in _ = try? loop.hosting.begin() }
         loop.run(mode: .default, for: .zero)
     },
-    Mistake(name: "host-ended", text: "RunLoopKit: Loop.beginHosting(default): a loop cannot be hosted in the mode") {
+    Mistake(
+        name: "host-ended", text: "RunLoopKit: Loop.hosting.begin(in: default): a loop cannot be hosted in the mode"
+    ) {
         let loop = Loop(clock: VirtualClock())
         loop.end()
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
     },
-    Mistake(name: "host-elsewhere", text: "RunLoopKit: Loop.beginHosting was called on a thread that the loop does") {
-        _ = try elsewhere().beginHosting()
+    Mistake(name: "host-elsewhere", text: "RunLoopKit: Loop.hosting.begin was called on a thread that the loop does") {
+        _ = try elsewhere().hosting.begin()
     },
-    Mistake(name: "pass-elsewhere", text: "RunLoopKit: Loop.hostedPass was called on a thread that the loop does not") {
+    Mistake(name: "pass-elsewhere", text: "RunLoopKit: Loop.hosting.pass was called on a thread that the loop does not")
+    {
         let loop = Loop(clock: VirtualClock())
-        _ = try loop.beginHosting()
-        try LoopThread().performAndWait { _ = loop.hostedPass() }
+        _ = try loop.hosting.begin()
+        try LoopThread().performAndWait { _ = loop.hosting.pass() }
     },
     Mistake(name: "watch-itself", text: "an epoll set, such as the descriptor of a hosted loop, cannot watch") {
         let loop = Loop(clock: VirtualClock())
-        loop.add(try Loop.FileDescriptorSource(try loop.beginHosting()) { _, _ in })
+        loop.add(try Loop.FileDescriptorSource(try loop.hosting.begin()) { _, _ in })
     },
     Mistake(name: "watch-each-other", text: "(ELOOP); an epoll set, such as the descriptor of a hosted loop, cannot") {
         let loops = [Loop(clock: VirtualClock()), Loop(clock: VirtualClock())]
-        let descriptors = try loops.map { try $0.beginHosting() }
+        let descriptors = try loops.map { try $0.hosting.begin() }
         for (loop, descriptor) in zip(loops, descriptors.reversed()) {
             loop.add(try Loop.FileDescriptorSource(descriptor) { _, _ in })
         }

@@ -113,9 +113,9 @@ let things = [
     Thing("process", needs: "descriptors") { add(try Loop.ProcessSource(getpid()) { _, _ in }) },
     Thing("prepare", needs: "descriptors") { try Loop.current.prepare("prepared") },
     Thing("host", needs: "descriptors") {
-        _ = try Loop.current.beginHosting("hosted")
-        Loop.current.hostedPass()
-        Loop.current.endHosting()
+        _ = try Loop.current.hosting.begin(in: "hosted")
+        Loop.current.hosting.pass()
+        Loop.current.hosting.end()
     },
     Thing("thread", needs: "descriptors", "threads") {
         let thread = try LoopThread()

@@ -177,14 +177,14 @@ func tracedChild() throws {
     }
     let source = try Loop.ProcessSource(child) { _, exit in print(exit) }
     loop.add(source)
-    let descriptor = try loop.beginHosting()
+    let descriptor = try loop.hosting.begin()
     /// How often the host was woken; it stops after a hundred times.
     func serve(waits: Bool) -> Int {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if waits { while poll(&request, 1, -1) < 0 {} }
         var count = 0
         while poll(&request, 1, 0) > 0, count < 100 {
-            loop.hostedPass()
+            loop.hosting.pass()
             count += 1
         }
         return count
@@ -200,6 +200,6 @@ func tracedChild() throws {
     }
     writeByte(toTracer.writer, UInt8(ascii: "\n"))
     print("detached, and quiet: \(serve(waits: true) < 100)")
-    loop.endHosting()
+    loop.hosting.end()
     waitpid(other, nil, 0)
 }

@@ -310,18 +310,18 @@ func toOneThread() throws {
 func hosted() throws {
     let source = try makeSource("heard")
     loop.add(source, in: .default)
-    let descriptor = try loop.beginHosting()
+    let descriptor = try loop.hosting.begin()
     func serve() -> String {
         var results: [Loop.HostedResult] = []
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        while poll(&request, 1, 0) > 0, results.count < 100 { results.append(loop.hostedPass()) }
+        while poll(&request, 1, 0) > 0, results.count < 100 { results.append(loop.hosting.pass()) }
         return results.map { "\($0)" }.joined(separator: " ")
     }
     print(serve())
     send(SIGUSR1)
     print(serve())
     print("then: \(serve())")
-    loop.endHosting()
+    loop.hosting.end()
 }
 
 /// On the main thread's loop, which is the one that runs here.

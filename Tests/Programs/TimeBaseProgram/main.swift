@@ -49,15 +49,15 @@ Task { @MainActor in
 loop.run()
 
 // A host serves them too.
-let descriptor = try loop.beginHosting()
+let descriptor = try loop.hosting.begin()
 let hasFired = LoopBound(false, on: loop)
 loop.add(
     Loop.Timer(after: .milliseconds(1), timeBase: .continuous) { firing in
         note("hosted", firing)
         hasFired.value = true
     }, in: .default)
-loop.hostedPass()
-let timeout = loop.hostTimeout ?? .seconds(3600)
+loop.hosting.pass()
+let timeout = loop.hosting.timeout ?? .seconds(3600)
 print("the host may sleep: \(hasFired.value || timeout < .seconds(3000))")
-while !hasFired.value { loop.hostedPass() }
-loop.endHosting()
+while !hasFired.value { loop.hosting.pass() }
+loop.hosting.end()

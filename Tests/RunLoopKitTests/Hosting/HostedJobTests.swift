@@ -30,7 +30,7 @@ import Testing
         #expect(host.isReadable)
         host.serve()
         #expect(ran.value == 1 && !host.isReadable)
-        loop.endHosting()
+        loop.hosting.end()
         loop.end()
     }
 
@@ -43,12 +43,12 @@ import Testing
         var served: [Int] = []
         while host.isReadable {
             let before = ran.value
-            loop.hostedPass()
+            loop.hosting.pass()
             served.append(ran.value - before)
         }
         #expect(ran.value == 10 * Loop.jobsPerDrain)
         #expect(served.max()! <= 3 * Loop.jobsPerDrain)
-        loop.endHosting()
+        loop.hosting.end()
         loop.end()
     }
 
@@ -66,12 +66,12 @@ import Testing
         var served: [Int] = []
         while host.isReadable {
             let before = ran.value
-            loop.hostedPass(for: .milliseconds(4))
+            loop.hosting.pass(for: .milliseconds(4))
             served.append(ran.value - before)
         }
         #expect(ran.value == 10)
         #expect(served.filter { $0 > 0 } == [2, 2, 2, 2, 2])
-        loop.endHosting()
+        loop.hosting.end()
         loop.end()
     }
 
@@ -91,12 +91,12 @@ import Testing
                 }
             }
         }
-        while !low.isOpenNow, high.value < 1000 { loop.hostedPass(for: .zero) }
+        while !low.isOpenNow, high.value < 1000 { loop.hosting.pass(for: .zero) }
         // A yield is two jobs.
         #expect(high.value < Loop.jobsPerDrain)
         isOver.open()
         host.serve()
-        loop.endHosting()
+        loop.hosting.end()
         loop.end()
     }
 
@@ -110,7 +110,7 @@ import Testing
         host.serve()
         guest.assumeIsolated { $0.call() }
         #expect(guest.assumeIsolated { $0.calls } == 3)
-        loop.endHosting()
+        loop.hosting.end()
         loop.end()
     }
 }

@@ -36,7 +36,7 @@ private let bothTriggers = Host.Trigger.allCases
         host.serve()
         #expect(log.entries == ["stopped at \(seconds(0))", "stopped at \(seconds(0))"])
         #expect(!host.results.contains(.stopped))
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A stop in a pass inside a nested run concerns the pass and not the run")
@@ -50,7 +50,7 @@ private let bothTriggers = Host.Trigger.allCases
         loop.perform {
             loop.perform(in: .tracking) {
                 loop.perform { loop.stop() }
-                log.add("\(loop.hostedPass())")
+                log.add("\(loop.hosting.pass())")
                 // A run inside the pass's handler has its own stops, too.
                 loop.perform {
                     loop.perform(in: .tracking) { loop.stop() }
@@ -62,7 +62,7 @@ private let bothTriggers = Host.Trigger.allCases
         }
         host.serve()
         #expect(log.entries == ["stopped", "stopped", "timedOut"])
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     /// With a message the run would make another pass in any case.
@@ -92,7 +92,7 @@ private let bothTriggers = Host.Trigger.allCases
         loop.perform { loop.run(mode: .tracking, for: .seconds(10)) }
         host.serve()
         #expect(log.entries == Array(repeating: seconds(0), count: sends ? 4 : 3))
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test(
@@ -123,7 +123,7 @@ private let bothTriggers = Host.Trigger.allCases
         host.serve()
         let expected = sends ? ["block", "message", "source"] : ["block", "source"]
         #expect(log.entries.sorted() == expected.map { "\($0) at \(seconds(0))" })
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     // MARK: Runs between passes
@@ -160,7 +160,7 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(loop.isWaiting)
     }
 
-    @Test("endHosting inside a run between passes takes effect when the run returns")
+    @Test("hosting.end inside a run between passes takes effect when the run returns")
     func endHostingInARun() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
@@ -168,16 +168,16 @@ private let bothTriggers = Host.Trigger.allCases
         let log = Log<String>()
         loop.add(Loop.Observer(.exit) { _, _ in log.add("exit") }, in: .default)
         loop.perform(in: .tracking) {
-            loop.endHosting()
-            log.add("mode \(loop.currentMode!.name), hosted: \(loop.isHosted)")
+            loop.hosting.end()
+            log.add("mode \(loop.currentMode!.name), hosted: \(loop.hosting.isActive)")
         }
         loop.run(mode: .tracking, for: .zero)
         #expect(log.entries == ["mode tracking, hosted: true", "exit"])
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
         #expect(loop.currentMode == nil)
         // The loop can be hosted again, or end.
-        _ = try loop.beginHosting()
-        loop.endHosting()
+        _ = try loop.hosting.begin()
+        loop.hosting.end()
         loop.end()
     }
 }

@@ -9,7 +9,7 @@ import Testing
     @Test("A budget leaves the rest for the next pass")
     func restForTheNextPass() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
         let log = Log<Int>()
         for number in 1...10 {
             loop.perform {
@@ -17,20 +17,20 @@ import Testing
                 log.add(number)
             }
         }
-        #expect(loop.hostedPass(for: .milliseconds(5)) == .more)
+        #expect(loop.hosting.pass(for: .milliseconds(5)) == .more)
         #expect(log.entries == [1, 2, 3])
-        #expect(loop.hostTimeout == .zero)
-        #expect(loop.hostedPass(for: .zero) == .more)
+        #expect(loop.hosting.timeout == .zero)
+        #expect(loop.hosting.pass(for: .zero) == .more)
         #expect(log.entries.count > 3)
-        while loop.hostedPass(for: .milliseconds(5)) == .more {}
+        while loop.hosting.pass(for: .milliseconds(5)) == .more {}
         #expect(log.entries == Array(1...10))
-        #expect(loop.hostTimeout == nil)
+        #expect(loop.hosting.timeout == nil)
     }
 
     @Test("A budget is checked after each message of a port")
     func messages() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
         let log = Log<Int>()
         let port = Loop.MessagePort<Int> {
             clock.advance(by: .milliseconds(3))
@@ -38,34 +38,34 @@ import Testing
         }
         loop.add(port)
         for number in 1...100 { port.send(number) }
-        #expect(loop.hostedPass(for: .milliseconds(4)) == .more)
+        #expect(loop.hosting.pass(for: .milliseconds(4)) == .more)
         #expect(log.entries == [1, 2])
-        #expect(loop.hostedPass(for: .zero) == .more)
+        #expect(loop.hosting.pass(for: .zero) == .more)
         #expect(log.entries == [1, 2, 3])
-        while loop.hostedPass(for: .milliseconds(50)) == .more {}
+        while loop.hosting.pass(for: .milliseconds(50)) == .more {}
         #expect(log.entries == Array(1...100))
-        loop.endHosting()
+        loop.hosting.end()
         loop.end()
     }
 
     @Test("A pass continues within its budget until nothing is left")
     func untilNothingIsLeft() throws {
         let (loop, _) = Loop.inVirtualTime(.manual)
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
         let served = Log<Int>()
         let ports = try (0..<100).map { number in try Loop.PortSource { _ in served.add(number) } }
         for port in ports {
             loop.add(port, in: .default)
             port.send()
         }
-        #expect(loop.hostedPass(for: .seconds(1)) == .idle)
+        #expect(loop.hosting.pass(for: .seconds(1)) == .idle)
         #expect(served.entries == Array(0..<100))
     }
 
     @Test("No kind of work starves under a tiny budget")
     func tinyBudget() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
         let log = Log<String>()
         @Sendable func work(_ name: String) {
             clock.advance(by: .milliseconds(10))
@@ -87,12 +87,12 @@ import Testing
         let port = try Loop.PortSource { _ in work("port") }
         loop.add(port, in: .default)
         port.send()
-        for _ in 1...20 { #expect(loop.hostedPass(for: .milliseconds(1)) == .more) }
+        for _ in 1...20 { #expect(loop.hosting.pass(for: .milliseconds(1)) == .more) }
         let counts = Dictionary(grouping: log.entries, by: { $0 }).mapValues(\.count)
         #expect(counts["source"] == 3)
         #expect(counts["timer"] == 3)
         #expect(counts["port"] == 1)
-        loop.endHosting()
+        loop.hosting.end()
         loop.end()
     }
 
@@ -106,9 +106,9 @@ import Testing
             source.signal()
         }
         for number in 1...3 { loop.add(Loop.Timer(after: .zero) { _ in log.add("timer \(number)") }, in: .default) }
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
         for number in 1...3 {
-            loop.hostedPass(for: .zero)
+            loop.hosting.pass(for: .zero)
             #expect(log.entries.suffix(2) == ["source \(number)", "timer \(number)"])
             #expect(log.entries.count == 2 * number)
         }
@@ -118,17 +118,17 @@ import Testing
     func budgetOfANestedPass() throws {
         let (loop, _) = Loop.inVirtualTime(.manual)
         let log = Log<String>()
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
         loop.perform {
-            #expect(loop.hostedPass(for: .zero) != .stopped)
+            #expect(loop.hosting.pass(for: .zero) != .stopped)
             // For the next pass, whose budget of a second serves all blocks before the timer.
             loop.perform {
                 for number in 1...3 { loop.perform { log.add("block \(number)") } }
                 loop.add(Loop.Timer(after: .zero) { _ in log.add("timer") })
             }
         }
-        loop.hostedPass(for: .seconds(1))
+        loop.hosting.pass(for: .seconds(1))
         #expect(log.entries == ["block 1", "block 2", "block 3", "timer"])
-        loop.endHosting()
+        loop.hosting.end()
     }
 }

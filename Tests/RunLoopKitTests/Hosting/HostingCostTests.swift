@@ -14,7 +14,7 @@ import Testing
             let host = try Host(Loop.current, .default, trigger)
             host.serve()
             try body(host, Loop.current)
-            Loop.current.endHosting()
+            Loop.current.hosting.end()
         }
     }
 
@@ -41,8 +41,8 @@ import Testing
             let counts = counts(of: loop) {
                 for _ in 1...10 {
                     loop.perform {}
-                    #expect(!loop.hostWillSleep())
-                    loop.hostedPass()
+                    #expect(!loop.hosting.willSleep())
+                    loop.hosting.pass()
                 }
             }
             #expect(counts == Loop.Counters(passes: 10, polls: 1))
@@ -59,7 +59,7 @@ import Testing
             #expect(whileAwake.wakeWrites == 0 && !System.isReadable(host.descriptor))
             #expect(host.serve() == 1)
 
-            #expect(loop.hostWillSleep())
+            #expect(loop.hosting.willSleep())
             let whileAsleep = try counts(of: loop) {
                 try onThreadOfItsOwn { for number in 4...6 { loop.perform { log.add(number) } } }
             }
@@ -72,25 +72,25 @@ import Testing
     @Test("A host that is awake for something else loses no note, and finds the loop's work before it sleeps")
     func awakeForSomethingElse() throws {
         try hosted(.asks) { host, loop in
-            #expect(loop.hostWillSleep())
+            #expect(loop.hosting.willSleep())
             try onThreadOfItsOwn { loop.perform {} }
             // The host serves something else first, and goes on.
-            loop.hostDidWake()
-            #expect(!loop.hostWillSleep())
-            #expect(loop.hostTimeout == .zero)
-            loop.hostedPass()
-            #expect(!host.isReadable && loop.hostTimeout == nil)
+            loop.hosting.didWake()
+            #expect(!loop.hosting.willSleep())
+            #expect(loop.hosting.timeout == .zero)
+            loop.hosting.pass()
+            #expect(!host.isReadable && loop.hosting.timeout == nil)
         }
     }
 
     @Test("A host need not say that it is awake: a pass does")
     func passWithoutAWord() throws {
         try hosted(.asks) { _, loop in
-            #expect(loop.hostWillSleep())
-            #expect(loop.hostedPass() == .finished)
+            #expect(loop.hosting.willSleep())
+            #expect(loop.hosting.pass() == .finished)
             let counts = counts(of: loop) { loop.perform {} }
             #expect(counts.wakeWrites == 0)
-            #expect(!loop.hostWillSleep())
+            #expect(!loop.hosting.willSleep())
         }
     }
 
@@ -121,7 +121,7 @@ import Testing
                 try onThreadOfItsOwn { loop.perform { log.add(1) } }
                 host.serve()
                 #expect(log.entries == [1])
-                loop.endHosting()
+                loop.hosting.end()
             }
             // Runs as ever.
             try onThreadOfItsOwn { loop.perform { loop.stop() } }

@@ -37,7 +37,7 @@ import Testing
             let hosted = try RandomProgram(seed).play { loop in
                 let host = try Host(loop, .default, trigger)
                 host.serve()
-                loop.endHosting()
+                loop.hosting.end()
             }
             let first = zip(hosted, run).first { $0 != $1 }
             #expect(hosted == run, "first difference: \(first.map { "hosted: \($0), run: \($1)" } ?? "in length")")
@@ -57,7 +57,7 @@ import Testing
                 program.host = host
                 host.serve()
                 program.host = nil
-                loop.endHosting()
+                loop.hosting.end()
             }
         }
     }
@@ -198,7 +198,7 @@ private final class RandomProgram: @unchecked Sendable {
         host.beginInsideHandler()
         host.serve()
         let served = log.count
-        loop.hostedPass()
+        loop.hosting.pass()
         if log.count > served { Issue.record("The host would have slept in spite of \(log[served]).") }
         hostDepth -= 1
     }

@@ -19,8 +19,8 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(host.serve() == 1)
         #expect(host.results == [.finished])
         #expect(!host.isReadable)
-        #expect(loop.hostTimeout == nil)
-        loop.endHosting()
+        #expect(loop.hosting.timeout == nil)
+        loop.hosting.end()
     }
 
     @Test("A post from another thread is served", arguments: bothTriggers)
@@ -31,11 +31,11 @@ private let bothTriggers = Host.Trigger.allCases
         let log = Log<Int>()
         for number in 1...3 {
             try elsewhere { loop.perform { log.add(number) } }
-            #expect(loop.hostTimeout == .zero)
+            #expect(loop.hosting.timeout == .zero)
             #expect(host.serve() == 1)
             #expect(log.entries.last == number)
         }
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A timer added between passes is served", arguments: bothTriggers)
@@ -47,7 +47,7 @@ private let bothTriggers = Host.Trigger.allCases
             let log = Log<String>()
             loop.add(Loop.Timer(after: .seconds(3600)) { _ in log.add("late") }, in: .default)
             #expect(!host.isReadable)
-            #expect(try #require(loop.hostTimeout) > .seconds(3000))
+            #expect(try #require(loop.hosting.timeout) > .seconds(3000))
 
             loop.add(Loop.Timer(after: .milliseconds(1)) { _ in log.add("own thread") }, in: .default)
             while log.entries.isEmpty { host.sleepAndServe() }
@@ -89,7 +89,7 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(host.serve() == 2)
         #expect(host.results.dropFirst(before.0) == [.more, .finished])
         #expect(passes.value == before.1 + 2)
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A send to a port is served", arguments: bothTriggers)
@@ -131,9 +131,9 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(!host.isReadable)
         try elsewhere { loop.stop() }
         #expect(host.isReadable)
-        #expect(loop.hostedPass() == .stopped)
+        #expect(loop.hosting.pass() == .stopped)
         host.serve()
-        #expect(loop.hostedPass() == .finished)
+        #expect(loop.hosting.pass() == .finished)
     }
 
     @Test("A signalled source is served", arguments: bothTriggers)
@@ -197,10 +197,10 @@ private let bothTriggers = Host.Trigger.allCases
         host.serve()
         #expect(loop.currentMode == .default)
         #expect(loop.isWaiting)
-        #expect(loop.isHosted)
+        #expect(loop.hosting.isActive)
         loop.perform { log.add("block, waiting: \(loop.isWaiting)") }
         host.serve()
-        loop.endHosting()
+        loop.hosting.end()
         #expect(
             log.entries == [
                 "entry", "beforeTimers", "beforeSources", "beforeWaiting",
@@ -209,7 +209,7 @@ private let bothTriggers = Host.Trigger.allCases
             ])
         #expect(loop.currentMode == nil)
         #expect(!loop.isWaiting)
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
     }
 
     @Test("A wake-up before waiting makes another pass", arguments: bothTriggers)
@@ -240,27 +240,27 @@ private let bothTriggers = Host.Trigger.allCases
         loop.perform(in: .default) { log.add("block for default") }
         host.serve()
         #expect(log.entries == ["common"])
-        loop.endHosting()
+        loop.hosting.end()
         let other = try Host(loop, .default)
         #expect(other.descriptor != host.descriptor)
         other.serve()
         #expect(log.entries == ["common", "block for default", "default"])
     }
 
-    @Test("endHosting inside a pass takes effect when the pass returns")
+    @Test("hosting.end inside a pass takes effect when the pass returns")
     func endHostingInAPass() throws {
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         let log = Log<String>()
         loop.add(Loop.Observer(.exit) { _, _ in log.add("exit") }, in: .default)
         loop.perform {
-            loop.endHosting()
-            log.add("still hosted: \(loop.isHosted)")
+            loop.hosting.end()
+            log.add("still hosted: \(loop.hosting.isActive)")
         }
         loop.perform { log.add("the rest of the pass") }
-        #expect(loop.hostedPass() == .stopped)
+        #expect(loop.hosting.pass() == .stopped)
         #expect(log.entries == ["still hosted: true", "the rest of the pass", "exit"])
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
         // The loop runs as any other again.
         loop.perform { log.add("run") }
         #expect(loop.run(mode: .default, for: .zero) == .timedOut)
@@ -347,16 +347,16 @@ private let bothTriggers = Host.Trigger.allCases
     @Test("The timeout is the time until the next timer")
     func timeout() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)
-        _ = try loop.beginHosting()
-        while loop.hostedPass() == .more {}
-        #expect(loop.hostTimeout == nil)
+        _ = try loop.hosting.begin()
+        while loop.hosting.pass() == .more {}
+        #expect(loop.hosting.timeout == nil)
         loop.add(Loop.Timer(after: .seconds(2), tolerance: .seconds(1)) { _ in }, in: .default)
-        loop.hostedPass()
-        #expect(loop.hostTimeout == .seconds(3))
+        loop.hosting.pass()
+        #expect(loop.hosting.timeout == .seconds(3))
         clock.advance(by: .seconds(3))
-        #expect(loop.hostTimeout == .zero)
-        loop.hostedPass()
-        #expect(loop.hostTimeout == nil)
+        #expect(loop.hosting.timeout == .zero)
+        loop.hosting.pass()
+        #expect(loop.hosting.timeout == nil)
     }
 
     @Test("The host serves manual time that another thread advances")
@@ -373,7 +373,7 @@ private let bothTriggers = Host.Trigger.allCases
             loop.perform { isReady.open() }
             let host = try! Host(loop)
             while ends.value == 0 { host.sleepAndServe() }
-            loop.endHosting()
+            loop.hosting.end()
             loop.end()
         }
         isReady.wait()

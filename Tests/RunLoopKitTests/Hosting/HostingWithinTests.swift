@@ -103,7 +103,7 @@ private let bothTriggers = Host.Trigger.allCases
         loop.add(timer)
         host.serve()
         #expect(log.entries == ["block", "source", "timer"])
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A handler that runs the host learns of what a budget has left")
@@ -159,12 +159,12 @@ private let bothTriggers = Host.Trigger.allCases
         let (loop, _) = Loop.inVirtualTime()
         let host = try Host(loop)
         host.serve()
-        loop.endHosting()
+        loop.hosting.end()
         let descriptor = host.descriptor
         #expect(!host.isReadable)
         let log = Log<Bool>()
         loop.add(Loop.Observer(.entry) { _, _ in log.add(System.isReadable(descriptor)) }, in: .default)
-        _ = try loop.beginHosting()
+        _ = try loop.hosting.begin()
         #expect(log.entries == [true])
     }
 
@@ -214,7 +214,7 @@ private let bothTriggers = Host.Trigger.allCases
         }
         host.serve()
         #expect(log.entries == ["inner", "outer"])
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A handler that runs the host learns of a post at every depth", arguments: bothTriggers)
@@ -234,7 +234,7 @@ private let bothTriggers = Host.Trigger.allCases
         loop.perform { nest(1) }
         host.serve()
         #expect(log.entries == [4, 3, 2, 1])
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A message's handler that runs the host learns of the other messages", arguments: bothTriggers)
@@ -252,7 +252,7 @@ private let bothTriggers = Host.Trigger.allCases
         for number in 1...3 { port.send(number) }
         host.serve()
         #expect(log.entries == [3, 2, 1])
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     // MARK: The end
@@ -266,7 +266,7 @@ private let bothTriggers = Host.Trigger.allCases
         host.serve()
         loop.add(
             Loop.Observer { _, activity in log.add("\(activity), current: \(Loop.current === loop)") }, in: .default)
-        loop.endHosting()
+        loop.hosting.end()
         #expect(log.entries == ["afterWaiting, current: true", "exit, current: true"])
     }
 
@@ -275,7 +275,7 @@ private let bothTriggers = Host.Trigger.allCases
         let (loop, clock) = Loop.inVirtualTime()
         let other = Loop(clock: clock)
         try Host(loop).serve()
-        loop.endHosting()
+        loop.hosting.end()
         let log = Log<Loop.Instant>()
         other.add(Loop.Timer(after: .seconds(1)) { _ in log.add(other.now) }, in: .default)
         other.run()
@@ -289,10 +289,10 @@ private let bothTriggers = Host.Trigger.allCases
             let exits = Count()
             let host = try Host(loop)
             host.serve()
-            loop.add(Loop.Observer(activity) { _, _ in loop.endHosting() }, in: .default)
+            loop.add(Loop.Observer(activity) { _, _ in loop.hosting.end() }, in: .default)
             loop.add(Loop.Observer(.exit) { _, _ in exits.up() }, in: .default)
-            loop.endHosting()
-            #expect(!loop.isHosted)
+            loop.hosting.end()
+            #expect(!loop.hosting.isActive)
             #expect(exits.value == 1)
             loop.end()
         }
@@ -310,7 +310,7 @@ private let bothTriggers = Host.Trigger.allCases
         loop.add(Loop.Timer(after: .seconds(5)) { _ in log.add(loop.now) }, in: .default)
         host.serve()
         loop.stop()
-        #expect(loop.hostedPass() == .stopped)
+        #expect(loop.hosting.pass() == .stopped)
         hold.release()
         // Time does not pass before the host has decided to continue.
         #expect(loop.now == seconds(0))
@@ -330,13 +330,13 @@ private let bothTriggers = Host.Trigger.allCases
         loop.perform {
             loop.perform {
                 loop.add(Loop.Observer(.beforeWaiting, repeats: false) { _, _ in loop.stop() })
-                passes.add(loop.hostedPass())
+                passes.add(loop.hosting.pass())
             }
             runs.add(loop.run(mode: .default, for: .seconds(10)))
         }
-        #expect(loop.hostedPass() != .stopped)
+        #expect(loop.hosting.pass() != .stopped)
         #expect(passes.entries == [.idle] && runs.entries == [.stopped] && loop.now == seconds(0))
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("Ending inside a nested pass does not make the host spin")
@@ -346,12 +346,12 @@ private let bothTriggers = Host.Trigger.allCases
         host.serve()
         let passes = Log<Int>()
         loop.perform {
-            loop.endHosting()
+            loop.hosting.end()
             loop.wakeUp()
             passes.add(host.serve())
         }
-        #expect(loop.hostedPass() == .stopped)
+        #expect(loop.hosting.pass() == .stopped)
         #expect(passes.entries.allSatisfy { $0 < 5 })
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
     }
 }

@@ -23,7 +23,7 @@ private let bothTriggers = Host.Trigger.allCases
         }
         #expect(log.entries == ["ab", "cd", "e", "fg"])
         #expect(!host.isReadable && host.results.last == .idle)
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("An edge that no handler reads keeps no host busy", arguments: bothTriggers)
@@ -40,7 +40,7 @@ private let bothTriggers = Host.Trigger.allCases
             host.serve()
             #expect(calls.value == count && !host.isReadable)
         }
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("Data that was read between two passes is not reported")
@@ -59,11 +59,11 @@ private let bothTriggers = Host.Trigger.allCases
                 // Otherwise the pass would not have asked the kernel again.
                 loop.wakeUp()
             })
-        #expect(loop.hostedPass() == .more)
+        #expect(loop.hosting.pass() == .more)
         #expect(pipe.take() == "a")
         host.serve()
         #expect(log.entries.isEmpty)
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A change between passes takes effect", arguments: bothTriggers)
@@ -83,7 +83,7 @@ private let bothTriggers = Host.Trigger.allCases
         try onThreadOfItsOwn { source.rearm() }
         host.serve()
         #expect(calls.value == 2 && !host.isReadable)
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A later pass handles messages beyond a pass's share", arguments: bothTriggers)
@@ -99,7 +99,7 @@ private let bothTriggers = Host.Trigger.allCases
         #expect(host.serve() == 3)
         #expect(log.entries == Array(0..<count))
         #expect(!host.isReadable && host.results.last == .idle)
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("An exit is reported", arguments: bothTriggers)
@@ -115,6 +115,6 @@ private let bothTriggers = Host.Trigger.allCases
         host.serve()
         #expect(log.entries == [.exited(4)])
         #expect(!host.isReadable && host.results.last == .finished)
-        loop.endHosting()
+        loop.hosting.end()
     }
 }

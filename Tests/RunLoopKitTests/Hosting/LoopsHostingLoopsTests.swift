@@ -13,7 +13,7 @@ import Testing
         let (outer, inner) = (Loop(clock: clock), Loop(clock: clock))
         defer { for loop in [outer, inner] { loop.end() } }
         let log = Log<String>()
-        let source = try Loop.FileDescriptorSource(try inner.beginHosting()) { _, _ in inner.hostedPass() }
+        let source = try Loop.FileDescriptorSource(try inner.hosting.begin()) { _, _ in inner.hosting.pass() }
         outer.add(source)
         @Sendable func run(_ name: String, _ loop: Loop, _ mode: Loop.Mode) {
             let result = loop.run(mode: mode, for: .seconds(5))
@@ -39,7 +39,7 @@ import Testing
                 "inner at 45",
             ])
         source.invalidate()
-        inner.endHosting()
+        inner.hosting.end()
     }
 
     /// A loop on another thread counts separately, whichever loop sleeps here.
@@ -67,10 +67,10 @@ import Testing
         System.join(other)
         #expect(log.entries == [seconds(0)])
         host.serve()
-        loop.endHosting()
+        loop.hosting.end()
     }
 
-    @Test("endHosting in a handler of another loop does not make that loop count as idle")
+    @Test("hosting.end in a handler of another loop does not make that loop count as idle")
     func endHostingInAnotherLoop() throws {
         let clock = VirtualClock()
         let (outer, ends, stays) = (Loop(clock: clock), Loop(clock: clock), Loop(clock: clock))
@@ -81,11 +81,11 @@ import Testing
         let log = Log<Loop.Instant>()
         outer.perform {
             hosts[1].serve()
-            ends.endHosting()
+            ends.hosting.end()
             log.add(clock.now)
         }
         outer.run(mode: .default, for: .zero)
         #expect(log.entries == [seconds(0)])
-        stays.endHosting()
+        stays.hosting.end()
     }
 }

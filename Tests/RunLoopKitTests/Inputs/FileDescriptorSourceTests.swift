@@ -63,10 +63,10 @@ import Testing
         let pipe = Ends.pipe()
         let log = Log<String>()
         let source = try Source(pipe.reader) { _, _ in log.add(pipe.take(2) ?? "nothing") }
-        let descriptor = try loop.beginHosting()
+        let descriptor = try loop.hosting.begin()
         func serve() -> [Loop.HostedResult] {
             var results: [Loop.HostedResult] = []
-            while System.isReadable(descriptor), results.count < 100 { results.append(loop.hostedPass()) }
+            while System.isReadable(descriptor), results.count < 100 { results.append(loop.hosting.pass()) }
             return results
         }
         loop.add(source, in: .default)
@@ -75,11 +75,11 @@ import Testing
         #expect(serve() == [.more, .idle])
         // The pass found it, and other code read it while the host slept.
         pipe.send("defg")
-        #expect(loop.hostedPass() == .more)
+        #expect(loop.hosting.pass() == .more)
         _ = pipe.take()
         #expect(serve() == [.idle])
         #expect(log.entries == ["ab", "c", "de"])
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("The description shows what is watched")

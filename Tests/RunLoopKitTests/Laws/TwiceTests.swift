@@ -35,7 +35,8 @@ import Testing
     private static let others = [
         "apply": "throws, or replaces what is waiting: RuleEngineTests, RuleSnapshotTests/snapshotAppliedTwice",
         "limit": "throws: RuleEngineTests",
-        "beginHosting": "traps: MistakeProgram host-twice",
+        "begin": "traps: MistakeProgram host-twice",
+        "beginHosting": "deprecated: begin",
         "onEnd": "registers two handlers: EndHandlerTests",
         "dumpOnSignal": "does nothing: RefusalProgram dump",
     ]

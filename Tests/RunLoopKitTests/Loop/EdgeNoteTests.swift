@@ -235,10 +235,10 @@ private struct EdgeNoteModel: Hashable {
         let (loop, _) = Loop.inVirtualTime()
         loop.add(Loop.Source0 {})
         _ = polls(loop)
-        _ = try loop.beginHosting()
-        defer { loop.endHosting() }
+        _ = try loop.hosting.begin()
+        defer { loop.hosting.end() }
         let before = loop.counters.polls
-        for _ in 0..<3 { #expect(loop.hostedPass() == .idle) }
+        for _ in 0..<3 { #expect(loop.hosting.pass() == .idle) }
         #expect(loop.counters.polls >= before + 3)
     }
 
@@ -250,10 +250,10 @@ private struct EdgeNoteModel: Hashable {
         loop.add(Loop.Source0 {})
         loop.add(Loop.Source0 {}, in: "other")
         _ = (polls(loop), polls(loop, in: "other"))
-        _ = try loop.beginHosting("other")
+        _ = try loop.hosting.begin(in: "other")
         loop.perform(in: "other") {}
-        loop.hostedPass()
-        loop.endHosting()
+        loop.hosting.pass()
+        loop.hosting.end()
         clock.advance(by: .seconds(1))
         #expect(loop.now == 1_000_000_000)
     }

@@ -234,12 +234,12 @@ import Testing
             }
             timer.isPrecise = true
             loop.add(timer, in: .default)
-            let descriptor = try! loop.beginHosting()
+            let descriptor = try! loop.hosting.begin()
             while fired.value == 0 {
                 System.waitUntilReadable(descriptor)
-                loop.hostedPass()
+                loop.hosting.pass()
             }
-            loop.endHosting()
+            loop.hosting.end()
         }
     }
 

@@ -94,9 +94,9 @@ import Testing
         try onThreadOfItsOwn {
             let hosted = Loop.current
             hosted.spinDuration = .seconds(1)
-            _ = try hosted.beginHosting()
-            for _ in 0..<3 { hosted.hostedPass() }
-            hosted.endHosting()
+            _ = try hosted.hosting.begin()
+            for _ in 0..<3 { hosted.hosting.pass() }
+            hosted.hosting.end()
             #expect(hosted.counters.spins == 0)
         }
     }

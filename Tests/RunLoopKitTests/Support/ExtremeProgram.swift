@@ -164,12 +164,12 @@ final class ExtremeProgram {
     }
 
     private func host() {
-        guard (try? loop.beginHosting()) != nil else { return }
-        loop.hostedPass(for: duration)
-        _ = loop.hostWillSleep()
-        _ = loop.hostTimeout
-        loop.hostDidWake()
-        loop.endHosting()
+        guard (try? loop.hosting.begin()) != nil else { return }
+        loop.hosting.pass(for: duration)
+        _ = loop.hosting.willSleep()
+        _ = loop.hosting.timeout
+        loop.hosting.didWake()
+        loop.hosting.end()
     }
 
     // MARK: Limiters

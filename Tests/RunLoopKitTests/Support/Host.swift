@@ -26,7 +26,7 @@ final class Host {
         self.loop = loop
         self.budget = budget
         self.trigger = trigger
-        descriptor = try loop.beginHosting(mode)
+        descriptor = try loop.hosting.begin(in: mode)
         edges = trigger == .edge ? try Poller() : nil
         try edges?.add(descriptor, token: 0)
     }
@@ -35,8 +35,8 @@ final class Host {
     var isReadable: Bool {
         if let count = edges?.wait(blocking: false) { return count > 0 }
         guard trigger == .asks else { return System.isReadable(descriptor) }
-        defer { loop.hostDidWake() }
-        return !loop.hostWillSleep() || System.isReadable(descriptor)
+        defer { loop.hosting.didWake() }
+        return !loop.hosting.willSleep() || System.isReadable(descriptor)
     }
 
     /// Makes a first pass if the host watches for edges, as one inside a handler must: the pass that called the handler
@@ -62,11 +62,11 @@ final class Host {
 
     /// Sleeps until the loop has work, and serves it.
     func sleepAndServe() {
-        if trigger == .asks ? loop.hostWillSleep() : edges == nil { System.waitUntilReadable(descriptor) }
-        if trigger == .asks { loop.hostDidWake() }
+        if trigger == .asks ? loop.hosting.willSleep() : edges == nil { System.waitUntilReadable(descriptor) }
+        if trigger == .asks { loop.hosting.didWake() }
         while edges?.wait(blocking: true) == 0 {}
         makePass()
     }
 
-    private func makePass() { results.append(budget.map { loop.hostedPass(for: $0) } ?? loop.hostedPass()) }
+    private func makePass() { results.append(budget.map { loop.hosting.pass(for: $0) } ?? loop.hosting.pass()) }
 }

@@ -48,10 +48,10 @@ import Testing
         let (loop, ran) = (Loop(clock: VirtualClock()), Count())
         loop.perform { ran.up() }
         let run = loop.run(for: .zero)
-        _ = try! loop.beginHosting()
+        _ = try! loop.hosting.begin()
         loop.perform { ran.up() }
-        let pass = loop.hostedPass()
-        loop.endHosting()
+        let pass = loop.hosting.pass()
+        loop.hosting.end()
         loop.end()
         return "\(run), \(pass), \(ran.value == 2 ? "both blocks" : "not all") ran"
     }

@@ -190,7 +190,7 @@ struct ExitedThreadTests {
         let log = Log<String>()
         let thread = try System.startThread(stackSize: nil) {
             let loop = Loop.current
-            _ = try! loop.beginHosting()
+            _ = try! loop.hosting.begin()
             let source = Loop.Source0(cancel: { loop, _ in
                 let run = loop.currentMode == nil ? "no run" : "a run"
                 log.add("cancelled, \(run), \(loop.stopFlag.load(ordering: .relaxed))")
@@ -205,7 +205,7 @@ struct ExitedThreadTests {
                     Loop.current.run(for: .seconds(3_600))
                 }
             }
-            while true { loop.hostedPass() }
+            while true { loop.hosting.pass() }
         }
         System.join(thread)
         #expect(log.entries == ["cancelled, no run, noRun"])

@@ -269,7 +269,7 @@ import Testing
         hold.release()
         host.serve()
         #expect(log.entries == [seconds(0)])
-        loop.endHosting()
+        loop.hosting.end()
     }
 
     @Test("A manual clock stops between the time of a timer and the end of its tolerance")

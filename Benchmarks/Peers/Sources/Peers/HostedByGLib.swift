@@ -19,14 +19,14 @@
         let loop = Loop.current
 
         init() {
-            let source = g_unix_fd_source_new(try! loop.beginHosting(), G_IO_IN)
+            let source = g_unix_fd_source_new(try! loop.hosting.begin(), G_IO_IN)
             let pass: @convention(c) (gint, GIOCondition, gpointer?) -> gboolean = { _, _, _ in
-                Loop.current.hostedPass()
+                Loop.current.hosting.pass()
                 return 1
             }
             g_source_set_callback(source, unsafeBitCast(pass, to: GSourceFunc.self), nil, nil)
             g_source_attach(source, context)
-            loop.hostedPass()
+            loop.hosting.pass()
         }
     }
 

@@ -25,7 +25,7 @@ final class HostSource: @unchecked Sendable {
     private var onStop: (() -> Void)?
     private var endHandler: Loop.EndHandler?
 
-    /// - Parameter descriptor: What ``Loop/beginHosting(_:)`` has returned.
+    /// - Parameter descriptor: What ``Loop/HostFunctions/begin(in:)`` has returned.
     init(of loop: Loop, in mode: Loop.Mode, watching descriptor: Int32, onStop: (() -> Void)?) {
         self.loop = loop
         self.mode = mode
@@ -79,16 +79,16 @@ final class HostSource: @unchecked Sendable {
     }
 
     /// GLib is about to poll. Returns whether the source has work already, so that the poll must not sleep.
-    private func prepare() -> Bool { loop.isHosted && !loop.hostWillSleep() }
+    private func prepare() -> Bool { loop.hosting.isActive && !loop.hosting.willSleep() }
 
     /// GLib has polled, and the source had no work before. Returns whether it has now.
     private func check() -> Bool {
-        if loop.isHosted { loop.hostDidWake() }
+        if loop.hosting.isActive { loop.hosting.didWake() }
         return g_source_query_unix_fd(source, tag) != GIOCondition(0)
     }
 
     private func serve() {
-        let result = loop.hostedPass()
+        let result = loop.hosting.pass()
         // A pass in which the loop was detached returns `stopped` too.
         if result == .stopped, !isDestroyed { onStop?() }
     }
@@ -114,6 +114,6 @@ final class HostSource: @unchecked Sendable {
         endHandler?.cancel()
         endHandler = nil
         // A loop that has ended is no longer hosted.
-        if loop.isHosted { loop.endHosting() }
+        if loop.hosting.isActive { loop.hosting.end() }
     }
 }

@@ -35,14 +35,15 @@ extension Loop {
     ///   - onStop: Called on the loop's thread, outside the loop's handlers, after a pass that ``Loop/stop()`` has
     ///     ended. Without it a stop has no effect.
     /// - Returns: The attachment, which detaches the loop when it is released.
-    /// - Throws: ``LoopError``, as ``Loop/beginHosting(_:)`` does, usually because the process has no descriptor left.
-    ///   The loop is then not attached.
-    /// - Precondition: As for ``Loop/beginHosting(_:)``: called on the loop's own thread, outside its runs, for a mode
-    ///   other than `common` of a loop that has not ended, and is neither attached nor hosted otherwise; traps if not.
+    /// - Throws: ``LoopError``, as ``Loop/HostFunctions/begin(in:)`` does, usually because the process has no
+    ///   descriptor left. The loop is then not attached.
+    /// - Precondition: As for ``Loop/HostFunctions/begin(in:)``: called on the loop's own thread, outside its runs, for
+    ///   a mode other than `common` of a loop that has not ended, and is neither attached nor hosted otherwise; traps
+    ///   if not.
     public func attach(
         to context: GLibContext, mode: Mode = .default, priority: Int32 = 0, onStop: (() -> Void)? = nil
     ) throws(LoopError) -> GLibAttachment {
-        let source = HostSource(of: self, in: mode, watching: try beginHosting(mode), onStop: onStop)
+        let source = HostSource(of: self, in: mode, watching: try hosting.begin(in: mode), onStop: onStop)
         source.attach(to: context, priority: priority)
         return GLibAttachment(source)
     }

@@ -14,11 +14,11 @@ import Testing
     func release() throws {
         for time in ["first", "second"] {
             var attachment: GLibAttachment? = try loop.attach(to: context.context)
-            #expect(loop.isHosted && attachment?.isAttached == true)
+            #expect(loop.hosting.isActive && attachment?.isAttached == true)
             loop.perform { [log] in log.add(time) }
             context.serve()
             attachment = nil
-            #expect(!loop.isHosted)
+            #expect(!loop.hosting.isActive)
         }
         loop.perform { [log] in log.add("run") }
         #expect(context.serve() == 0)
@@ -33,11 +33,11 @@ import Testing
         loop.perform { [loop, log] in
             attachment.detach()
             log.add(attachment.isAttached ? "attached" : "detached")
-            log.add(loop.isHosted ? "hosted" : "not hosted")
+            log.add(loop.hosting.isActive ? "hosted" : "not hosted")
         }
         context.serve()
         #expect(log.entries == ["detached", "hosted"])
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
         // Has no effect.
         attachment.detach()
     }
@@ -54,7 +54,7 @@ import Testing
         }
         context.serve()
         #expect(log.entries == ["detached"])
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
     }
 
     @Test("A release on another thread takes effect when the context is iterated")
@@ -63,12 +63,12 @@ import Testing
         do {
             let attachment = try loop.attach(to: context.context)
             try RunLoopKitGLibTests.onAnotherThread { attachment.detach() }
-            #expect(attachment.isAttached && loop.isHosted)
+            #expect(attachment.isAttached && loop.hosting.isActive)
             held.add(attachment)
         }
         context.serve()
         #expect(held.entries.first?.isAttached == false)
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
     }
 
     @Test("The end of the loop's thread ends the attachment")
@@ -88,7 +88,7 @@ import Testing
         let context = g_main_context_new()!
         let attachment = try loop.attach(to: GLibContext(context))
         g_main_context_unref(context)
-        #expect(!attachment.isAttached && !loop.isHosted)
+        #expect(!attachment.isAttached && !loop.hosting.isActive)
         loop.perform { [log] in log.add("run") }
         loop.run(mode: .default, for: .zero)
         #expect(log.entries == ["run"])
@@ -100,9 +100,9 @@ import Testing
         let attachment = try loop.attach(to: GLibContext(context))
         let held = GLibContext(context)
         try RunLoopKitGLibTests.onAnotherThread { g_main_context_unref(held.pointer) }
-        #expect(!attachment.isAttached && loop.isHosted)
+        #expect(!attachment.isAttached && loop.hosting.isActive)
         loop.run(mode: .default, for: .zero)
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
     }
 
     @Test("Nothing retains what an attachment refers to once it has ended")
@@ -149,7 +149,7 @@ import Testing
             let context = GLibContext(g_main_context_new())
             let refused = withoutDescriptors { try? loop.attach(to: context) }
             #expect(refused == nil)
-            #expect(!loop.isHosted)
+            #expect(!loop.hosting.isActive)
             let attachment = try loop.attach(to: context)
             #expect(attachment.isAttached)
         }

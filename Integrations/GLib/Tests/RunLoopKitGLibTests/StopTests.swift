@@ -29,7 +29,7 @@ import Testing
         loop.stop()
         context.serve()
         #expect(held.entries.first?.isAttached == false)
-        #expect(!loop.isHosted)
+        #expect(!loop.hosting.isActive)
     }
 
     @Test("Without a handler a stop has no effect")

@@ -9,8 +9,9 @@ extension Loop {
     ///   - its handler belongs to the main actor, and this is not ``Loop/main``.
     ///   - this loop has ended.
     /// - Precondition: The kernel accepts the source's descriptor; otherwise this call, or the first run in the mode,
-    ///   traps. It refuses an epoll set that watches this loop, or is the loop's own (``Loop/beginHosting(_:)``), and
-    ///   any descriptor once memory or `fs.epoll.max_user_watches` is exhausted.
+    ///   traps. It refuses an epoll set that watches this loop, or is the loop's own
+    ///   (``Loop/HostFunctions/begin(in:)``), and any descriptor once memory or `fs.epoll.max_user_watches` is
+    ///   exhausted.
     ///
     /// CF: `CFRunLoopAddSource`, `CFRunLoopAddTimer`, `CFRunLoopAddObserver`.
     @discardableResult

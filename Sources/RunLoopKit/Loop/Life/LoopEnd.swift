@@ -13,7 +13,7 @@ extension Loop {
             fatalError(
                 "RunLoopKit: Loop.end() was called on a loop that runs or is hosted, or that belongs to a thread. A "
                     + "thread's loop ends with its thread; to end a run, call stop(); to end hosting, call "
-                    + "endHosting().")
+                    + "hosting.end().")
         }
         end(tellingSources: true)
     }

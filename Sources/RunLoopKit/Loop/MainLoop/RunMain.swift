@@ -20,8 +20,8 @@ extension Loop {
     ///
     /// - *With `@main`:* call it in a `static func main() throws` without `async`.
     /// - *An exit status:* `exit(Loop.runMain { 3 })`.
-    /// - *A hosted main loop:* ``Loop/beginHosting(_:)`` traps in `body`, since this function runs the loop itself.
-    ///   Begin hosting and run the host in a synchronous `main`.
+    /// - *A hosted main loop:* ``Loop/HostFunctions/begin(in:)`` traps in `body`, since this function runs the loop
+    ///   itself. Begin hosting and run the host in a synchronous `main`.
     /// - *A stop:* ``Loop/stop()`` cancels the task of `body`, and the loop runs until `body` returns.
     ///   <doc:SwiftConcurrency#An-async-main> shows how to clean up.
     /// - *Nested runs:* `body` begins in the first pass of the loop. If a handler runs the loop nested when `body`
