@@ -2,6 +2,9 @@ extension Loop {
     /// Runs the default mode repeatedly until the loop is stopped or nothing is left in that mode. CF: `CFRunLoopRun`.
     /// Foundation: `RunLoop.run()`, which no stop ends.
     ///
+    /// It blocks the thread. To run a *block* on the loop's thread from a task, call
+    /// ``Loop/run(in:for:label:file:line:_:)``: `try await loop.run { … }`.
+    ///
     /// - *Nothing in the mode:* it returns at once, which may be reported as ``Loop/Mistake/emptyRun(mode:others:)``. A
     ///   ``Loop/PortSource`` in the mode keeps a run going, as in every ``LoopThread``.
     /// - *On ``Loop/main``* a run never finishes for lack of work, since it serves the main queue (except in programs

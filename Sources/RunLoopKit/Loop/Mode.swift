@@ -7,6 +7,15 @@ extension Loop {
     /// ```swift
     /// extension Loop.Mode { static let modal: Loop.Mode = "modal" }
     /// ```
+    ///
+    /// **Which mode a call takes by itself.** The question is who knows what the loop does at the moment:
+    ///
+    /// - ``default``, if the call is about the loop itself: adding, removing and finding items, `Loop.perform`, a run,
+    ///   hosting. Its caller decides what the mode contains, as in `CFRunLoop`'s programs. Foundation:
+    ///   `RunLoop.perform(_:)`.
+    /// - ``common``, if somebody waits for the call or calls from elsewhere: ``LoopThread``, ``LoopThreadPool``,
+    ///   `performAndWait`, `await loop.run { … }`, limiters, sequences and clocks. They must not hang while the loop
+    ///   runs in another common mode. Foundation: `performSelectorOnMainThread:`, `DispatchQueue.main`.
     public struct Mode: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
         /// The name.
         public let name: String

@@ -137,7 +137,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// were handed over. (If one runs the loop, see <doc:HowARunLoopWorks#Nested-runs>.)
     ///
     /// - Parameters:
-    ///   - mode: The mode in which the block may run.
+    ///   - mode: The mode in which the block may run. ``Loop/Mode`` says why it is `common` here.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.

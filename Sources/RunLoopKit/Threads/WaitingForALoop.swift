@@ -36,7 +36,8 @@ extension Loop {
     /// mode.
     ///
     /// - Parameters:
-    ///   - mode: The mode in which the block may run. If the loop does not run in it, the caller waits until it does.
+    ///   - mode: The mode in which the block may run; ``Loop/Mode`` says why it is `common` here. If the loop does not
+    ///     run in it, the caller waits until it does.
     ///   - limit: How long to wait at most, in real time even for a loop in virtual time; nil for no limit.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.
     ///   - file: The source file that posts the block, for diagnostics.
@@ -95,7 +96,8 @@ extension Loop {
             for: .thread(WaitRings.Target(thread: owner, name: errors.name)), hasLimit: limit != nil, handOver)
     }
 
-    /// Runs a block on the loop's thread and suspends until it is done. In any task.
+    /// Runs a block on the loop's thread and suspends until it is done. In any task. ``Loop/run()``, without a block,
+    /// runs the loop itself.
     ///
     /// - *Order:* the block is handed over before the task suspends. So blocks of one actor run in the order of its
     ///   calls, and in order with the blocks that it posts. A call in a closure that runs elsewhere comes when the

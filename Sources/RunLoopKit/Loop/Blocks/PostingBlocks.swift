@@ -9,7 +9,7 @@ extension Loop {
     ///   it.
     ///
     /// - Parameters:
-    ///   - mode: The mode in which the block may run.
+    ///   - mode: The mode in which the block may run. ``Loop/Mode`` says why it is the default mode here.
     ///   - wake: Whether to wake a sleeping loop. If `false`, as in CF, the block waits until the loop wakes for
     ///     another reason.
     ///   - label: What diagnostics call the block; nil to call it by the place where it was posted.

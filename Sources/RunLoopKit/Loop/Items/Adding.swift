@@ -1,6 +1,7 @@
 extension Loop {
     /// Adds an item to a mode; `common` adds it to all common modes, even to later ones. A loop that sleeps in the mode
-    /// notices the item at once; an observer does not wake it. From any thread.
+    /// notices the item at once; an observer does not wake it. From any thread. ``Loop/Mode`` says which calls take
+    /// which mode by themselves.
     ///
     /// - Returns: Whether the item is in the mode now, even if it was there before. A refusal is reported as
     ///   ``Loop/Mistake/refusedItem(item:reason:)``. The loop refuses an item if:
