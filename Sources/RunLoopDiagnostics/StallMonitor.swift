@@ -34,7 +34,7 @@ import RunLoopKit
 /// while the watcher's thread, too, could not run: after a stop of the process, or on a machine that is too busy. A
 /// stall that ends right before the monitor is dropped, or the program ends, may have no last report. A report waits
 /// until its backtrace has names, in a debug build for a tenth of a second: a program that looks at its reports at its
-/// end waits that long before.
+/// end calls ``flush()`` before.
 /// Nothing is reported while a debugger or another process traces this one (`TracerPid` in `/proc/self/status`).
 ///
 /// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The handler
@@ -122,6 +122,13 @@ public final class StallMonitor: Sendable {
     /// Stops watching a loop. A report of it that is being made may still arrive; the end of a stall that has been
     /// reported is not reported any more. Does not wait for handlers.
     public func unwatch(_ loop: Loop) { watcher.unwatch(loop) }
+
+    /// Waits until all stalls that have ended, and thresholds that have passed, are reported: for a program or a test
+    /// that looks at its reports. From any thread; inside the monitor's own handler it does nothing.
+    public func flush() {
+        if thread.isCurrent { return }
+        try? thread.performAndWait { [watcher, timer] in StallMonitor.look(watcher, timer) }
+    }
 
     /// What a loop has done since the monitor began to watch it; nil if it does not, or the loop has ended. The last
     /// ones are there in an `Loop.onEnd(_:)` handler. Does not stop the loop.

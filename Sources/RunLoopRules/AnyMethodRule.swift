@@ -166,6 +166,9 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
 
     // MARK: Asking
 
+    /// Whether the rule holds back a call that will run when its window ends. From any thread. MessageThrottle: none.
+    public final var isPending: Bool { book.lock.withLock { delayed }?.isPending ?? false }
+
     /// The name of the method that it limits.
     public final var methodName: String { book.name }
 

@@ -74,6 +74,8 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
 
     override func flush() -> Bool { limiter.flush() }
 
+    override var isPending: Bool { limiter.isPending }
+
     /// The call that has come replaces the delayed one, which is older.
     override func giveWay() { limiter.cancel() }
 }

@@ -16,6 +16,9 @@ class HeldCalls: @unchecked Sendable {
     @discardableResult
     func flush() -> Bool { false }
 
+    /// Whether a call is delayed.
+    var isPending: Bool { false }
+
     /// A call under changed settings has come, which this limiter does not get. Called without a lock.
     func giveWay() {}
 }

@@ -42,6 +42,8 @@ final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
 
     override func flush() -> Bool { limiter.flush() }
 
+    override var isPending: Bool { limiter.isPending }
+
     /// Loses nothing: the delayed calls run now.
     override func giveWay() { limiter.flush() }
 

@@ -116,6 +116,42 @@ import Testing
         #expect(names.entries.count == count && !thread.loop.isMonitored.load(ordering: .relaxed))
     }
 
+    /// Again only where the watcher was kept from running itself, which does not count as a stall.
+    @Test("A flush reports what has ended, without waiting for the next look")
+    func flush() throws {
+        let thread = try LoopThread(name: "stalled")
+        let stages = Log<String>()
+        let monitor = try StallMonitor(thresholds: [.milliseconds(1), .seconds(3600)], signal: nil) { report in
+            if report.loop == "stalled", report.stage == .ended { stages.add("ended") }
+        }
+        monitor.watch(thread)
+        while stages.entries.isEmpty {
+            try thread.performAndWait { usleep(2_000) }
+            // The first block has ended when the second one runs.
+            try thread.performAndWait {}
+            monitor.flush()
+        }
+    }
+
+    @Test("A flush inside the monitor's handler does nothing")
+    func flushInTheHandler() throws {
+        let thread = try LoopThread(name: "stalled")
+        let (reported, own) = (Gate(), Box<StallMonitor>())
+        let monitor = try StallMonitor(thresholds: [.milliseconds(1)], signal: nil) { report in
+            // Of the only handler; so the value is not read later.
+            if report.stage == .ended { return }
+            own.value?.flush()
+            reported.open()
+        }
+        own.value = monitor
+        monitor.watch(thread)
+        let release = Gate()
+        thread.perform { release.wait() }
+        reported.wait()
+        release.open()
+        own.value = nil
+    }
+
     @Test("Looks and snapshots of other threads while loops run are no race")
     func concurrency() throws {
         let rules = StallRules(thresholds: [1], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] })

@@ -19,6 +19,24 @@ import Testing
         #expect(stage.ran == [(100, 50), (200, 200)])
     }
 
+    @Test("A rule says whether it holds a call back", arguments: [AnyMethodRule.Mode.last, .debounce], [false, true])
+    func isPending(_ mode: AnyMethodRule.Mode, _ merges: Bool) throws {
+        let stage = RuleScene()
+        let document = RuleDocument()
+        let rule = try stage.saving.limit(for: document, every: .milliseconds(100), mode: mode, on: stage.loop)
+        if merges { rule.merging = { $0 + $1 } }
+        #expect(!rule.isPending)
+        stage.saving(document, 1)
+        #expect(rule.isPending)
+        rule.flush()
+        #expect(!rule.isPending)
+        stage.saving(document, 2)
+        stage.saving(document, 3)
+        #expect(rule.isPending)
+        try rule.discard()
+        #expect(!rule.isPending)
+    }
+
     @Test("One call limits a class or a type")
     func limitClassOrType() throws {
         let stage = RuleScene()

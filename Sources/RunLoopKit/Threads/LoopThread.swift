@@ -172,8 +172,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         after delay: Duration, in mode: Loop.Mode = .common, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line, _ block: @escaping @Sendable () -> Void
     ) -> Loop.Timer? {
-        let timer = Loop.Timer(after: delay, label: label, file: file, line: line) { _ in block() }
-        return loop.insert(timer, in: mode) ? timer : nil
+        loop.perform(after: delay, in: mode, label: label, file: file, line: line, block)
     }
 
     /// Runs a block on the thread and waits for its result. On the thread itself the block runs at once, before blocks

@@ -293,6 +293,7 @@ final class ExtremeProgram {
         guard let thread = try? LoopThread(options: options) else { return }
         for _ in 0..<4 {
             thread.perform(after: duration) {}
+            thread.loop.perform(after: duration) {}
             // A limit that is over is an error.
             _ = try? await thread.run(for: duration) {}
             _ = try? await thread.loop.run(for: duration) {}

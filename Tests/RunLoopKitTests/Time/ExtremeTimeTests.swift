@@ -79,7 +79,8 @@ import Testing
             "Instant": 7,
             "IsolatedHandlers": 4, "KeyedDebounce": 3, "KeyedLimiter": 1, "KeyedThrottle": 2, "LoopClock": 1,
             "LoopHosting": 1, "LoopRun": 2, "LoopThread": 3, "LoopThreadOptions": 2, "MainActorHandlers": 4,
-            "MainActorLimiters": 4, "MethodLimiting": 3, "RateLimitState": 5, "Limiter": 1, "Spinning": 1,
+            "MainActorLimiters": 4, "MethodLimiting": 3, "PostingBlocks": 1, "RateLimitState": 5, "Limiter": 1,
+            "Spinning": 1,
             "StallMonitor": 1, "Throttle": 2, "AnyMethodRule": 1, "LimitedMethod": 3, "Ticks": 2, "Timer": 4,
             "TimerSettings": 3, "VirtualClock": 3, "WaitingForALoop": 2,
         ]

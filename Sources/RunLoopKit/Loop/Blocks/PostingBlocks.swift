@@ -52,6 +52,27 @@ extension Loop {
         return post(PostedBlock(body: block, handle: handle), mode, wake) ? handle : nil
     }
 
+    /// Runs a block after a delay, by a timer. From any thread. Cocoa: `performSelector:withObject:afterDelay:`, and
+    /// `cancelPreviousPerformRequests`.
+    ///
+    /// - Parameters:
+    ///   - delay: How long to wait at least. If zero or less, the block is due at once.
+    ///   - mode: The mode in which the block may run. ``Loop/Mode`` says why it is the default mode here.
+    ///   - label: What diagnostics call the timer; nil to call it by the place where the block was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - block: Called on the loop's thread, and released after the call.
+    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil if the loop has ended, or its
+    ///   ``LoopThread`` was stopped. A block that is not due when the loop ends does not run.
+    @discardableResult
+    public func perform(
+        after delay: Duration, in mode: Mode = .default, label: String? = nil, file: StaticString = #fileID,
+        line: UInt = #line, _ block: @escaping @Sendable () -> Void
+    ) -> Timer? {
+        let timer = Timer(after: delay, label: label, file: file, line: line) { _ in block() }
+        return insert(timer, in: mode) ? timer : nil
+    }
+
     /// As `perform(in:wake:label:file:line:_:)`, for callers in the library that post on behalf of a place outside it.
     func perform(in modes: Set<Mode>, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
         post(block, modes, true, place)
