@@ -10,7 +10,7 @@ extension Lock {
         case tracer
         /// The rules of one method.
         case book
-        /// A limiter's state. Held while its timer, blocks and end handler enter or leave the loop.
+        /// A limiter's state. Held while it, its timer and its blocks enter or leave the loop.
         case limiter
         /// The actions of an asynchronous limiter: which one runs, which calls are queued.
         case asyncActions

@@ -106,6 +106,7 @@ public final class Loop: @unchecked Sendable {
     /// The number of the last block that was posted.
     @exclusivity(unchecked) var lastBlock: UInt64 = 0
     @exclusivity(unchecked) var endHandlers: [ObjectIdentifier: EndHandler] = [:]
+    @exclusivity(unchecked) var endListeners = EndListeners()
     /// When the loop ended, for `explain(_:)`; nil before.
     @exclusivity(unchecked) var endTime: Instant?
     @exclusivity(unchecked) var madeTaskExecutor: LoopTaskExecutor?

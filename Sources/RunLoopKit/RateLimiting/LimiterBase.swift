@@ -1,13 +1,13 @@
 /// The base of every limiter's implementation: the loop and some of its modes, the limiter's lock, its one timer, and
 /// the actions that are on their way to the loop's thread. Subclasses decide when to act.
 ///
-/// The loop keeps this object alive, by the timer and by its end handler, but not the public limiter. When that is
+/// The loop keeps this object alive, by the timer and as an end listener, but not the public limiter. When that is
 /// deallocated it calls `release()`, which cuts these ties. So whichever ends first, the limiter or the loop, finds the
 /// pending calls.
 ///
 /// **Lock order.** The loop's lock may be taken with this one held, never the other way round.
 @usableFromInline
-package class LimiterBase: LosingAtEnd, @unchecked Sendable {
+package class LimiterBase: EndListener, @unchecked Sendable {
     typealias Action = @Sendable () -> Void
 
     /// The most actions that the loop's thread performs in a row before it makes a pass, of those that fell due or were
@@ -45,7 +45,6 @@ package class LimiterBase: LosingAtEnd, @unchecked Sendable {
     @exclusivity(unchecked) private var linedUp = FirstInFirstOut<Action>()
     /// The actions that a stopping loop refused, of a limiter that must not lose any.
     @exclusivity(unchecked) private var leftForTheEnd: [Action] = []
-    @exclusivity(unchecked) private var endHandler: Loop.EndHandler?
 
     init(_ settings: LimiterSettings, keepsAll: Bool) {
         rules = settings.rules
@@ -55,6 +54,7 @@ package class LimiterBase: LosingAtEnd, @unchecked Sendable {
         modes = settings.modes
         whenReleased = settings.whenReleased
         place = settings.place
+        super.init()
     }
 
     // MARK: For subclasses to override
@@ -228,9 +228,8 @@ package class LimiterBase: LosingAtEnd, @unchecked Sendable {
     /// Called once, by the public limiter's `init`.
     final func open() {
         let isRefused = lock.withLock {
-            endHandler = loop.onEnd(for: self) { [self] in loopEnds() }
             firstTrailingEdge = now.addingSaturating(rules.interval)
-            return endHandler == nil
+            return !loop.addEndListener(self)
         }
         if isRefused { end(.loopHasEnded) }
     }
@@ -267,7 +266,7 @@ package class LimiterBase: LosingAtEnd, @unchecked Sendable {
         Mistakes.shared.report(.droppedLimiter(limiter: name))
     }
 
-    final func threadIsDropped() { reportIfDropped() }
+    final override func threadIsDropped() { reportIfDropped() }
 
     /// The public limiter is deallocated. Actions in line keep this object alive until they have been performed.
     final func release() {
@@ -284,7 +283,7 @@ package class LimiterBase: LosingAtEnd, @unchecked Sendable {
     }
 
     /// Called on the loop's thread, after its last block.
-    private func loopEnds() {
+    final override func loopEnds() {
         lock.lock()
         let pending = isOpen && whenReleased == .flush ? takePending() : []
         // The blocks of those in line were dropped.
@@ -302,14 +301,13 @@ package class LimiterBase: LosingAtEnd, @unchecked Sendable {
 
     /// Refuses everything from now on. The lock is held. Returns what the caller must release without it.
     private func close(_ life: Life) -> Any? {
-        if isOpen { self.life = life }
+        if isOpen {
+            self.life = life
+            if life == .invalid, leftForTheEnd.isEmpty { loop.removeEndListener(self) }
+        }
         timer?.invalidate()
         timer = nil
         timerTime = nil
-        if leftForTheEnd.isEmpty {
-            endHandler?.cancel()
-            endHandler = nil
-        }
         return forgetAll()
     }
 }

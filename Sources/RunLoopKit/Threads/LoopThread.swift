@@ -85,7 +85,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// it is deallocated. So the report does not depend on which of the two is deallocated first.
     private func reportItemsLeft() {
         guard !loop.isClosing, loop.process.isCurrent else { return }
-        for object in loop.objectsThatMayLose { object.threadIsDropped() }
+        for listener in loop.allEndListeners { listener.threadIsDropped() }
         let items = loop.lock.withLock {
             loop.modesWithItems.flatMap { mode -> [Loop.Item] in
                 mode.timers.allThatKeepRunsGoing + mode.source1s.all.map(\.source)

@@ -21,12 +21,6 @@ extension Loop {
         register(EndHandler(handler, of: self))
     }
 
-    /// Registers a handler for an object that may lose something at the end. The handler makes the object known to the
-    /// loop.
-    func onEnd(for object: any LosingAtEnd, _ handler: @escaping @Sendable () -> Void) -> EndHandler? {
-        register(EndHandler(handler, of: self, for: object))
-    }
-
     /// Registers a handler that is called once the loop's descriptors are closed, after all end handlers. Accepted
     /// until then.
     func afterEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
@@ -44,12 +38,6 @@ extension Loop {
         return isAccepted ? handler : nil
     }
 
-    /// The objects that may lose something at the end, in the order in which they were registered.
-    var objectsThatMayLose: [any LosingAtEnd] {
-        let handlers = lock.withLock { endHandlers.values.sorted { $0.turn < $1.turn } }
-        return handlers.compactMap(\.object)
-    }
-
     /// A handler that a loop calls when it ends. Made by ``Loop/onEnd(_:)``.
     public final class EndHandler: @unchecked Sendable {
         /// Orders the handlers by registration.
@@ -61,23 +49,15 @@ extension Loop {
         @LightWeak private var loop: Loop?
         private let lock = Lock(.leaf)
 
-        // Guarded by `lock`.
+        /// Guarded by `lock`.
         private var body: (@Sendable () -> Void)?
-        private var objectOfBody: (any LosingAtEnd)?
 
-        fileprivate init(
-            _ body: @escaping @Sendable () -> Void, of loop: Loop, for object: (any LosingAtEnd)? = nil,
-            isLast: Bool = false
-        ) {
+        fileprivate init(_ body: @escaping @Sendable () -> Void, of loop: Loop, isLast: Bool = false) {
             self.body = body
             self.loop = loop
             turn = loop.waker.turns.next()
             self.isLast = isLast
-            objectOfBody = object
         }
-
-        /// The object that the handler belongs to, if any; nil once the handler was called or cancelled.
-        var object: (any LosingAtEnd)? { lock.withLock { objectOfBody } }
 
         /// Cancels the handler and releases it. From any thread. Does nothing if the handler was called or cancelled
         /// before. A call that has begun continues.
@@ -90,24 +70,11 @@ extension Loop {
         }
 
         /// Takes the handler out, so that it is called at most once.
-        func take() -> (@Sendable () -> Void)? {
-            // The object is released without the lock: its deinit may release the user's objects.
-            let (body, object) = lock.withLock {
-                (exchange(&self.body, with: nil), exchange(&objectOfBody, with: nil))
-            }
-            withExtendedLifetime(object) {}
-            return body
-        }
+        func take() -> (@Sendable () -> Void)? { lock.withLock { exchange(&body, with: nil) } }
     }
 
     private func forget(_ handler: EndHandler) {
         let forgotten = lock.withLock { endHandlers.removeValue(forKey: ObjectIdentifier(handler)) }
         withExtendedLifetime(forgotten) {}
     }
-}
-
-/// An object on a loop that may lose something when the loop ends, such as a limiter with a pending call.
-protocol LosingAtEnd: AnyObject, Sendable {
-    /// Reports what is lost, since the loop's `LoopThread` is dropped. Called on any thread, before the loop closes.
-    func threadIsDropped()
 }

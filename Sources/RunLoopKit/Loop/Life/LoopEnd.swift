@@ -26,6 +26,7 @@ extension Loop {
         var commonItems: [Item] = []
         var blocks: [PostedBlock] = []
         var endHandlers: [EndHandler] = []
+        var endListeners: [EndListener] = []
 
         var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
     }
@@ -44,10 +45,7 @@ extension Loop {
             for mode in modes { item.notifyLeft(mode, of: tellingSources ? self : nil) }
             item.notifyEnd(of: self)
         }
-        for handler in estate.endHandlers {
-            let body = handler.take()
-            if tellingSources { body?() }
-        }
+        callEndHandlers(estate, tellingSources)
         lock.withLock {
             // A thread that found an item here may still reach the mode, and must not arm or watch anything in it.
             lastSleep = nil
@@ -76,6 +74,7 @@ extension Loop {
         estate.blocks = takeBatches()
         if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks += takeAllBlocks() }
         estate.endHandlers = takeEndHandlers(last: false)
+        estate.endListeners = endListeners.takeAll()
         if let commonMembership {
             estate.commonItems = exchange(&commonMembership.commonItems, with: ItemTable()).all
             for item in estate.commonItems { _ = item.leave(commonMembership) }
@@ -95,6 +94,23 @@ extension Loop {
             }
         }
         return estate
+    }
+
+    /// Calls end handlers and listeners in the order of their registration, if `isTelling`; otherwise only drops them.
+    private func callEndHandlers(_ estate: Estate, _ isTelling: Bool) {
+        var listeners = estate.endListeners[...]
+        func callListeners(before turn: UInt64) {
+            while isTelling, let listener = listeners.first, listener.turn < turn {
+                listeners.removeFirst()
+                listener.loopEnds()
+            }
+        }
+        for handler in estate.endHandlers {
+            callListeners(before: handler.turn)
+            let body = handler.take()
+            if isTelling { body?() }
+        }
+        callListeners(before: .max)
     }
 
     /// Takes out the handlers that are called last, or the others, in the order of their registration.
