@@ -1,9 +1,26 @@
-/// What an action gets: the last input of a burst. Where a burst delivers everything it gets those before it, too;
-/// otherwise nil.
-///
-/// Two parameters: a value of a generic type with both would need type metadata wherever it is touched, several times
-/// for each action, for 500 instructions each.
-typealias BurstAction<Input> = @Sendable (_ earlier: [Input]?, _ last: Input) -> Void
+/// The action of a limiter.
+enum BurstAction<Input>: Sendable {
+    /// Gets the last input of a burst. The caller's own closure: one around it would take 64 bytes.
+    case onLast(@Sendable (_ last: Input) -> Void)
+
+    /// Gets all inputs of a burst. There are none before the last one if the limiter does not keep them.
+    ///
+    /// Two parameters: a value of a generic type with both would need type metadata wherever it is touched, several
+    /// times for each action, for 500 instructions each.
+    case onAll(@Sendable (_ earlier: [Input]?, _ last: Input) -> Void)
+
+    /// - Parameter combine: Combines the inputs of a burst; nil to act on the last one.
+    init(merging combine: (@Sendable (Input, Input) -> Input)?, _ action: @escaping @Sendable (Input) -> Void) {
+        self = if let combine { .onAll { action(merged($0, $1, combine)) } } else { .onLast(action) }
+    }
+
+    func callAsFunction(_ earlier: [Input]?, _ last: Input) {
+        switch self {
+        case .onLast(let action): action(last)
+        case .onAll(let action): action(earlier, last)
+        }
+    }
+}
 
 /// All inputs, combined from the first to the last; the last one without a way to combine them.
 func merged<Input>(_ earlier: [Input]?, _ last: Input, _ combine: ((Input, Input) -> Input)?) -> Input {

@@ -12,17 +12,16 @@ package struct BurstInputs<Input: Sendable> {
     /// The inputs before the last one. Nil unless all inputs are kept.
     @usableFromInline let earlier: UnsafeMutablePointer<[Input]>?
 
-    private let capacity: Int
-
     init(capacity: Int, keepsAll: Bool) {
-        self.capacity = capacity
         lasts = .allocate(capacity: capacity)
         earlier = keepsAll ? .allocate(capacity: capacity) : nil
         earlier?.initialize(repeating: [], count: capacity)
     }
 
     /// The owner has taken all inputs.
-    func deallocate() {
+    ///
+    /// - Parameter capacity: As it was made with. Not kept here, since most limiters have one slot.
+    func deallocate(capacity: Int) {
         lasts.deallocate()
         earlier?.deinitialize(count: capacity)
         earlier?.deallocate()

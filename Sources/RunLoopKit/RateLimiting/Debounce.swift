@@ -43,7 +43,7 @@ public final class Debounce<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        self.init(SingleLimiter(settings, keepsAll: combine != nil) { action(merged($0, $1, combine)) })
+        self.init(SingleLimiter(settings, keepsAll: combine != nil, .init(merging: combine, action)))
     }
 
     /// The longest time for which calls that keep coming can delay an action; nil for no limit. Any thread may set it,
@@ -84,6 +84,6 @@ public final class Debounce<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        return Debounce(SingleLimiter(settings, keepsAll: true) { action(all($0, $1)) })
+        return Debounce(SingleLimiter(settings, keepsAll: true, .onAll { action(all($0, $1)) }))
     }
 }

@@ -19,7 +19,7 @@ struct KeyContents<Key: Hashable & Sendable, Input: Sendable> {
             if table[slot].isPending { _ = inputs.take(at: slot) }
         }
         keys.deallocate()
-        inputs.deallocate()
+        inputs.deallocate(capacity: table.capacity)
         table.deallocate()
     }
 
@@ -39,7 +39,7 @@ struct KeyContents<Key: Hashable & Sendable, Input: Sendable> {
             inputs.move(slot, to: others.inputs, at: new, isPending: table[slot].isPending)
         }
         keys.deallocate()
-        inputs.deallocate()
+        inputs.deallocate(capacity: table.capacity)
         table.deallocate()
         (self, table) = (others, resized)
     }

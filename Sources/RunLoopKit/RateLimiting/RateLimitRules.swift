@@ -1,39 +1,37 @@
 /// The rules of throttle and debounce: how an event changes the times of a burst. All bursts of a limiter share them.
 ///
 /// See `RateLimitState`, which documents them and puts them together with the times of one burst.
+/// 19 bytes, since every limiter has its own.
 struct RateLimitRules: Hashable, Sendable {
-    private(set) var kind: RateLimitState.Kind
+    /// Never negative.
+    private(set) var interval: Int64
+
+    /// As it was given; zero for a throttle, whose interval is its limit, and where there is no limit.
+    private var givenLimit: Int64 = 0
+    private var hasLimit = true
+    let isThrottle: Bool
     let edges: RateLimitEdges
 
-    /// Never negative.
-    private(set) var interval: Int64 = 0
+    init(_ kind: RateLimitState.Kind, interval: Int64, edges: RateLimitEdges) {
+        self.interval = max(0, interval)
+        self.edges = edges.intersection([.leading, .trailing])
+        isThrottle = kind == .throttle
+        if case .debounce(let maxWait) = kind { changeMaxWait(to: maxWait) }
+    }
+
+    var kind: RateLimitState.Kind { isThrottle ? .throttle : .debounce(maxWait: maxWait) }
+
+    mutating func changeInterval(to interval: Int64) { self.interval = max(0, interval) }
 
     /// The longest time between actions while calls keep coming. lodash: `maxWait`. Follows the interval.
-    private var limit: Int64?
-
-    init(_ kind: RateLimitState.Kind, interval: Int64, edges: RateLimitEdges) {
-        self.kind = kind
-        self.edges = edges.intersection([.leading, .trailing])
-        changeInterval(to: interval)
-    }
-
-    mutating func changeInterval(to interval: Int64) {
-        self.interval = max(0, interval)
-        limit =
-            switch kind {
-            case .throttle: self.interval
-            case .debounce(let maxWait): maxWait.map { max($0, self.interval) }
-            }
-    }
+    @inline(__always)
+    private var limit: Int64? { hasLimit ? max(givenLimit, interval) : nil }
 
     /// The `maxWait` of a debounce, as it was given.
-    var maxWait: Int64? { if case .debounce(let maxWait) = kind { maxWait } else { nil } }
+    var maxWait: Int64? { hasLimit && !isThrottle ? givenLimit : nil }
 
     /// - Precondition: The rules are those of a debounce.
-    mutating func changeMaxWait(to maxWait: Int64?) {
-        kind = .debounce(maxWait: maxWait)
-        changeInterval(to: interval)
-    }
+    mutating func changeMaxWait(to maxWait: Int64?) { (hasLimit, givenLimit) = (maxWait != nil, maxWait ?? 0) }
 
     // MARK: Events
 
@@ -98,7 +96,7 @@ struct RateLimitRules: Hashable, Sendable {
     func quietTime(_ burst: BurstTimes) -> Int64? {
         guard burst.timer == nil else { return nil }
         let call = burst.lastCall?.addingSaturating(interval) ?? .min
-        guard kind == .throttle else { return call }
+        guard isThrottle else { return call }
         return max(call, burst.lastAction?.addingSaturating(interval) ?? .min)
     }
 
@@ -132,7 +130,7 @@ struct RateLimitRules: Hashable, Sendable {
     private func callWithoutTimer(_ burst: inout BurstTimes, at now: Int64, _ isDue: Bool) -> Bool {
         burst.timer = now.addingSaturating(interval)
         guard isDue else { return false }
-        if kind == .throttle, let lastAction = burst.lastAction {
+        if isThrottle, let lastAction = burst.lastAction {
             // The second fix. Without it the end of one interval and the start of the next could be one instant apart.
             let endOfInterval = lastAction.addingSaturating(interval)
             if now < endOfInterval {

@@ -61,7 +61,7 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
     @usableFromInline package let inputs: BurstInputs<Input>
     @exclusivity(unchecked) private var action: BurstAction<Input>?
 
-    init(_ settings: LimiterSettings, keepsAll: Bool, action: @escaping BurstAction<Input>) {
+    init(_ settings: LimiterSettings, keepsAll: Bool, _ action: BurstAction<Input>) {
         inputs = BurstInputs(capacity: 1, keepsAll: keepsAll)
         self.action = action
         super.init(settings, keepsAll: keepsAll)
@@ -69,7 +69,7 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
 
     deinit {
         if burst.isPending { _ = inputs.take() }
-        inputs.deallocate()
+        inputs.deallocate(capacity: 1)
     }
 
     // MARK: Events

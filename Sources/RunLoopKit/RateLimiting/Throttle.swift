@@ -52,7 +52,7 @@ public final class Throttle<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
     ) {
         let edges = edges ?? .ofThrottle(merges: combine != nil)
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        self.init(SingleLimiter(settings, keepsAll: combine != nil) { action(merged($0, $1, combine)) })
+        self.init(SingleLimiter(settings, keepsAll: combine != nil, .init(merging: combine, action)))
     }
 
     /// Makes a throttle whose action gets all inputs since the last action, in the order of the calls.
@@ -77,6 +77,6 @@ public final class Throttle<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
         action: @escaping @Sendable (_ inputs: [Input]) -> Void
     ) -> Throttle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        return Throttle(SingleLimiter(settings, keepsAll: true) { action(all($0, $1)) })
+        return Throttle(SingleLimiter(settings, keepsAll: true, .onAll { action(all($0, $1)) }))
     }
 }
