@@ -107,6 +107,8 @@ public final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) var lastBlock: UInt64 = 0
     @exclusivity(unchecked) var endHandlers: [ObjectIdentifier: EndHandler] = [:]
     @exclusivity(unchecked) var endListeners = EndListeners()
+    /// The pools that limiters use.
+    @exclusivity(unchecked) var timerPools: [TimerPool.Key: TimerPool] = [:]
     /// When the loop ended, for `explain(_:)`; nil before.
     @exclusivity(unchecked) var endTime: Instant?
     @exclusivity(unchecked) var madeTaskExecutor: LoopTaskExecutor?

@@ -1,5 +1,5 @@
-/// The base of every limiter's implementation: the loop and some of its modes, the limiter's lock, its one timer, and
-/// the actions that are on their way to the loop's thread. Subclasses decide when to act.
+/// The base of every limiter's implementation: the loop and some of its modes, the limiter's lock, its timer while a
+/// call is pending, and the actions that are on their way to the loop's thread. Subclasses decide when to act.
 ///
 /// The loop keeps this object alive, by the timer and as an end listener, but not the public limiter. When that is
 /// deallocated it calls `release()`, which cuts these ties. So whichever ends first, the limiter or the loop, finds the
@@ -14,17 +14,10 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// handed over together. As many as the messages of a port that one pass handles.
     static let actionsPerPortion = 64
 
+    // The small properties fill the gap after the base's and after `rules`.
     final let lock = Lock(.limiter)
-    private let loop: Loop
-    private let clock: LoopTime
-    private let modes: Set<Loop.Mode>
-    private let whenReleased: RateLimitRelease
-    /// What diagnostics call the timer and the blocks.
-    private let place: Place
-    /// Whether the action gets all inputs of a burst.
-    final let keepsAll: Bool
 
-    // Guarded by `lock`. Exclusivity is unchecked, as in `Loop`.
+    // Guarded by `lock`, if they change. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) final var rules: RateLimitRules
     private enum Life {
         case open
@@ -33,11 +26,16 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         case loopHasEnded
     }
     @exclusivity(unchecked) private var life = Life.open
+    private let whenReleased: RateLimitRelease
+    /// Whether the action gets all inputs of a burst.
+    final let keepsAll: Bool
+    /// Has what limiters made at the same place share.
+    private let pool: Loop.TimerPool
     /// Whether the limiter accepts calls.
     final var isOpen: Bool { life == .open }
     /// When a trailing edge can come first; `.min` once the limiter has acted.
     @exclusivity(unchecked) private var firstTrailingEdge = Int64.min
-    /// Made by the first pending input, and set again by each burst: a timer without a fire time keeps no run going.
+    /// Lent by the pool while a call is pending, and while its handler runs.
     @exclusivity(unchecked) private var timer: Loop.Timer?
     /// When the timer fires; nil when nothing is pending.
     @exclusivity(unchecked) private var timerTime: Int64?
@@ -49,13 +47,20 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     init(_ settings: LimiterSettings, keepsAll: Bool) {
         rules = settings.rules
         self.keepsAll = keepsAll
-        loop = settings.loop
-        clock = loop.clock
-        modes = settings.modes
         whenReleased = settings.whenReleased
-        place = settings.place
+        let limiter: Loop.Timer.AfterCall.Limiter = settings.rules.isThrottle ? .throttle : .debounce
+        pool = settings.loop.timerPool(
+            for: Loop.TimerPool.Key(limiter: limiter, modes: settings.modes, place: settings.place))
         super.init()
     }
+
+    deinit { pool.leave() }
+
+    private var loop: Loop { pool.loop }
+    private var clock: LoopTime { @inline(__always) get { pool.clock } }
+    private var modes: Set<Loop.Mode> { pool.key.modes }
+    /// What diagnostics call the timer and the blocks.
+    private var place: Place { pool.key.place }
 
     // MARK: For subclasses to override
 
@@ -95,18 +100,15 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     final func setTimer(to time: Int64?) {
         guard time != timerTime else { return }
         timerTime = time
-        if let timer { timer.set(to: time) } else { addTimer(at: time!) }
+        if let timer {
+            if time == nil, !timer.firing.load(ordering: .relaxed) { giveTimerBack() } else { timer.set(to: time) }
+        } else if let time {
+            timer = pool.lend(at: time) { [self] _ in fired() }
+        }
     }
 
-    @inline(never)
-    private func addTimer(at time: Int64) {
-        let made = Loop.Timer(at: time, in: rules.kind == .throttle ? .throttle : .debounce, place) { [self] _ in
-            fired()
-        }
-        timer = made
-        // A loop that is about to end refuses the timer: then its end handler decides about what is pending.
-        for mode in modes { loop.insert(made, in: mode) }
-    }
+    /// The lock is held.
+    private func giveTimerBack() { if let timer = timer.take() { pool.takeBack(timer) } }
 
     /// Why the limiter does not act now, in words.
     final var explanation: String {
@@ -121,6 +123,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     private func fired() {
         lock.withLock { timerTime = nil }
         timerFired()
+        // Not before the action, in which diagnostics and a nested run know the timer as this limiter's.
+        lock.withLock { if timerTime == nil { giveTimerBack() } }
     }
 
     // MARK: Acting
@@ -253,7 +257,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     }
 
     private var name: String {
-        let kind = rules.kind == .throttle ? "throttle" : "debounce"
+        let kind = rules.isThrottle ? "throttle" : "debounce"
         return place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))"
     }
 
@@ -305,9 +309,9 @@ package class LimiterBase: EndListener, @unchecked Sendable {
             self.life = life
             if life == .invalid, leftForTheEnd.isEmpty { loop.removeEndListener(self) }
         }
-        timer?.invalidate()
-        timer = nil
         timerTime = nil
+        // Its handler may run, in which the limiter ends.
+        timer.take()?.invalidate()
         return forgetAll()
     }
 }

@@ -79,8 +79,8 @@ extension Loop {
         @exclusivity(unchecked) var time: Int64 = 0
         @exclusivity(unchecked) var turn: UInt64 = 0
 
-        /// Nil once the timer is invalid. Guarded by the item's lock.
-        @exclusivity(unchecked) private var handler: (@Sendable (Firing) -> Void)?
+        /// Nil once the timer is invalid, and while it waits in a `TimerPool`. Guarded by the item's lock.
+        @exclusivity(unchecked) var handler: (@Sendable (Firing) -> Void)?
 
         /// In nanoseconds: the interval of a timer that repeats; the delay of another one, or -1 if it has none.
         let period: Int64
