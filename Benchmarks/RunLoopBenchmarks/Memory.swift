@@ -14,6 +14,7 @@ struct Memory: Scenario {
             notes: [
                 "\(Outcome.kit): a timer in one mode. Handlers capture nothing.",
                 "The benchmark's own array of the items is included: 8 to 16 bytes each.",
+                "An idle debounce was called, and its burst is over.",
                 "kept: after the last has left, and a hundred runs.",
             ])
     }
@@ -39,17 +40,29 @@ private struct Contents: Sendable {
             for _ in 0..<count { loop.perform(in: "blocks") {} }
             return { loop.run(mode: "blocks", for: .zero) }
         },
-        Contents(name: "RunLoopKit, debounce in a burst") { loop, count in
-            var limiters = (0..<count).map { _ in Debounce<Int>(interval: .seconds(3_600), on: loop) { _ in } }
-            for limiter in limiters { limiter(1) }
-            return { limiters = [] }
-        },
+        debounces("RunLoopKit, debounce in a burst") { _ in },
+        debounces("RunLoopKit, idle debounce") { for limiter in $0 { limiter.flush() } },
         Contents(name: "RunLoopKit, key in a burst") { loop, count in
             let limiter = KeyedDebounce<Int, Int>(interval: .seconds(3_600), on: loop) { _, _ in }
             for key in 0..<count { limiter(key, for: key) }
             return { limiter.cancelAll() }
         },
     ]
+
+    /// Limiters that have begun a burst.
+    private static func debounces(
+        _ name: String, _ end: @escaping @Sendable (_ limiters: [Debounce<Int>]) -> Void
+    ) -> Contents {
+        Contents(name: name) { loop, count in
+            // Flushed, since a discarded call would be reported.
+            var limiters = (0..<count).map { _ in
+                Debounce<Int>(interval: .seconds(3_600), on: loop, whenReleased: .flush) { _ in }
+            }
+            for limiter in limiters { limiter(1) }
+            end(limiters)
+            return { limiters = [] }
+        }
+    }
 
     private static func items(
         _ name: String, in mode: Loop.Mode, _ make: @escaping @Sendable () -> Loop.Item
