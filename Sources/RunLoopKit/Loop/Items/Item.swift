@@ -328,10 +328,14 @@ extension Loop {
         /// Calls `body` with each mode that the item is in, for callers that hold the item's lock. Retains nothing.
         @inline(__always)
         final func forEachModeWhileLocked(_ body: (ModeState) -> Void) {
-            _ = memberships.contains { mode in
-                body(mode)
-                return false
+            guard memberships.areMany else {
+                if memberships.first != nil { withFirstModeWhileLocked(body) }
+                return
             }
+            // Not by a method of `memberships`, which is copied for it: that takes three retains.
+            Unmanaged.passUnretained(memberships.first!)._withUnsafeGuaranteedRef(body)
+            Unmanaged.passUnretained(memberships.second!)._withUnsafeGuaranteedRef(body)
+            if memberships.rare != nil { memberships.forEachFurther(body) }
         }
 
         /// Calls `body` with `firstModeWhileLocked`, for callers that hold the item's lock. Without a retain: the

@@ -47,7 +47,7 @@ struct Memberships {
     /// The mode that the item has been in for the longest time.
     private(set) var first: ModeState?
     /// The mode that it joined next. Nil if the first is.
-    private var second: ModeState?
+    private(set) var second: ModeState?
 
     /// The item's rare properties, `more` among them: one reference for all.
     var rare: Loop.Item.Rare?
@@ -74,6 +74,10 @@ struct Memberships {
         if second != nil, Unmanaged.passUnretained(second!)._withUnsafeGuaranteedRef(condition) { return true }
         return second != nil && more?.modes.contains(where: condition) ?? false
     }
+
+    /// Calls `body` with each mode after the second.
+    @inline(never)
+    func forEachFurther(_ body: (ModeState) -> Void) { more?.modes.forEach(body) }
 
     /// Whether the item is in no mode, and no notification is due or active.
     var areOver: Bool {
