@@ -2,7 +2,8 @@ extension Loop {
     /// Lends timers to the limiters that were made at one place, for one loop and its modes.
     ///
     /// A limiter needs a timer only while a call is pending. Until the next limiter begins a burst the timer stays in
-    /// its modes, without a fire time: to lend it takes 1,500 instructions less than to make one.
+    /// its modes, without a fire time. To lend it and take it back takes 200 instructions more than to set it; to make
+    /// and invalidate one takes 1,800.
     ///
     /// There is a pool for each place, since diagnostics know a timer by its name, and remember it by its identity: all
     /// limiters of a pool have the same name.
@@ -24,8 +25,8 @@ extension Loop {
         @exclusivity(unchecked) fileprivate var userCount = 1
 
         private let lock = Lock(.leaf)
-        /// The timers that wait, retained. Guarded by `lock`. With an array of references a burst takes 150 instructions
-        /// more.
+        /// The timers that wait, retained. Guarded by `lock`. Not an `Array`, which takes 60 instructions more for each
+        /// burst.
         @exclusivity(unchecked) private var waiting = PlainArray<Unmanaged<Timer>>()
 
         fileprivate init(_ key: Key, of loop: Loop) { (self.key, self.loop, clock) = (key, loop, loop.clock) }
