@@ -7,7 +7,7 @@ import Testing
 /// Limiters made at one place take turns with their timers.
 @Suite(.timeBound) struct LimiterTimerTests {
     private static func makeDebounce(
-        on loop: Loop, label: StaticString? = nil, _ action: @escaping @Sendable (Int) -> Void = { _ in }
+        on loop: Loop, label: String? = nil, _ action: @escaping @Sendable (Int) -> Void = { _ in }
     ) -> Debounce<Int> {
         Debounce<Int>(interval: .seconds(10), on: loop, whenReleased: .flush, label: label, action: action)
     }
