@@ -24,12 +24,12 @@ package final class TestTurns: @unchecked Sendable {
     /// - Parameter count: How many tests may run at a time.
     package init(_ count: Int) { free = count }
 
-    /// Runs a test when its turn has come.
-    package func run(_ test: @Sendable () async throws -> Void) async throws {
+    /// Runs a test when its turn has come, or at once.
+    package func run(atOnce: Bool = false, _ test: @Sendable () async throws -> Void) async throws {
         // Of a test with the trait twice, from its suite and from one around that.
         if Self.hasTurn { return try await test() }
-        await begin()
-        defer { end() }
+        if !atOnce { await begin() }
+        defer { if !atOnce { end() } }
         try await Self.$hasTurn.withValue(true) {
             try await withTaskExecutorPreference(threads) { try await test() }
         }

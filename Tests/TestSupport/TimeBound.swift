@@ -17,8 +17,12 @@ package struct TimeBound: Sendable {
     /// In seconds; nil for none.
     package let limit: Int?
 
+    /// Whether a test waits for its turn: see `TestTurns`.
+    let takesTurn: Bool
+
     /// - Parameter asked: The environment variable's value.
-    package init(_ asked: String? = ProcessInfo.processInfo.environment[variable]) {
+    package init(_ asked: String? = ProcessInfo.processInfo.environment[variable], takesTurn: Bool = true) {
+        self.takesTurn = takesTurn
         let seconds = asked.flatMap { Int($0) } ?? Self.usual
         limit = seconds > 0 ? seconds : nil
     }
@@ -33,7 +37,7 @@ package struct TimeBound: Sendable {
             for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
         ) async throws {
             SpawningNeighbour.startIfAsked()
-            try await TestTurns.shared.run {
+            try await TestTurns.shared.run(atOnce: !takesTurn) {
                 guard let limit else { return try await function() }
                 let location = test.sourceLocation
                 let name = "\(test.name), \(location.fileID):\(location.line)"
@@ -47,5 +51,8 @@ package struct TimeBound: Sendable {
     extension Trait where Self == TimeBound {
         /// Ends a test that hangs, and the process with it. Every suite has this trait, which `scripts/check` checks.
         package static var timeBound: Self { TimeBound() }
+
+        /// The same, for a test that takes so long that it begins at once: else it would be the last one to end.
+        package static var timeBoundFromTheStart: Self { TimeBound(takesTurn: false) }
     }
 #endif

@@ -8,7 +8,7 @@ import Testing
 ///
 /// In a process of its own, in which no other test opens descriptors, and whose trap ends no other test. `LAW_SEED` and
 /// `LAW_PROGRAMS` choose other programs, `LAW_FAILURES` how many may fail before it ends.
-@Suite(.timeBound) struct LawTests {
+@Suite(.timeBoundFromTheStart) struct LawTests {
     @Test("The laws hold after every random program")
     func lawsHold() async {
         // A file, because an exit test does not show the output of a process that fails.
