@@ -14,8 +14,8 @@ extension Loop {
             let place: Place
         }
 
-        /// The most timers that wait: 47 kB. When more limiters than that begin bursts together, some make a new one, and
-        /// a burst takes 2.5 times as long.
+        /// The most timers that wait: 47 kB. When more limiters than that begin bursts together, some make a new one,
+        /// and a burst takes 2.5 times as long.
         static let room = 256
 
         let key: Key
