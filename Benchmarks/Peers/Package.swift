@@ -30,8 +30,10 @@ let package = Package(
         .executableTarget(
             name: "Peers",
             dependencies: [
-                .product(name: "RunLoopKit", package: "RunLoopKit"), .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopDiagnostics", package: "RunLoopKit"),
+                .product(name: "RunLoopRules", package: "RunLoopKit"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "OpenCombine", package: "OpenCombine"),
                 .product(name: "OpenCombineDispatch", package: "OpenCombine"),
