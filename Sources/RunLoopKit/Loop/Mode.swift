@@ -13,7 +13,7 @@ extension Loop {
     /// - ``default``, if the call is about the loop itself: adding, removing and finding items, `Loop.perform`, a run,
     ///   hosting. Its caller decides what the mode contains, as in `CFRunLoop`'s programs. Foundation:
     ///   `RunLoop.perform(_:)`.
-    /// - ``common``, if somebody waits for the call or calls from elsewhere: ``LoopThread``, ``LoopThreadPool``,
+    /// - ``common``, if a caller waits for it, or it comes from another thread: ``LoopThread``, ``LoopThreadPool``,
     ///   `performAndWait`, `await loop.run { … }`, limiters, sequences and clocks. They must not hang while the loop
     ///   runs in another common mode. Foundation: `performSelectorOnMainThread:`, `DispatchQueue.main`.
     public struct Mode: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {

@@ -39,7 +39,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        self.init(KeyedLimiterShell(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
+        self.init(PerKeyLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }
 
     /// The longest time for which calls for a key that keep coming can delay its action; nil for no limit. May be set
@@ -74,6 +74,6 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        return KeyedDebounce(KeyedLimiterShell(settings, keepsAll: true) { action($0, all($1, $2)) })
+        return KeyedDebounce(PerKeyLimiter(settings, keepsAll: true) { action($0, all($1, $2)) })
     }
 }

@@ -12,9 +12,9 @@
 /// - *Comparing keys* happens with a lock held: `==` and `hash(into:)` must not call the limiter.
 public class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
-    @usableFromInline let core: KeyedLimiterShell<Key, Input>
+    @usableFromInline let core: PerKeyLimiter<Key, Input>
 
-    init(_ core: KeyedLimiterShell<Key, Input>) {
+    init(_ core: PerKeyLimiter<Key, Input>) {
         self.core = core
         core.open()
     }

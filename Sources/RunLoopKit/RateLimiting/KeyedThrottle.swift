@@ -38,7 +38,7 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     ) {
         let edges = edges ?? .ofThrottle(merges: combine != nil)
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        self.init(KeyedLimiterShell(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
+        self.init(PerKeyLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
     }
 
     /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
@@ -63,6 +63,6 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
         action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
     ) -> KeyedThrottle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        return KeyedThrottle(KeyedLimiterShell(settings, keepsAll: true) { action($0, all($1, $2)) })
+        return KeyedThrottle(PerKeyLimiter(settings, keepsAll: true) { action($0, all($1, $2)) })
     }
 }

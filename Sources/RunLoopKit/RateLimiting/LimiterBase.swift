@@ -94,8 +94,19 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// Whether the timer runs, and its time has come. The lock is held.
     final func isTimerDue(at now: Int64) -> Bool { timerTime.map { $0 <= now } ?? false }
 
+    final var interval: Duration {
+        get { .nanoseconds(lock.withLock { rules.interval }) }
+        set { changeRules { $0.changeInterval(to: newValue.wholeNanoseconds) } }
+    }
+
+    /// Of a debounce.
+    final var maxWait: Duration? {
+        get { lock.withLock { rules.maxWait }.map { .nanoseconds($0) } }
+        set { changeRules { $0.changeMaxWait(to: newValue?.wholeNanoseconds) } }
+    }
+
     /// Changes the rules. What was due before must follow the old ones.
-    final func changeRules(_ body: (inout RateLimitRules) -> Void) {
+    private func changeRules(_ body: (inout RateLimitRules) -> Void) {
         lock.withLock {
             catchUp(at: now)
             body(&rules)

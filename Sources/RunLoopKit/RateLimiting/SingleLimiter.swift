@@ -135,17 +135,6 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
         return isSuch(inputs.lasts.pointee)
     }
 
-    var interval: Duration {
-        get { .nanoseconds(lock.withLock { rules.interval }) }
-        set { changeRules { $0.changeInterval(to: newValue.wholeNanoseconds) } }
-    }
-
-    /// Of a debounce.
-    var maxWait: Duration? {
-        get { lock.withLock { rules.maxWait }.map { .nanoseconds($0) } }
-        set { changeRules { $0.changeMaxWait(to: newValue?.wholeNanoseconds) } }
-    }
-
     // MARK: LimiterBase
 
     override func timerFired() {

@@ -129,7 +129,7 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
 
 /// The implementation of `KeyedThrottle` and `KeyedDebounce`.
 @usableFromInline
-final class KeyedLimiterShell<Key: Hashable & Sendable, Input: Sendable>: KeyedLimiterCore, @unchecked Sendable {
+final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimiterCore, @unchecked Sendable {
     // Guarded by the lock.
     @exclusivity(unchecked) private var action: (@Sendable (Key, [Input]?, Input) -> Void)?
     @exclusivity(unchecked) @usableFromInline var contents: KeyContents<Key, Input>
@@ -250,17 +250,6 @@ final class KeyedLimiterShell<Key: Hashable & Sendable, Input: Sendable>: KeyedL
     var pendingKeys: [Key] { lock.withLock { pendingSlots.map { contents.keys[$0] } } }
 
     var keyCount: Int { lock.withLock { loudKeyCount } }
-
-    var interval: Duration {
-        get { .nanoseconds(lock.withLock { rules.interval }) }
-        set { changeRules { $0.changeInterval(to: newValue.wholeNanoseconds) } }
-    }
-
-    /// Of a debounce.
-    var maxWait: Duration? {
-        get { lock.withLock { rules.maxWait }.map { .nanoseconds($0) } }
-        set { changeRules { $0.changeMaxWait(to: newValue?.wholeNanoseconds) } }
-    }
 
     // MARK: LimiterBase
 
