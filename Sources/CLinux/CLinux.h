@@ -74,15 +74,17 @@ static inline char *clinux_append_number(char *end, unsigned number) {
     return end + 1;
 }
 
-// Ends the process after a call on an eventfd of the library's has failed as it only can if the program has closed that
-// descriptor, or put another file in its place. Async-signal-safe: a signal handler may make the call.
-_Noreturn static inline void clinux_eventfd_failed(const char *call, int descriptor, long result) {
+// Ends the process after a call on a descriptor of the library's has failed as it only can if the program has closed it,
+// or put another file in its place. A pipe has two; otherwise the second is -1. Async-signal-safe: a signal handler may
+// make the call.
+_Noreturn static inline void clinux_descriptor_failed(
+    const char *call, const char *kind, int first, int second, long result) {
     int number = errno;
     char text[256], *end = clinux_append_text(text, "RunLoopKit: ");
-    end = clinux_append_text(end, call);
-    end = clinux_append_text(end, "(eventfd ");
-    if (descriptor < 0) end = clinux_append_text(end, "-");
-    end = clinux_append_number(end, descriptor < 0 ? -(unsigned)descriptor : (unsigned)descriptor);
+    end = clinux_append_text(clinux_append_text(end, call), "(");
+    end = clinux_append_text(clinux_append_text(end, kind), first < 0 ? " -" : " ");
+    end = clinux_append_number(end, first < 0 ? -(unsigned)first : (unsigned)first);
+    if (second >= 0) end = clinux_append_number(clinux_append_text(end, ", "), (unsigned)second);
     if (result >= 0) {
         end = clinux_append_text(end, "): only part of a number");
     } else if (number == EBADF) {
@@ -472,5 +474,7 @@ static inline void clinux_post_to_main_queue(void (*work)(void *)) {
 // Macros that Swift does not import.
 static const unsigned int CLINUX_EPOLLIN = EPOLLIN;
 static const unsigned int CLINUX_EPOLLET = EPOLLET;
+
+#include "SignalListening.h"
 
 #endif

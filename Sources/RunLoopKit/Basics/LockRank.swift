@@ -24,8 +24,6 @@ extension Lock {
         case item
         /// The items of a mode that have become ready.
         case arrivals
-        /// The routing of Unix signals to sources. Taken while a loop looks for work.
-        case signals
         /// A virtual clock. Read while a timer of a loop changes.
         case clock
         /// Which thread blocks until which others answer. One lock for the process.

@@ -95,30 +95,24 @@ extension Loop.SignalSource {
     /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has the
     /// rules of such handlers.
     ///
-    /// - *The thread of the actor's loop* must block the signal, so block it before that thread starts:
-    ///   <doc:SignalsThreadsForkCancellation#Before-the-first-thread>.
-    /// - *The first signal after the actor's deallocation* is dropped, and invalidates the source. The next one is
-    ///   delivered as usual. If that is too late, invalidate the source yourself.
+    /// The first signal after the actor's deallocation is dropped, and invalidates the source. The next one is
+    /// delivered as usual. If that is too late, invalidate the source yourself.
     ///
     /// - Parameters:
     ///   - signal: A signal such as `SIGINT`, or a real-time signal.
-    ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
-    ///     Pass `false` if they block it later, or are known to end.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
     ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
     ///   - file: The source file that makes the source, for diagnostics.
     ///   - line: The line in that file.
     ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order; at
     ///     least one.
-    /// - Throws: ``LoopError``, as `init(_:checkingThreads:label:file:line:handler:)` does.
+    /// - Throws: ``LoopError``, as `init(_:label:file:line:handler:)` does.
     public convenience init<A: Actor>(
-        _ signal: Int32, checkingThreads: Bool = true, isolation actor: A, label: String? = nil,
-        file: StaticString = #fileID,
-        line: UInt = #line,
+        _ signal: Int32, isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(signal, checkingThreads: checkingThreads, label: label, file: file, line: line) {
+        try self.init(signal, label: label, file: file, line: line) {
             isolated.call(($0, $1))
         }
         isolated.item = self

@@ -72,21 +72,19 @@ extension Loop.SignalSource {
     ///
     /// - Parameters:
     ///   - signal: A signal such as `SIGINT`, or a real-time signal.
-    ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
-    ///     Pass `false` if they block it later, or are known to end.
     ///   - mainActor: `.shared`.
     ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
     ///   - file: The source file that makes the source, for diagnostics.
     ///   - line: The line in that file.
     ///   - handler: Called on the main thread with the signals that have arrived, at least one.
-    /// - Throws: ``LoopError``, as `init(_:checkingThreads:label:file:line:handler:)` does.
+    /// - Throws: ``LoopError``, as `init(_:label:file:line:handler:)` does.
     public convenience init(
-        _ signal: Int32, checkingThreads: Bool = true, isolation mainActor: MainActor, label: String? = nil,
+        _ signal: Int32, isolation mainActor: MainActor, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @MainActor (_ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
     ) throws(LoopError) {
         try self.init(
-            signal, checkingThreads: checkingThreads, label: label, file: file, line: line,
+            signal, label: label, file: file, line: line,
             handler: unsafeBitCast(handler, to: (@Sendable (Loop.SignalSource, [Arrival]) -> Void).self))
         isolation = .mainActor
     }

@@ -1,53 +1,48 @@
-import Synchronization
-
 extension Loop {
     /// A version-1 source: reports a Unix signal on a loop's thread, where its handler may do anything. Any thread may
-    /// use it. Make it before you start threads.
+    /// make and use it, at any time.
     ///
     /// ```swift
-    /// // First in main, before any thread is started.
     /// let interrupt = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }
     /// Loop.main.add(interrupt, in: .common)
     /// ```
     ///
-    /// **Before you start threads.** A signal reaches a source (through a signalfd) only if every thread blocks it.
-    /// Making a source blocks its signal on the calling thread, and threads inherit that. A thread that does not block
-    /// the signal receives it by default, which for most signals ends the process. So the initializer throws an error
-    /// that names such a thread. More in <doc:SignalsThreadsForkCancellation#Signals>.
+    /// A handler of `sigaction`, which only writes what arrived into a pipe of the source, stands behind it. So:
     ///
-    /// **Masks:**
+    /// - Threads and children need no care: a child begins with no signal blocked, and with the default effect of the
+    ///   signals that have sources.
+    /// - While a source for a signal exists, that handler replaces the one that the program had
+    ///   (``Loop/SignalSource/replacedHandler``), and an ignored signal is reported too. The last source that is
+    ///   invalidated or deallocated puts back what was there, unless the program has installed another one meanwhile.
+    /// - A call that the signal interrupts is restarted (`SA_RESTART`). `signal(7)` lists those that are not, such as
+    ///   `poll` and `nanosleep`, which fail with `EINTR` on the interrupted thread.
+    /// - The handler runs on the thread that the kernel chooses, on its alternate stack if it has one.
     ///
-    /// - When the last source for a signal made on a thread is invalidated or deallocated, that thread unblocks the
-    ///   signal, unless it was blocked before. If another thread invalidates it, the thread that made the source
-    ///   unblocks the signal when its loop next runs.
-    /// - A pending signal is then delivered normally. One that the source has read, but not passed to its handler, is
-    ///   dropped.
-    /// - New processes inherit blocked signals: <doc:SignalsThreadsForkCancellation#What-a-child-inherits>.
+    /// **Arrivals** wait in the source until a run serves it, from the moment when it is made:
     ///
-    /// **Two sources for one signal** both receive it, whichever of them reads it:
+    /// - Several sources for one signal each get all arrivals, on whichever loops they are.
+    /// - A real-time signal is reported each time, with its value. The source holds 4,096 of them (a pipe of 64 KiB);
+    ///   what comes on top is a ``Loop/Mistake/lostSignals(source:count:)``.
+    /// - Of an ordinary signal that came several times before the loop served the source, only the first is reported.
+    /// - Sources of different signals are served in the order in which these arrived.
+    /// - What waits when a source is invalidated is dropped. Later signals have their old effect.
     ///
-    /// - While no loop runs with a source in its mode, signals wait in the kernel.
-    /// - If another source reads a signal first, the library keeps an ordinary one once, as the kernel does. It keeps
-    ///   as many real-time signals as `RLIMIT_SIGPENDING` allowed when the source was made. Later ones are lost for
-    ///   that source only.
-    /// - While a source exists, `sigaction` handlers for its signal are not called. An ignored signal is reported
-    ///   nevertheless.
-    ///
-    /// **Order.** The kernel keeps no order of different signals that wait together. They are handled in the order in
-    /// which their sources were added to the mode. So add the source of SIGTERM last, or let its handler do what every
-    /// earlier signal would have asked for.
+    /// **Who else takes the signal.** A thread that waits for it (`sigwait`, a signalfd) competes, if it is pending
+    /// because all threads block it. So if every thread blocks the signal, as in a program that was started by a thread
+    /// with blocked signals, the initializer unblocks it on the calling thread. A `sigaction` of another library
+    /// replaces the source's handler: take one way for each signal.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS are reported
-    /// only if a process sent them; an actual fault ends the process. A signal sent to one thread (`pthread_kill`)
-    /// reaches a source only if that thread runs its loop.
+    /// only if a process sent them; an actual fault has its old effect.
     ///
     /// **Modes and loops.** A source can be in several modes of one loop, whichever thread made it, and keeps runs in
-    /// them going. It has two descriptors until it is deallocated.
+    /// them going. It has two descriptors. In a child of `fork` the parent's sources hear nothing, and signals have
+    /// their old effect; the child may make sources of its own.
     ///
-    /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, not beside a source for the same signal. No `signal(…,
-    /// SIG_IGN)` is needed here.
+    /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, which needs `signal(…, SIG_IGN)` first; libuv:
+    /// `uv_signal_t`; GLib: `g_unix_signal_add`.
     public final class SignalSource: Item, Source1, @unchecked Sendable {
-        /// One signal, as the kernel reports it; see `signalfd(2)` and `sigaction(2)`.
+        /// One signal, as the kernel reports it; see `sigaction(2)`.
         public struct Arrival: Equatable, Sendable {
             /// The signal's number.
             public let signal: Int32
@@ -65,7 +60,10 @@ extension Loop {
             /// The value that `sigqueue` sent with it.
             public let value: Int32
 
-            init(_ info: System.SignalInfo) { (signal, senderProcess, senderUser, code, value) = info }
+            init(_ signal: Int32, _ arrival: SignalListener.Arrival) {
+                self.signal = signal
+                (senderProcess, senderUser, code, value) = arrival
+            }
         }
 
         /// The type of the handler.
@@ -74,111 +72,75 @@ extension Loop {
         /// The signal's number.
         public let signal: Int32
 
-        private let inbox: SignalHub.Inbox
-
-        /// The thread whose mask was changed, and that thread's own loop: a loop in virtual time that runs there now
-        /// may never run again.
-        private let thread: ThreadID
-        @LightWeak private var loopOfThread: Loop?
-        private let hasPutMaskBack = Atomic<Bool>(false)
+        private let listener: SignalListener
 
         /// Nil once the source is invalid. Guarded by the item's lock.
         private var handler: Handler?
 
-        /// Makes a source, and blocks its signal on the calling thread.
+        /// Makes a source, which hears its signal from now on.
         ///
         /// - Parameters:
         ///   - signal: A signal such as `SIGINT`, or a real-time signal.
-        ///   - checkingThreads: Whether to check that all other threads block the signal (in `/proc`, if there is one).
-        ///     Pass `false` if they block it later, or are known to end.
         ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order;
-        ///     at least one. Each real-time signal is reported, with its value. Of an ordinary signal that was sent
-        ///     several times before the loop served the source, only the first is.
-        /// - Throws: ``LoopError``; the masks are then unchanged.
+        ///     at least one.
+        /// - Throws: ``LoopError``; nothing has changed then.
         ///   - `EINVAL` if the number is not a signal that can be caught (SIGKILL, SIGSTOP, or one that the C library
         ///     reserves).
-        ///   - `EBUSY` if another thread does not block it.
         ///   - `EMFILE` if the process has no descriptor left.
         public init(
-            _ signal: Int32, checkingThreads: Bool = true, label: String? = nil, file: StaticString = #fileID,
-            line: UInt = #line,
+            _ signal: Int32, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
             handler: @escaping Handler
         ) throws(LoopError) {
             self.signal = signal
-            inbox = try SignalHub.Inbox(signal)
+            listener = try SignalListener(signal)
             self.handler = handler
-            thread = ThreadLoops.currentID
-            loopOfThread = ThreadLoops.current.loopOfItsOwn
-            try SignalHub.shared.block(signal)
-            if checkingThreads { StartingThreads.shared.wait() }
-            if checkingThreads, let other = ThreadStatus.all.first(where: { !$0.blocks(signal) }) {
-                SignalHub.shared.unblock(signal)
-                throw SignalSource.taken(signal, by: other)
-            }
             super.init(Place(file, line), label)
-            SignalHub.shared.add(inbox)
         }
 
-        deinit { end() }
-
-        private static func taken(_ signal: Int32, by thread: ThreadStatus) -> LoopError {
-            LoopError(
-                call: "SignalSource(\(signal))", code: System.busy,
-                advice:
-                    "the thread \"\(thread.name)\" (\(thread.number)) does not block the signal, and would take it "
-                    + "instead; make the source before that thread is started, or block the signal there "
-                    + "(pthread_sigmask)")
-        }
-
-        /// Stops receiving the signal. May be called twice.
-        private func end() {
-            SignalHub.shared.remove(inbox)
-            // Relaxed: the first caller does all of it.
-            guard !hasPutMaskBack.exchange(true, ordering: .relaxed) else { return }
-            let (signal, thread) = (signal, thread)
-            if thread == ThreadLoops.currentID { return SignalHub.shared.unblock(signal) }
-            let willBe = loopOfThread?.perform(in: .common) { SignalHub.shared.unblock(signal) } ?? false
-            if !willBe { SignalHub.shared.forgetMask(signal, of: thread) }
-        }
+        /// The handler of `sigaction` that the program had installed before the first source for this signal, as
+        /// `function in file`. It is not called while a source exists. Nil if there was none. A description of the loop
+        /// names it, too. Reads files, to find the name.
+        public var replacedHandler: String? { listener.replacedHandler }
 
         // MARK: Source1
 
-        /// The signalfd is level-triggered, since the thread that finds it ready takes all pending signals. The eventfd
-        /// raises an edge when the inbox becomes non-empty, whichever source has read the signal.
-        var reportsSignals: Bool { true }
+        var watches: [Watch] { [Watch(descriptor: listener.descriptor, events: .read)] }
 
-        var watches: [Watch] {
-            [
-                Watch(descriptor: inbox.signalFD, events: .read),
-                Watch(descriptor: inbox.eventFD.descriptor, events: [.read, .edge]),
-            ]
-        }
-
+        /// Asks the kernel again: a nested run may have served the source since the report.
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
-            SignalHub.shared.collect(for: inbox) ? events : nil
+            isFresh || System.isReadable(listener.descriptor) ? events : nil
         }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Int {
-            let arrivals = SignalHub.shared.takeArrivals(of: inbox)
-            guard !arrivals.isEmpty, let handler = itemLock.withLock({ handler }) else { return 0 }
+            guard let handler = itemLock.withLock({ handler }) else { return 0 }
+            var arrivals = listener.takeArrivals().map { Arrival(signal, $0) }
+            guard !arrivals.isEmpty else { return 0 }
+            if System.isRealTime(signal) { reportLost() } else { arrivals.removeSubrange(1...) }
             handler(self, arrivals)
             return 1
+        }
+
+        private func reportLost() {
+            let count = listener.takeLostCount()
+            if count > 0 { Mistakes.shared.report(.lostSignals(source: name, count: count)) }
         }
 
         // MARK: Item
 
         override var kind: String { "signal source" }
 
-        override var status: ItemStatus { .waits("signal \(signal)") }
+        override var status: ItemStatus {
+            .waits("signal \(signal)" + (replacedHandler.map { ", instead of the handler \($0)" } ?? ""))
+        }
 
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func releaseHandlers() {
-            end()
+            listener.stop()
             releaseUnlocked { handler.take() }
         }
     }

@@ -56,7 +56,7 @@ extension System {
     /// Returns the part of `events` that a descriptor is ready for now, with hang-ups and errors. Consumes nothing.
     static func readiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents {
         var request = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events.rawValue), revents: 0)
-        // A poll without a wait is never interrupted by a signal.
+        // A signal interrupts it only if it finds nothing.
         let count = clinux_poll(&request, 1)
         return count > 0 ? PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))) : []
     }

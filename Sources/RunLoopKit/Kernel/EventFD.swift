@@ -34,7 +34,7 @@ extension System {
         while true {
             let written = clinux_write(eventFD, &one, 8)
             if written == 8 || (written < 0 && clinux_errno() == EAGAIN) { break }
-            if written >= 0 || clinux_errno() != EINTR { clinux_eventfd_failed("write", eventFD, written) }
+            if written >= 0 || clinux_errno() != EINTR { clinux_descriptor_failed("write", "eventfd", eventFD, -1, written) }
         }
         clinux_set_errno(saved)
     }
@@ -42,7 +42,7 @@ extension System {
     /// Traps if a file that is no eventfd is in its place. Async-signal-safe.
     private static func refusesToWriteNothing(_ eventFD: Descriptor) -> Bool {
         if clinux_write(eventFD, nil, 0) < 0 { return true }
-        clinux_eventfd_failed("write", eventFD, 0)
+        clinux_descriptor_failed("write", "eventfd", eventFD, -1, 0)
     }
 
     /// Reads what was added to an eventfd since the last read; 0 if nothing was. Traps on a failure.
@@ -52,7 +52,7 @@ extension System {
             let read = clinux_read(eventFD, &count, 8)
             if read == 8 { return count }
             if read < 0, clinux_errno() == EAGAIN { return 0 }
-            if read >= 0 || clinux_errno() != EINTR { clinux_eventfd_failed("read", eventFD, read) }
+            if read >= 0 || clinux_errno() != EINTR { clinux_descriptor_failed("read", "eventfd", eventFD, -1, read) }
         }
     }
 }

@@ -279,9 +279,6 @@ extension Loop {
                 if turn != 0 { mode.ready.append(report.token, events: report.events, turn: turn) }
             }
         }
-        if count > 1, mode.source1s.signalCount > 1 {
-            mode.ready.rearrange(from: before) { mode.source1s.insertionTurn(ofSignal: $0) }
-        }
         // The kernel may have more to report: some of that, too, may have become ready before a message port.
         let lastTurn = count < Poller.capacity ? .max : mode.ready.lastTurn ?? .max
         guard !mode.messages.isEmpty else { return mode.ready.sort(from: before) }

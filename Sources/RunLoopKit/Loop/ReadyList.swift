@@ -107,15 +107,6 @@ final class ReadyList {
         if wakeUpIndex != nil { wakeUpIndex = entries.lastIndex { $0.token == ReadyList.wakeUp } }
     }
 
-    /// Sorts those entries from number `start` on that have a key, among the places that they hold.
-    func rearrange(from start: Int, by key: (_ token: UInt64) -> UInt64?) {
-        let keyed = entries.indices.dropFirst(next + start).compactMap { place in
-            key(entries[place].token).map { (key: $0, place: place) }
-        }
-        let sorted = keyed.sorted { $0.key < $1.key }.map { entries[$0.place] }
-        for (target, entry) in zip(keyed, sorted) { entries[target.place] = entry }
-    }
-
     /// The sequence number of the last entry; nil if it has none.
     var lastTurn: UInt64? { isEmpty ? nil : entries.last?.turn }
 

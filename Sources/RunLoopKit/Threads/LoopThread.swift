@@ -339,7 +339,7 @@ private final class Worker: @unchecked Sendable {
             try loop.prepareForNewThread()
             // A port keeps the loop's runs from finishing.
             loop.add(try Loop.PortSource { _ in }, in: .common)
-            let thread = try startThread(options) { self.main(loop, options) }
+            let thread = try System.startThread(stackSize: options.stackSize) { self.main(loop, options) }
             lock.withLock { handle = .running(thread) }
         } catch {
             loop.end(tellingSources: true)
@@ -351,18 +351,6 @@ private final class Worker: @unchecked Sendable {
             throw refusal
         }
         return (loop, refusedOptions)
-    }
-
-    private func startThread(
-        _ options: LoopThread.Options, _ body: @escaping @Sendable () -> Void
-    ) throws(LoopError) -> CThread {
-        StartingThreads.shared.willStart()
-        do throws(LoopError) {
-            return try System.startThread(stackSize: options.stackSize, body)
-        } catch {
-            StartingThreads.shared.hasBegun()
-            throw error
-        }
     }
 
     /// Whether a thread must have begun before its owner has it: the kernel may refuse an option, or a virtual clock
@@ -383,7 +371,6 @@ private final class Worker: @unchecked Sendable {
     private func main(_ loop: Loop, _ options: LoopThread.Options) {
         ThreadLoops.begin(with: loop)
         let refusedOptions = options.apply()
-        StartingThreads.shared.hasBegun()
         if !refusedOptions.isEmpty, options.onRefusal == .fail {
             loop.end(tellingSources: true)
             return report(refusedOptions)

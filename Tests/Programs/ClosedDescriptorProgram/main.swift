@@ -87,11 +87,6 @@ final class Everything {
         child = startChild(reading: childsInput.reader)
         close(childsInput.reader)
         before()
-        // The thread inherits the mask.
-        var mask = sigset_t()
-        sigemptyset(&mask)
-        sigaddset(&mask, SIGUSR1)
-        pthread_sigmask(SIG_BLOCK, &mask, nil)
         thread = try LoopThread(name: "everything")
         let happened = LoopBound<Set<String>>([], on: thread.loop)
         let happenedHere = LoopBound(0, on: hosted)

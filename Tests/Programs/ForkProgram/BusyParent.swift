@@ -68,7 +68,7 @@ enum BusyParent {
     }
 
     private static func makeSignalSource() {
-        _ = try! Loop.SignalSource(SIGUSR2, checkingThreads: false) { _, _ in }
+        _ = try! Loop.SignalSource(SIGUSR2) { _, _ in }
     }
 
     private static func keepBusy() {

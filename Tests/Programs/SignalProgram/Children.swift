@@ -10,65 +10,50 @@ import RunLoopKit
     import Android
 #endif
 
-/// Runs a program to its end; its output comes between this program's.
-func spawn(_ words: [String], unblocking: Bool = false) -> Int32 {
+/// Starts a program; its output comes between this program's.
+func spawn(_ words: [String]) -> Int32 {
     fflush(nil)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    if unblocking {
-        var none = sigset_t()
-        sigemptyset(&none)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    }
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for argument in arguments { free(argument) } }
     var child: pid_t = 0
-    precondition(posix_spawn(&child, words[0], nil, &attributes, &arguments, environ) == 0)
+    precondition(posix_spawn(&child, words[0], nil, nil, &arguments, environ) == 0)
     return child
 }
 
-/// What a child reports about its mask, for each way to start one. The ways have the names of the table in the article
-/// SignalsThreadsForkCancellation.
-func inherited() throws {
+/// A child of each kind, which sends SIGTERM to itself and says so if it survives.
+func terminated() throws {
     let source = try makeSource("never", SIGTERM)
-    let words = ["/bin/grep", "SigBlk", "/proc/self/status"]
+    let script = "/tmp/terminated-\(getpid())"
+    try "kill -TERM $$; echo survived".write(toFile: script, atomically: true, encoding: .utf8)
+    defer { unlink(script) }
     for (way, start) in waysToStart {
         print(way)
         fflush(nil)
-        try start(words)
+        try start(["/bin/sh", script])
     }
     withExtendedLifetime(source) {}
 }
 
 private let waysToStart: [(String, @Sendable ([String]) throws -> Void)] = [
-    ("`posix_spawn` without attributes", { waitpid(spawn($0), nil, 0) }),
+    ("posix_spawn", { waitpid(spawn($0), nil, 0) }),
+    ("fork and execv", { forkAndExecute($0) }),
     (
-        "`posix_spawn` with `POSIX_SPAWN_SETSIGMASK` and an empty set",
-        { waitpid(spawn($0, unblocking: true), nil, 0) }
-    ),
-    ("`fork` and `execv`", { forkAndExecute($0) }),
-    (
-        "`posix_spawn` of `/bin/sh`, without attributes",
+        "a shell",
         { waitpid(spawn(["/bin/sh", "-c", $0.joined(separator: " ")]), nil, 0) }
     ),
-    ("`system`", { _ = system($0.joined(separator: " ")) }),
-    ("`popen`", { readFromPipe($0) }),
-    ("Foundation's `Process`", { try startByFoundation($0) }),
-    (
-        "Foundation's `Process` that starts `/usr/bin/env --default-signal=TERM`",
-        { try startByFoundation(["/usr/bin/env", "--default-signal=TERM"] + $0) }
-    ),
+    ("system", { _ = system($0.joined(separator: " ")) }),
+    ("popen", { readFromPipe($0) }),
+    ("Process of Foundation", { try startByFoundation($0) }),
 ]
 
 /// `fork` by its symbol: Swift does not import it.
+func forkNow() -> pid_t { unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)() }
+
 private func forkAndExecute(_ words: [String]) {
-    let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
     let path = strdup(words[0])!
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for text in arguments + [path] { free(text) } }
-    let child = fork()
+    let child = forkNow()
     if child == 0 {
         execv(path, &arguments)
         _exit(127)
@@ -93,8 +78,8 @@ private func startByFoundation(_ words: [String]) throws {
     process.waitUntilExit()
 }
 
-/// `terminate()` of Foundation's `Process` leaves the signal pending in a child that blocks it.
-func inheritedByFoundation() throws {
+/// `terminate()` of Foundation's `Process` ends a child.
+func terminatedByFoundation() throws {
     let source = try makeSource("never", SIGTERM)
     let gate = Pipe()
     // It reads from the pipe, which stays open: only a signal ends it.
@@ -103,9 +88,6 @@ func inheritedByFoundation() throws {
     process.standardInput = gate
     try process.run()
     process.terminate()
-    let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
-    print(status.split(separator: "\n").first { $0.hasPrefix("ShdPnd") } ?? "no status")
-    kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
     print("ended by \(process.terminationStatus)")
     withExtendedLifetime((source, gate)) {}

@@ -27,6 +27,13 @@ func isBlocked(_ signal: Int32) -> Bool {
     return sigismember(&set, signal) == 1
 }
 
+func changeMask(_ how: Int32, _ signal: Int32) {
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, signal)
+    pthread_sigmask(how, &set, nil)
+}
+
 func makeSource(_ name: String, _ signal: Int32 = SIGUSR1) throws -> Source {
     try Source(signal) { _, arrivals in print("\(name): \(arrivals.count)") }
 }
@@ -61,7 +68,7 @@ func several() throws {
     let signals = [("USR2", SIGUSR2), ("HUP", SIGHUP), ("USR1", SIGUSR1), ("TERM", SIGTERM)]
     let sources = try signals.map { name, signal in try Source(signal) { _, _ in print(name) } }
     let port = try Loop.PortSource { _ in print("port") }
-    // Not in the order in which they were made.
+    // Signals come in the order in which they arrive.
     for item in [sources[0], sources[1], port, sources[2], sources[3]] as [Loop.Item] { loop.add(item, in: .default) }
     look()
     for round in 0..<8 {
@@ -127,37 +134,20 @@ func twoSources() throws {
     thread.stop()  // with a source on it
 }
 
-/// Sets how many signals the kernel queues for this user, and returns the previous limit.
-func setPendingLimit(_ count: rlim_t) -> rlim_t {
-    #if canImport(Glibc)
-        let resource = __rlimit_resource_t(11)  // RLIMIT_SIGPENDING
-    #else
-        let resource: Int32 = 11
-    #endif
-    var limit = rlimit()
-    getrlimit(resource, &limit)
-    let before = limit.rlim_cur
-    limit.rlim_cur = count
-    precondition(setrlimit(resource, &limit) == 0)
-    return before
-}
-
-/// What a source remembers in a mode that does not run.
+/// What a source holds in a mode that does not run: a pipe of real-time signals, and one ordinary signal.
 func bounded() throws {
-    // Only while the sources are made: the kernel counts the signals of all processes of this user.
-    let kernelsLimit = setPendingLimit(100)
+    Loop.mistakeHandling = .call { print($0) }
     let heard = Atomic<Int>(0)
     let reader = try Source(realTime) { _, arrivals in heard.add(arrivals.count, ordering: .relaxed) }
-    let other = try Source(realTime) { _, arrivals in
-        print("other: \(arrivals.map(\.value) == Array(1...100)), \(arrivals.count)")
+    let other = try Source(realTime, label: "idle") { _, arrivals in
+        print("other: \(arrivals.map(\.value) == Array(1...4096)), \(arrivals.count)")
     }
     let (ordinary, otherOrdinary) = (try makeSource("ordinary"), try makeSource("other ordinary"))
-    _ = setPendingLimit(kernelsLimit)
     for source in [reader, ordinary] { loop.add(source) }
     for source in [other, otherOrdinary] { loop.add(source, in: "other") }
-    for number: Int32 in 1...250 {
+    for number: Int32 in 1...5000 {
         sigqueue(getpid(), realTime, sigval(sival_int: number))
-        look()
+        if number % 1000 == 0 { look() }
     }
     print("reader: \(heard.load(ordering: .relaxed))")
     for _ in 0..<3 {
@@ -165,44 +155,215 @@ func bounded() throws {
         look()
     }
     for _ in 0..<3 { loop.run(mode: "other", for: .zero) }
+    withExtendedLifetime((reader, other, ordinary, otherOrdinary)) {}
 }
 
-func masks() throws {
-    print("before: \(isBlocked(SIGUSR1))")
+/// What the handler of a program notes.
+nonisolated(unsafe) var old = 0
+
+/// What the signal does before, while and after it has sources.
+func effects() throws {
+    signal(SIGUSR1) { _ in old += 1 }
+    send(SIGUSR1)
+    print("before: \(old)")
     var (first, second): (Source?, Source?) = (try makeSource("first"), try makeSource("second"))
-    print("with two: \(isBlocked(SIGUSR1))")
+    print("replaced: \(first!.replacedHandler!.hasSuffix("SignalProgram"))")
+    loop.add(first!)
+    print("described: \("\(loop)".contains("): signal 10, instead of the handler "))")
+    send(SIGUSR1)
+    look()
     first?.invalidate()
     first?.invalidate()
-    print("with one: \(isBlocked(SIGUSR1))")
+    send(SIGUSR1)
+    print("with sources: \(old)")
+    withExtendedLifetime(second) {}
     second = nil
-    print("after: \(isBlocked(SIGUSR1))")
-    var set = sigset_t()
-    sigaddset(&set, SIGUSR2)
-    pthread_sigmask(SIG_BLOCK, &set, nil)
-    try makeSource("own", SIGUSR2).invalidate()
-    print("blocked by the program itself: \(isBlocked(SIGUSR2))")
+    send(SIGUSR1)
+    print("after: \(old)")
+    // On another thread.
     first = try makeSource("ended elsewhere")
     let (thread, source) = (try LoopThread(name: "other"), first!)
     try thread.performAndWait { source.invalidate() }
-    print("ended elsewhere: \(isBlocked(SIGUSR1))")
+    send(SIGUSR1)
+    print("ended elsewhere: \(old)")
+    // A handler that the program installs meanwhile stays, and the source hears nothing.
+    first = try makeSource("deaf")
+    loop.add(first!)
+    signal(SIGUSR1) { _ in old += 100 }
+    send(SIGUSR1)
     look()
-    print("after a pass: \(isBlocked(SIGUSR1))")
-    withExtendedLifetime((first, second)) {}
+    first?.invalidate()
+    send(SIGUSR1)
+    print("installed meanwhile: \(old)")
+    // An ignored signal is heard, and then ignored again.
+    signal(SIGUSR1, SIG_IGN)
+    first = try makeSource("ignored")
+    print("replaced: \(first!.replacedHandler ?? "none")")
+    loop.add(first!)
+    send(SIGUSR1)
+    look()
+    first?.invalidate()
+    send(SIGUSR1)
+    print("ignored again")
 }
 
-/// A source made in a handler of another loop that this thread runs: its mask belongs to the thread, not to that loop.
-func maskOfAVirtualHandler() throws {
-    let virtual = Loop(clock: VirtualClock())
-    let made = LoopBound<Source?>(nil, on: virtual)
-    virtual.perform { made.value = try? makeSource("made in virtual time") }
-    virtual.run(mode: .default, for: .zero)
-    let source = made.value!
-    print("made: \(isBlocked(SIGUSR1))")
-    let thread = try LoopThread(name: "other")
-    try thread.performAndWait { source.invalidate() }
+/// Sources that are made late, on any thread, whatever that blocks.
+func anyThread() throws {
+    let thread = try LoopThread(name: "earlier")
+    let source = try thread.performAndWait {
+        let source = try makeSource("made on a worker")
+        Loop.current.add(source)
+        return source
+    }
+    send(SIGUSR1)
+    try thread.performAndWait { Loop.current.run(mode: .default, for: .zero) }
+    thread.perform { changeMask(SIG_BLOCK, SIGUSR2) }
+    try thread.performAndWait {}
+    let late = try makeSource("made later", SIGUSR2)
+    loop.add(late)
+    send(SIGUSR2)
     look()
-    print("after a pass: \(isBlocked(SIGUSR1))")
-    virtual.end()
+    try thread.performAndWait {
+        let third = try makeSource("made where the signal is blocked", SIGUSR2)
+        print("blocked there: \(isBlocked(SIGUSR2))")
+        third.invalidate()
+    }
+    source.invalidate()
+    thread.stop()
+}
+
+/// In a program whose threads all block the signal, as one started by a thread of Dispatch.
+func blockedEverywhere() throws {
+    changeMask(SIG_BLOCK, SIGUSR1)
+    let thread = try LoopThread(name: "other")  // inherits that
+    send(SIGUSR1)
+    let source = try makeSource("pending")
+    print("blocked: \(isBlocked(SIGUSR1)), there: \(try thread.performAndWait { isBlocked(SIGUSR1) })")
+    loop.add(source)
+    look()
+    send(SIGUSR1)
+    look()
+}
+
+nonisolated(unsafe) var readingThread: pthread_t?
+
+/// A system call that a thread waits in is restarted.
+func restartedCalls() throws {
+    var ends: [Int32] = [0, 0]
+    precondition(pipe(&ends) == 0)
+    let (reader, writer) = (ends[0], ends[1])
+    let hasBegun = Atomic<Bool>(false)
+    let thread = try LoopThread(name: "reads")
+    thread.perform {
+        readingThread = pthread_self()
+        hasBegun.store(true, ordering: .sequentiallyConsistent)
+        var byte: UInt8 = 0
+        let count = read(reader, &byte, 1)
+        print("read: \(count)")
+    }
+    while !hasBegun.load(ordering: .sequentiallyConsistent) { sched_yield() }
+    let source = try Source(SIGUSR1) { _, arrivals in print("heard: \(arrivals.count)") }
+    loop.add(source)
+    for _ in 0..<50 {
+        pthread_kill(readingThread!, SIGUSR1)
+        usleep(100)
+    }
+    loop.run(mode: .default, until: .distantFuture, returnAfterSourceHandled: true)
+    writeByte(writer, 1)
+    thread.stop()
+    thread.join()
+}
+
+/// Each of many real-time signals that several threads get at once is heard once by each of two sources, while other
+/// sources for the signal come and go, and pipes of the program's too.
+func contended() throws {
+    let (threads, perThread) = (4, 500)
+    let isOver = Atomic<Bool>(false)
+    let values = LoopBound<[[Int32]]>([[], []], on: loop)
+    let sources = try (0..<2).map { index in
+        try Source(realTime) { _, arrivals in values.value[index] += arrivals.map(\.value) }
+    }
+    for source in sources { loop.add(source) }
+    // Descriptors that a late write would reach.
+    let strays = Atomic<Int>(0)
+    let others = try (0..<2).map { number in try LoopThread(name: "changes \(number)") }
+    for thread in others {
+        thread.perform {
+            while !isOver.load(ordering: .relaxed) {
+                let passing = try! makeSource("passing", realTime)
+                passing.invalidate()
+                var ends: [Int32] = [0, 0]
+                precondition(pipe(&ends) == 0)
+                var request = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
+                if poll(&request, 1, 0) > 0 { strays.add(1, ordering: .relaxed) }
+                close(ends[0])
+                close(ends[1])
+            }
+        }
+    }
+    let senders = try (0..<threads).map { number in try LoopThread(name: "sends \(number)") }
+    for (number, thread) in senders.enumerated() {
+        thread.perform {
+            for index in 0..<perThread {
+                let value = sigval(sival_int: Int32(number * perThread + index))
+                while sigqueue(getpid(), realTime, value) != 0 { sched_yield() }
+            }
+        }
+    }
+    while values.value.contains(where: { $0.count < threads * perThread }) {
+        loop.run(mode: .default, for: .seconds(10), returnAfterSourceHandled: true)
+    }
+    isOver.store(true, ordering: .relaxed)
+    for thread in senders + others {
+        thread.stop()
+        thread.join()
+    }
+    look()
+    for heard in values.value { print(heard.sorted() == (0..<Int32(threads * perThread)).map { $0 }) }
+    print("strays: \(strays.load(ordering: .relaxed))")
+    withExtendedLifetime(sources) {}
+}
+
+/// A fault of the process itself has its old effect, which may be a handler of the program's.
+func fault(_ kind: String) throws {
+    if kind == "handled" { signal(SIGSEGV) { _ in _exit(7) } }
+    let sources = try [SIGSEGV, SIGILL, SIGTRAP].map { try makeSource("sent", $0) }
+    for source in sources {
+        loop.add(source)
+        send(source.signal)
+        look()
+    }
+    fflush(nil)
+    if kind == "trap" { fatalError("on purpose") }
+    UnsafeMutablePointer<Int>(bitPattern: 64)!.pointee = 1
+}
+
+/// In a child of `fork` the signal has its old effect, until the child makes a source of its own. The parent hears
+/// nothing of it.
+func forked() throws {
+    signal(SIGUSR1) { _ in old += 1 }
+    let source = try makeSource("parent")
+    loop.add(source)
+    fflush(nil)
+    let child = forkNow()
+    if child == 0 {
+        send(SIGUSR1)
+        print("child, without a source: \(old)")
+        let source = try makeSource("child")
+        Loop.current.add(source)
+        send(SIGUSR1)
+        Loop.current.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true)
+        source.invalidate()
+        send(SIGUSR1)
+        print("child, afterwards: \(old)")
+        fflush(nil)
+        _exit(0)
+    }
+    while waitpid(child, nil, 0) < 0, errno == EINTR {}
+    look()
+    send(SIGUSR1)
+    look()
+    print("parent's handler: \(old)")
 }
 
 /// Signals that the source has already taken, and that an observer keeps it from reporting.
@@ -215,27 +376,7 @@ func lastMoment() throws {
     }
     loop.add(observer, in: .default)
     send(SIGUSR1)
-    print(loop.run(mode: .default, until: .distantFuture), isBlocked(SIGUSR1))
-}
-
-func threads() throws {
-    let thread = try LoopThread(name: "too early")
-    do {
-        _ = try makeSource("refused")
-    } catch {
-        print(error)
-    }
-    print("blocked: \(isBlocked(SIGUSR1))")
-    let source = try Source(SIGUSR1, checkingThreads: false) { _, arrivals in print("unchecked: \(arrivals.count)") }
-    try thread.performAndWait {
-        var set = sigset_t()
-        sigaddset(&set, SIGUSR1)
-        pthread_sigmask(SIG_BLOCK, &set, nil)
-    }
-    let checked = try makeSource("checked")
-    for source in [source, checked] { loop.add(source, in: .default) }
-    send(SIGUSR1)
-    look()
+    print(loop.run(mode: .default, until: .distantFuture))
 }
 
 func numbers() {
@@ -264,7 +405,7 @@ func restarts() throws {
     print(loop.run(mode: .default, until: .distantFuture))
     loop.add(source, in: "last")
     send(SIGUSR1)
-    print(loop.run(mode: "last", until: .distantFuture), source.isValid, isBlocked(SIGUSR1))
+    print(loop.run(mode: "last", until: .distantFuture), source.isValid)
 }
 
 /// The content of `/proc` about one of this process's threads.
@@ -294,7 +435,7 @@ func withoutInitialThread() throws -> Never {
     pthread_exit(nil)
 }
 
-/// A source in a thread's loop receives a signal for that thread.
+/// A signal for one thread arrives, whichever loop has the source.
 func toOneThread() throws {
     let source = try makeSource("heard")
     let thread = try LoopThread(name: "other")
@@ -345,7 +486,7 @@ func isolated() throws {
     listener = nil
     send(SIGUSR1)
     look()
-    print("then: \(source.isValid) \(isBlocked(SIGUSR1))")
+    print("then: \(source.isValid)")
 }
 
 // The parent process may have blocked signals, and blocked signals are inherited.
@@ -356,7 +497,6 @@ switch CommandLine.arguments.dropFirst().first {
 case "arrives": try arrives()
 case "kinds": try kinds()
 case "several": try several()
-case "maskOfAVirtualHandler": try maskOfAVirtualHandler()
 case "lastMoment": try lastMoment()
 case "tracedChild": try tracedChild()
 case "tracer":
@@ -365,24 +505,28 @@ case "tracer":
 case "realTime": try realTimeSignals()
 case "two": try twoSources()
 case "bounded": try bounded()
-case "masks": try masks()
-case "threads": try threads()
+case "effects": try effects()
+case "anyThread": try anyThread()
+case "blockedEverywhere": try blockedEverywhere()
+case "restartedCalls": try restartedCalls()
+case "contended": try contended()
+case "fault": try fault(CommandLine.arguments[2])
+case "forked": try forked()
 case "numbers": numbers()
 case "restarts": try restarts()
 case "withoutInitialThread": try withoutInitialThread()
 case "toOneThread": try toOneThread()
 case "hosted": try hosted()
-case "inherited": try inherited()
-case "inheritedByFoundation": try inheritedByFoundation()
+case "terminated": try terminated()
+case "terminatedByFoundation": try terminatedByFoundation()
 case "children": try children()
 case "isolated": try isolated()
 case "ignoredChildren": try ignoredChildren()
-case "pending":
-    let source = try makeSource("never")
-    send(SIGUSR1)
-    print("pending")
+case "afterTheEnd":
+    try makeSource("never").invalidate()
+    print("without a source")
     fflush(nil)
-    source.invalidate()
+    send(SIGUSR1)
     print("not reached")
 default: exit(64)
 }

@@ -164,7 +164,7 @@ final class StressItem: Sendable {
                 : try! Loop.FileDescriptorSource(
                     owning: made.reader, trigger: trigger, isOneShot: isOneShot, handler: handler)
         case .signal:
-            item = try! Loop.SignalSource(signal, checkingThreads: false) { closure.account.call($1.count) }
+            item = try! Loop.SignalSource(signal) { closure.account.call($1.count) }
         case .process:
             let made = Child()
             child = made

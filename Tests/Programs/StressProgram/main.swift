@@ -20,11 +20,8 @@ guard let seconds = Double(arguments.first ?? "5"), let firstSeed = UInt64(argum
     exit(64)
 }
 
-// Every thread blocks the signals that sources wait for, as this one does.
-var signals = sigset_t()
-sigemptyset(&signals)
-for number in 0..<28 { sigaddset(&signals, World.firstSignal + Int32(number)) }
-pthread_sigmask(SIG_BLOCK, &signals, nil)
+// A signal may come right after the last source for it has ended.
+for number in 0..<28 { signal(World.firstSignal + Int32(number), SIG_IGN) }
 signal(SIGPIPE, SIG_IGN)
 StallWatchdog.start()
 StallWatchdog.nameTheRoundWhenTrapped()

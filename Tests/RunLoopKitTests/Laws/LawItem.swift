@@ -111,7 +111,7 @@ final class LawItem: @unchecked Sendable {
         case .signal:
             signal = player.nextSignal()
             let closure = Closure(self)
-            return try! Loop.SignalSource(signal, checkingThreads: false) { _, arrivals in
+            return try! Loop.SignalSource(signal) { _, arrivals in
                 closure.item.call { $0.handled += arrivals.count }
             }
         case .process:
@@ -341,17 +341,18 @@ final class LawItem: @unchecked Sendable {
         }
     }
 
-    /// An invalid signal source listens no more: a signal that another listener collects does not reach its eventfd.
+    /// An invalid signal source listens no more: a signal that another listener hears does not reach its pipe.
     func checkThatItIsSilent() {
         guard !isValid, let source = item as? Loop.SignalSource else { return }
-        let listener = try! SignalHub.Inbox(signal)
-        SignalHub.shared.add(listener)
-        defer { SignalHub.shared.remove(listener) }
-        let eventFD = source.watches[1].descriptor
-        _ = System.drain(eventFD: eventFD)
+        let listener = try! SignalListener(signal)
+        defer { listener.stop() }
+        // What came before the end, and waits.
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        while read(source.watches[0].descriptor, &bytes, bytes.count) > 0 {}
         pthread_kill(pthread_self(), signal)
-        player.expect(SignalHub.shared.collect(for: listener), "\(self): its signal does not arrive elsewhere")
-        player.expect(System.drain(eventFD: eventFD) == 0, "\(self): is invalid and still listens")
+        player.expect(listener.takeArrivals().count == 1, "\(self): its signal does not arrive elsewhere")
+        let readiness = System.readiness(of: source.watches[0].descriptor, for: .read)
+        player.expect(!readiness.contains(.read), "\(self): is invalid and still listens")
     }
 
     /// A closure of the item has been released.

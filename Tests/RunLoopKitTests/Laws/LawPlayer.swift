@@ -79,7 +79,7 @@ final class LawPlayer: @unchecked Sendable {
     // MARK: On the thread
 
     private func play() {
-        blockSignals()
+        ignoreSignals()
         for slot in 0..<LawProgram.loops { loops.append(makeLoop(slot)) }
         play(script: 0)
         if violation == nil, !program.endsAbruptly { goQuiet() }
@@ -93,12 +93,12 @@ final class LawPlayer: @unchecked Sendable {
         for loop in loops where loop.isReal { loop.isEnding = true }
     }
 
-    /// Signals are sent to this thread alone: its sources find that it blocks them, and no other thread has to.
-    private func blockSignals() {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for number in 0..<LawPlayer.signalCount { sigaddset(&set, LawPlayer.firstSignal + Int32(number)) }
-        pthread_sigmask(SIG_BLOCK, &set, nil)
+    /// A signal without a source must not end the process; and this thread, to which signals are sent, takes them.
+    private func ignoreSignals() {
+        for number in LawPlayer.firstSignal..<LawPlayer.firstSignal + Int32(LawPlayer.signalCount) {
+            signal(number, SIG_IGN)
+            System.unblock(number)
+        }
     }
 
     private static let firstSignal: Int32 = 36

@@ -78,7 +78,7 @@ import Testing
                 withExtendedLifetime(thread) {}
             }
             try drop("ports", port)
-            let signal = try Loop.SignalSource(SIGUSR1, checkingThreads: false, label: "s") { _, _ in }
+            let signal = try Loop.SignalSource(SIGUSR1, label: "s") { _, _ in }
             let process = try Loop.ProcessSource(getppid(), label: "p") { _, _ in }
             let pipe = Pipe()
             let descriptor = try Loop.FileDescriptorSource(pipe.fileHandleForReading.fileDescriptor, label: "d") {

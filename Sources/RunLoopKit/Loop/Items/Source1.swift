@@ -25,9 +25,6 @@ protocol Source1: Loop.Item {
     /// monitors are attached.
     func takeCause() -> UInt64
 
-    /// Whether the source reports signals. The kernel lists the sources of different signals in no useful order.
-    var reportsSignals: Bool { get }
-
     /// Calls the handler once, in a pass of `mode`.
     ///
     /// - Returns: The number of calls that were due, this one included: more than one for a message port, which a pass
@@ -40,7 +37,6 @@ extension Source1 {
     func noteReport() {}
     var readyTurn: UInt64? { nil }
     func takeCause() -> UInt64 { readyTurn ?? 0 }
-    var reportsSignals: Bool { false }
 
     /// Updates what the modes watch, after `watches` has changed. Called without any lock.
     ///

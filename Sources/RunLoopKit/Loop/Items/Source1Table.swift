@@ -41,9 +41,6 @@ final class Source1Table {
 
     @exclusivity(unchecked) private var count = 0
 
-    /// The number of sources that report signals.
-    @exclusivity(unchecked) private(set) var signalCount = 0
-
     /// The number of sources of whose readiness the loop learns from the kernel alone.
     @exclusivity(unchecked) private(set) var kernelCount = 0
 
@@ -82,11 +79,6 @@ final class Source1Table {
         return slotOfSource.isEmpty ? nil : slotOfSource[ObjectIdentifier(source)]
     }
 
-    /// The sequence number of the insertion of a source that reports signals; nil for other tokens.
-    func insertionTurn(ofSignal token: UInt64) -> UInt64? {
-        member(for: token).flatMap { $0.source.reportsSignals ? $0.turn : nil }
-    }
-
     /// The source that `token` was made for, if it is still in the table.
     @inline(__always)
     func source(for token: UInt64) -> (any Source1)? { index(of: token).flatMap { slots[$0].source } }
@@ -123,7 +115,6 @@ final class Source1Table {
         if index == slots.count { slots.append(Slot(generation: firstGeneration)) }
         slots[index].source = source
         slots[index].turn = turn
-        if source.reportsSignals { signalCount += 1 }
         if source.isKnownToKernelAlone { kernelCount += 1 }
         count += 1
         let isInAnotherTable = source.sourceSlot >= 0
@@ -141,7 +132,6 @@ final class Source1Table {
         forgetSlot(of: source)
         count -= 1
         slots[index].source = nil
-        if source.reportsSignals { signalCount -= 1 }
         if source.isKnownToKernelAlone { kernelCount -= 1 }
         slots[index].generation = Self.generation(after: slots[index].generation)
         free.append(index)
@@ -173,7 +163,7 @@ final class Source1Table {
     func removeAll() {
         for slot in slots { if let source = slot.source { forgetSlot(of: source) } }
         (slots, free, slotOfSource) = ([], [], [:])
-        (count, signalCount, kernelCount) = (0, 0, 0)
+        (count, kernelCount) = (0, 0)
     }
 
     private func token(of index: Int) -> UInt64 { UInt64(slots[index].generation) << 32 | UInt64(index) }

@@ -35,6 +35,8 @@ extension Loop {
         /// port. Reported even if the caller checks the result, which the port cannot know: call
         /// ``Loop/MessagePort/trySend(_:)`` there.
         case refusedMessage(port: String, capacity: Int)
+        /// More real-time signals came than a ``Loop/SignalSource`` holds, before a run served it: so many are lost.
+        case lostSignals(source: String, count: Int)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended. They run on a thread of last resort. Found
@@ -93,6 +95,10 @@ extension Loop {
             case .refusedMessage(let port, let capacity):
                 "The \(port) refused a message, since as many wait as it has capacity for (\(capacity)). Where no "
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."
+            case .lostSignals(let source, let count):
+                "The \(source) has lost \(counted(count, "signal")), since it was full when they came. Let its handler, "
+                    + "and others of its loop, return sooner; run the loop in a mode that has the source; or let the "
+                    + "sender wait for an answer."
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
                     + "(by dispatchMain(), an async main function, or Swift Testing). Let the program begin "
