@@ -74,9 +74,9 @@ static inline char *clinux_append_number(char *end, unsigned number) {
     return end + 1;
 }
 
-// Ends the process after a call on a descriptor of the library's has failed as it only can if the program has closed it,
-// or put another file in its place. A pipe has two; otherwise the second is -1. Async-signal-safe: a signal handler may
-// make the call.
+// Ends the process after a call on a descriptor of the library's has failed as it only can if the program has closed
+// it, or put another file in its place. A pipe has two; otherwise the second is -1. Async-signal-safe: a signal handler
+// may make the call.
 _Noreturn static inline void clinux_descriptor_failed(
     const char *call, const char *kind, int first, int second, long result) {
     int number = errno;

@@ -1,4 +1,4 @@
-// How signals reach the listeners of a process: a handler of sigaction writes each arrival into a pipe of each listener.
+// How signals reach the listeners of a process: a handler of sigaction writes each arrival into each listener's pipe.
 //
 // The list of a signal's listeners changes under a lock of the caller's. Handlers read it without one, on any thread:
 //
@@ -8,9 +8,9 @@
 // | who adds a listener | fills it in; makes it the first of the list |
 // | who removes one | takes it out of the list, and leaves its `next`; looks at `inside` |
 //
-// A removed listener that found `inside` zero is seen by no handler: one that counts itself later finds the list without
-// it. So its pipe may be closed. If it found another number, its owner looks again later, and nobody waits. These
-// accesses are sequentially consistent: a store of one side, and then a load of what the other side stores.
+// If its owner finds `inside` zero, no handler sees a removed listener: one that counts itself later finds the list
+// without it. So the pipe may be closed. Otherwise the owner looks again later, and nobody waits. These accesses are
+// sequentially consistent: a store of one side, and then a load of what the other side stores.
 #ifndef CLINUX_SIGNAL_LISTENING_H
 #define CLINUX_SIGNAL_LISTENING_H
 

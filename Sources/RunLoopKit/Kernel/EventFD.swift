@@ -34,7 +34,8 @@ extension System {
         while true {
             let written = clinux_write(eventFD, &one, 8)
             if written == 8 || (written < 0 && clinux_errno() == EAGAIN) { break }
-            if written >= 0 || clinux_errno() != EINTR { clinux_descriptor_failed("write", "eventfd", eventFD, -1, written) }
+            if written < 0, clinux_errno() == EINTR { continue }
+            clinux_descriptor_failed("write", "eventfd", eventFD, -1, written)
         }
         clinux_set_errno(saved)
     }
