@@ -28,7 +28,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -214,6 +214,21 @@ static inline int clinux_unread(int descriptor) {
 static inline int clinux_unsent(int descriptor) {
     int count = 0;
     return syscall(SYS_ioctl, descriptor, TIOCOUTQ, &count) == 0 ? count : -1;
+}
+
+// Whether these two numbers are all that waits there, and only a reader or writer changes them: a terminal, a stream
+// socket that does not listen, or a pipe that is not half full. (A writer may keep one full.)
+static inline bool clinux_counts_bytes(int descriptor) {
+    struct stat status;
+    if (fstat(descriptor, &status) != 0) return false;
+    if (S_ISCHR(status.st_mode)) return isatty(descriptor);
+    // F_GETPIPE_SZ, which Glibc declares for GNU sources only.
+    if (S_ISFIFO(status.st_mode)) return clinux_unread(descriptor) < fcntl(descriptor, 1032) / 2;
+    int type = 0, listens = 1;
+    socklen_t size = sizeof type, listens_size = sizeof listens;
+    return S_ISSOCK(status.st_mode) && getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0
+        && type == SOCK_STREAM
+        && getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) == 0 && !listens;
 }
 
 // The calling thread's kernel id; equal to getpid() on the initial thread only.

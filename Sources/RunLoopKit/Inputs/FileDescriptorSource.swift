@@ -94,6 +94,8 @@ extension Loop {
         /// the item's lock.
         @exclusivity(unchecked) private var isReported = false
 
+        @exclusivity(unchecked) private var suspicion = SpinSuspicion()
+
         // MARK: Making one
 
         /// Makes a source for a descriptor that the caller owns, and closes after it has invalidated the source.
@@ -242,15 +244,32 @@ extension Loop {
         }
 
         func perform(_ events: PollEvents, in mode: ModeState) -> Int {
-            guard let (handler, wantedEvents) = beginCall(events) else { return 0 }
+            guard let (handler, wantedEvents, isLookedAt) = beginCall(events) else { return 0 }
             if isOneShot { watchesChanged() }
-            handler(self, Readiness(wantedEvents))
+            if isLookedAt {
+                callAndLook(handler, Readiness(wantedEvents))
+            } else {
+                handler(self, Readiness(wantedEvents))
+            }
             endCall()
             return 1
         }
 
+        /// Calls the handler, and reports it if the loop spins because of it.
+        @inline(never)
+        private func callAndLook(_ handler: Handler, _ ready: Readiness) {
+            let descriptor = itemLock.withLock { watched }
+            let before = SpinSuspicion.Look(at: descriptor)
+            handler(self, ready)
+            let isSpinning = itemLock.withLock {
+                guard watched == descriptor, armed, self.handler != nil else { return false }
+                return suspicion.compare(before, SpinSuspicion.Look(at: descriptor), of: descriptor)
+            }
+            if isSpinning { Mistakes.shared.report(.descriptorLeftReady(source: name, ready: ready)) }
+        }
+
         /// Nil if the source was disarmed or invalidated, or its interest changed, at the last moment.
-        private func beginCall(_ events: PollEvents) -> (Handler, PollEvents)? {
+        private func beginCall(_ events: PollEvents) -> (Handler, PollEvents, isLookedAt: Bool)? {
             // Not by `withLock`: see `Observer.currentHandler`.
             itemLock.lock()
             defer { itemLock.unlock() }
@@ -259,7 +278,7 @@ extension Loop {
             if isOneShot { armed = false }
             isReported = false
             activeCalls += 1
-            return (handler, found)
+            return (handler, found, suspicion.countCall() && trigger == .level)
         }
 
         /// The item's lock is held.

@@ -66,6 +66,9 @@ extension System {
         (clinux_unread(descriptor), clinux_unsent(descriptor))
     }
 
+    /// Whether only a reader or a writer changes these numbers, and nothing else waits.
+    static func countsBytes(in descriptor: Descriptor) -> Bool { clinux_counts_bytes(descriptor) }
+
     /// Writes one line to stderr in one call.
     package static func complain(_ line: String) {
         let bytes = Array("\(line)\n".utf8)

@@ -35,6 +35,10 @@ extension Loop {
         /// port. Reported even if the caller checks the result, which the port cannot know: call
         /// ``Loop/MessagePort/trySend(_:)`` there.
         case refusedMessage(port: String, capacity: Int)
+        /// The handler of a level-triggered ``Loop/FileDescriptorSource`` was called some 2,000 times in a row, and left
+        /// its descriptor as it was, so that the loop spins. Found once for each source, of a pipe, a terminal or a
+        /// stream socket, whose handler returns within 3 µs: the kernel does not tell for others.
+        case descriptorLeftReady(source: String, ready: FileDescriptorSource.Readiness)
         /// More real-time signals came than a ``Loop/SignalSource`` holds, before a run served it: so many are lost.
         case lostSignals(source: String, count: Int)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
@@ -95,6 +99,10 @@ extension Loop {
             case .refusedMessage(let port, let capacity):
                 "The \(port) refused a message, since as many wait as it has capacity for (\(capacity)). Where no "
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."
+            case .descriptorLeftReady(let source, let ready):
+                "The handler of the \(source) was called some 2,000 times in a row for what it leaves as it is "
+                    + "(\(ready)), so that the loop spins. Let it read or write; or take that out of the source's "
+                    + "interest; or, after a hang-up, invalidate the source."
             case .lostSignals(let source, let count):
                 "The \(source) has lost \(counted(count, "signal")), since it was full when they came. Let its handler, "
                     + "and others of its loop, return sooner; run the loop in a mode that has the source; or let the "
