@@ -1,3 +1,4 @@
+import LoopTestSupport
 import CoreFoundation
 import Foundation
 import RunLoopKit
@@ -56,7 +57,7 @@ import Testing
         #expect(try await ours.run { order.value } == Array(1...rounds))
         theirs.stop()
         ours.stop()
-        ours.join()
+        ours.joinBlocking()
     }
 
     @Test("A ProcessSource watches Foundation's Process without consuming its status")
@@ -111,7 +112,7 @@ import Testing
         _ = await (ourCount, theirCount)
         theirs.stop()
         ours.stop()
-        ours.join()
+        ours.joinBlocking()
     }
 }
 

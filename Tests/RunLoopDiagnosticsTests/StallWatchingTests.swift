@@ -157,7 +157,7 @@ import Testing
                 scene.pass(110)
                 pthread_exit(nil)
             }
-            thread.join()
+            thread.joinBlocking()
             scene.pass(200)
             _exit(scene.story == ["exceeded 100: 100", "ended: 200"] ? 0 : 1)
         }

@@ -18,18 +18,22 @@ import Testing
     func blocksOfThreads() async throws {
         let (thread, pool, tracer) = (try LoopThread(name: "places"), try LoopThreadPool(count: 1), LoopTracer())
         for loop in [thread.loop, pool.loops[0]] { tracer.attach(to: loop) }
-        try thread.performAndWait(line: 1) {}
+        // Not in an asynchronous context.
+        func wait(line: UInt = #line, label: String? = nil) throws {
+            try thread.performAndWait(label: label, line: line) {}
+        }
+        try wait(line: 1)
         try await thread.run(line: 2) {}
         thread.perform(line: 3) {}
         pool.perform(line: 4) {}
         pool.perform(for: 7, line: 5) {}
         try await pool.run(line: 6) {}
         try await pool.run(for: 7, line: 7) {}
-        try thread.performAndWait(label: "waits") {}
+        try wait(label: "waits")
         try await thread.run(label: "suspends") {}
         pool.perform(label: "pool") {}
         try await pool.run(label: "pool suspends") {}
-        try thread.performAndWait(label: "last") {}
+        try wait(label: "last")
         let names = names(tracer.snapshot(), .block)
         #expect(names.isSuperset(of: (1...7).map { "(\(Self.file):\($0))" }))
         #expect(names.isSuperset(of: ["waits", "suspends", "pool", "pool suspends"].map { "\"\($0)\"" }))

@@ -39,7 +39,7 @@ import Testing
                     if merges { rule.merging = { $0 + $1 } }
                     try engine.apply(rule)
                     thread.stop()
-                    thread.join()
+                    thread.joinBlocking()
                     for input in [1, 2] { saving(document, input) }
                 }
             }

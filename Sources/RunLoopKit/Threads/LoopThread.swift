@@ -192,6 +192,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///     then.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:YES`.
+    @available(*, noasync, message: "It would block a thread of the task: await run(in:_:).")
     @discardableResult
     public func performAndWait<Value: Sendable>(
         in mode: Loop.Mode = .common, for limit: Duration? = nil, label: String? = nil,
@@ -294,6 +295,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///
     /// - Precondition: Not called on the thread itself, nor on a thread that this one waits for in `join()`, or in
     ///   `performAndWait` without a time limit: both would wait forever. Traps there with a message.
+    @available(*, noasync, message: "It would block a thread of the task: await waitForEnd().")
     public func join() {
         guard !isCurrent else {
             fatalError(

@@ -214,6 +214,7 @@ public final class LoopThreadPool: Sendable {
     ///
     /// - Precondition: Not called on one of the pool's threads, nor on a thread that one of them waits for in its work:
     ///   both would wait forever. Traps there with a message.
+    @available(*, noasync, message: "It would block a thread of the task: await drain().")
     public func drainAndWait() {
         requireForeignThread("drainAndWait()")
         let waiter = Waiter()
@@ -249,6 +250,7 @@ public final class LoopThreadPool: Sendable {
     /// worker.
     ///
     /// - Precondition: Not called on one of the pool's threads, which would wait forever; traps there with a message.
+    @available(*, noasync, message: "It would block a thread of the task: await waitForEnd().")
     public func join() {
         requireForeignThread("join()")
         for thread in threads { thread.join() }

@@ -50,6 +50,7 @@ extension Loop {
     ///     handed over then.
     ///
     /// Cocoa: `performSelectorOnMainThread:withObject:waitUntilDone:YES`, `performSelector:onThread:…`.
+    @available(*, noasync, message: "It would block a thread of the task: await run(in:_:).")
     @discardableResult
     public func performAndWait<Value: Sendable>(
         in mode: Mode = .common, for limit: Duration? = nil, label: String? = nil, file: StaticString = #fileID,

@@ -68,7 +68,7 @@
                 guarded.lock.lock()
                 worker.perform { guarded.lock.assertHeld() }
                 worker.stop()
-                worker.join()
+                worker.joinBlocking()
             }
             expect(result, says: ["a lock of rank 'engine' is not held by this thread"])
         }

@@ -67,7 +67,7 @@ import Testing
         let stage = try Stage()
         let (clock, order) = (stage.clock, Log<Int64>())
         // The tasks are created and sleep before the loop is idle.
-        let tasks = try stage.thread.performAndWait {
+        let tasks = try stage.thread.performBlocking {
             [30, 10, 20, 10, 0, -5].map { delay in
                 Task(executorPreference: clock.loop.taskExecutor) {
                     try await Task.sleep(for: .seconds(delay), clock: clock)
@@ -83,7 +83,7 @@ import Testing
     func tolerance() async throws {
         let stage = try Stage()
         let clock = stage.clock
-        let tasks = try stage.thread.performAndWait {
+        let tasks = try stage.thread.performBlocking {
             [(10, Duration.seconds(5)), (12, .zero), (20, .seconds(-1))].map { delay, tolerance in
                 Task(executorPreference: clock.loop.taskExecutor) {
                     try await clock.sleep(until: seconds(Int64(delay)), tolerance: tolerance)

@@ -170,7 +170,7 @@ import Testing
         var iterator = messages.makeAsyncIterator()
         #expect(await iterator.next() == 1)
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         #expect(!port.send(101) && port.isValid)
         for number in 2...100 { #expect(await iterator.next() == number) }
         #expect(await iterator.next() == nil)
@@ -211,7 +211,7 @@ import Testing
         let thread = try LoopThread()
         let loop = thread.loop
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         let (port, messages) = Port.makeMessages(on: loop)
         #expect(!port.isValid && !port.send(1))
         #expect(await messages.first { _ in true } == nil)

@@ -144,7 +144,7 @@ import Testing
         let thread = try LoopThread()
         let loop = thread.loop
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         let ends = Ends.pipe()
         ends.isWriterClosed = true
         let (source, reports) = try Source.makeReports(owning: ends.writer, interest: .write, on: loop)

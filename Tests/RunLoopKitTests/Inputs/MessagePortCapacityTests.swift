@@ -106,7 +106,7 @@ import Testing
         port.send(2)
         let third = await waitingSend(3, to: port)
         let fourth = await waitingSend(4, to: port)
-        try thread.performAndWait {
+        try thread.performBlocking {
             Loop.current.add(Loop.Observer(.beforeTimers) { _, _ in log.add("pass") })
             Loop.current.add(port)
         }
@@ -282,7 +282,7 @@ import Testing
         thread.loop.add(port, in: mode)
         let sender = await waitingSend(2, to: port)
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         await #expect(throws: Loop.PortClosed()) { try await sender.value }
         await #expect(throws: Loop.PortClosed()) { try await port.send(whenRoom: 3) }
         // Another loop handles the accepted messages, and the port accepts messages again.
@@ -302,7 +302,7 @@ import Testing
         let sender = await waitingSend(2, to: port)
         thread.loop.remove(port)
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         #expect(port.waitingSenderCount == 1)
         let other = try LoopThread()
         other.loop.add(port)

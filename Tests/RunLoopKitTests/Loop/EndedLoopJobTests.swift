@@ -41,7 +41,7 @@ import Testing
         let resident = Resident(try LoopThread(name: "ended"))
         #expect(await resident.whereabouts() == "ended")
         resident.thread.stop()
-        resident.thread.join()
+        resident.thread.joinBlocking()
         #expect(await resident.whereabouts() == "last resort")
         for number in 0..<100 { await resident.add(number) }
         #expect(await resident.entries == Array(0..<100))
@@ -60,7 +60,7 @@ import Testing
             for number in 0..<2 {
                 let resident = Resident(try LoopThread(name: "ended-\(number)"))
                 resident.thread.stop()
-                resident.thread.join()
+                resident.thread.joinBlocking()
                 for number in 0..<10 { await resident.add(number) }
             }
         }
@@ -121,7 +121,7 @@ import Testing
     func stopBetweenDrains() async throws {
         let thread = try LoopThread(name: "clean")
         let names = Log<String>()
-        let tasks = try thread.performAndWait {
+        let tasks = try thread.performBlocking {
             (0..<100).map { number in
                 Task(executorPreference: Loop.current.taskExecutor) {
                     if number == 5 { thread.stop() }
@@ -262,7 +262,7 @@ import Testing
         let thread = try LoopThread(name: "impatient")
         let (began, go) = (Gate(), Gate())
         let names = Log<String>()
-        let tasks = try thread.performAndWait {
+        let tasks = try thread.performBlocking {
             (0..<100).map { number in
                 Task(executorPreference: Loop.current.taskExecutor) {
                     if number == 0 { thread.stop() }
@@ -286,7 +286,7 @@ import Testing
     func jobExitsItsThread() async throws {
         let thread = try LoopThread(name: "curt")
         let names = Log<String>()
-        let tasks = try thread.performAndWait {
+        let tasks = try thread.performBlocking {
             (0..<10).map { number in
                 Task(executorPreference: Loop.current.taskExecutor) {
                     if number == 2 { thread.stop(discardingPending: true) }
@@ -305,7 +305,7 @@ import Testing
         let (here, there) = (Resident(try LoopThread()), Resident(try LoopThread()))
         for thread in [here.thread, there.thread] {
             thread.stop()
-            thread.join()
+            thread.joinBlocking()
         }
         let task = Task(executorPreference: here.thread.loop.taskExecutor) {
             here.preconditionIsolated()
@@ -319,7 +319,7 @@ import Testing
     func loopEndsOnTheLastResort() async throws {
         let dead = try LoopThread()
         dead.stop()
-        dead.join()
+        dead.joinBlocking()
         let task = Task(executorPreference: dead.loop.taskExecutor) {
             let loop = Loop(clock: VirtualClock())
             defer { loop.end() }
@@ -346,7 +346,7 @@ import Testing
                 remains = thread.loop
                 let resident = Resident(thread)
                 thread.stop()
-                thread.join()
+                thread.joinBlocking()
                 await resident.add(1)
             }
             await eventually(remains == nil)
@@ -361,7 +361,7 @@ import Testing
         let (one, other) = (try LoopThread(), try LoopThread())
         for thread in [one, other] {
             thread.stop()
-            thread.join()
+            thread.joinBlocking()
         }
         let (began, isOver) = (Gate(), Gate())
         // Always has another job, until the other loop's job has run. A pause is part of the job: without one, the job
@@ -383,7 +383,7 @@ import Testing
         let threads = [try LoopThread(), try LoopThread(), try LoopThread()]
         for thread in threads {
             thread.stop()
-            thread.join()
+            thread.joinBlocking()
         }
         let (one, two, go) = (Gate(), Gate(), Gate())
         let blocked = [(threads[0], one), (threads[1], two)].map { thread, began in
@@ -427,7 +427,7 @@ import Testing
         let residents = try (0..<4).map { _ in Resident(try LoopThread()) }
         for resident in residents {
             resident.thread.stop()
-            resident.thread.join()
+            resident.thread.joinBlocking()
         }
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<400 { group.addTask { await residents[number % 4].add(number) } }
@@ -445,7 +445,7 @@ import Testing
             Loop.Source0(cancel: { loop, _ in answers.add(loop.isIsolatingCurrentContext()) }, perform: {}),
             in: .default)
         thread.loop.onEnd { [unowned(unsafe) loop = thread.loop] in answers.add(loop.isIsolatingCurrentContext()) }
-        let task = try thread.performAndWait {
+        let task = try thread.performBlocking {
             thread.stop(discardingPending: true)
             return Task(executorPreference: Loop.current.taskExecutor) { await resident.add(1) }
         }

@@ -63,7 +63,7 @@ private final class Occupation: Sendable {
     func jobsOfOnePriority() async throws {
         let resident = try Resident()
         let loop = resident.thread.loop
-        let tasks = try resident.thread.performAndWait {
+        let tasks = try resident.thread.performBlocking {
             (0..<1000).map { number in
                 Task(executorPreference: loop.taskExecutor) { await resident.add(number) }
             }
@@ -310,7 +310,7 @@ private final class Occupation: Sendable {
         // The loop retains their captures.
         for item in [port, source] { item.invalidate() }
         #expect(loop.isIsolatingCurrentContext() == nil)
-        #expect(try resident.thread.performAndWait { Loop.current.isIsolatingCurrentContext() } == true)
+        #expect(try resident.thread.performBlocking { Loop.current.isIsolatingCurrentContext() } == true)
     }
 
     // MARK: Lifetime

@@ -413,7 +413,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let thread = try! LoopThread()
             let box = LoopBound(1, on: thread.loop)
-            try! thread.performAndWait { box.value += 1 }
+            try! thread.performBlocking { box.value += 1 }
             print(box.value)
         }
         expect(result, says: ["LoopBound<Int>", "other than its loop's"])

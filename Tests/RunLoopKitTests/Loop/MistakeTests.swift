@@ -136,7 +136,7 @@ import Testing
             precondition(Loop.current.run(mode: .common, for: .zero) == .finished)
             let thread = try LoopThread(name: "ended")
             thread.stop()
-            thread.join()
+            thread.joinBlocking()
             await Task(executorPreference: thread.loop.taskExecutor) {}.value
             _exit(mistakes.entries == [.runInCommonModes, .jobsOfEndedLoop(thread: "ended")] ? 0 : 1)
         }
@@ -232,7 +232,7 @@ import Testing
             let areRefused = Log<Bool>()
             thread.loop.onEnd { for call in [{ flushes(1) }, { keyed(1, for: 1) }] { areRefused.add(!call()) } }
             thread.stop()
-            thread.join()
+            thread.joinBlocking()
             for limiter in [flushes, discards, invalid] { precondition(!limiter(2)) }
             let late = make(.flush, "e")
             precondition(!late(3))
@@ -345,7 +345,7 @@ import Testing
                 let limiter = make(thread.loop, .discard)
                 limiter(1)
                 thread.stop()
-                thread.join()
+                thread.joinBlocking()
             }
             make(Loop(clock: VirtualClock()), .discard)(1)
             _exit(0)

@@ -120,7 +120,7 @@ import Testing
         limiter.value = .throttle(interval: .zero, on: thread.loop) { input in
             if input == 1 {
                 next.value = limiter.value!.call(2)
-                try thread.performAndWait {}
+                try thread.performBlocking {}
             }
             return input * 10
         }
@@ -147,7 +147,7 @@ import Testing
             return input * 10
         }
         let first = limiter.value!.call(1)
-        try thread.performAndWait {}
+        try thread.performBlocking {}
         let second = limiter.value!.call(2)
         answer.value = kind == "own" ? first : second
         if kind == "queued before" { clock.advance(by: .seconds(1)) }
@@ -176,7 +176,7 @@ import Testing
         }
         task.cancel()
         await task.value
-        try worker.performAndWait {}
+        try worker.performBlocking {}
         try await pool.drain()
         #expect(count.value == 0)
     }

@@ -198,7 +198,7 @@ import Testing
         }
         let answer = limiter.call(1)
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         #expect(try await answer.value == 10)
         #expect(try await limiter.run(2) == nil)
     }
@@ -217,7 +217,7 @@ import Testing
         let answers = (1...2).map { limiter.call($0) }
         await eventually(begun.entries == [1])
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         ended.open()
         #expect(try await answers[0].value == 10)
         #expect(try await answers[1].value == 20)

@@ -204,7 +204,7 @@ extension AsyncLimiter {
             scene.work.finish(1)
             scene.call(1)
             scene.thread.stop()
-            scene.thread.join()
+            scene.thread.joinBlocking()
             scene.call(2)
             await eventually(scene.answers.entries.count == 2)
             #expect(scene.answers.entries.sorted { $0[0] < $1[0] } == expected)
@@ -352,7 +352,7 @@ extension AsyncLimiter {
                 begun.up()
                 await eventually(begun.value >= 2)
                 let waiting = Task.immediate { try await second.value!.run(2) }
-                try thread.performAndWait {}
+                try thread.performBlocking {}
                 waiting.cancel()
                 _ = await waiting.result
                 cancelled.open()
@@ -365,7 +365,7 @@ extension AsyncLimiter {
                 begun.up()
                 await eventually(cancelled.isOpenNow)
                 let waiting = Task.immediate { try await first.value!.run(2) }
-                try thread.performAndWait {}
+                try thread.performBlocking {}
                 called.open()
                 answers.add(try await waiting.value)
             }
@@ -410,7 +410,7 @@ extension AsyncLimiter {
             return input * 10
         }
         for input in 1...2 { limiter.call(input) { answers.add((try? $0.get()) ?? -2) } }
-        try thread.performAndWait {}
+        try thread.performBlocking {}
         go.up()
         await eventually(answers.entries == [-2, 20])
     }
@@ -434,7 +434,7 @@ extension AsyncLimiter {
         do {
             let limiter = AsyncLimiter<Int, Int>.throttle(interval: .zero, on: thread.loop) { try await work.run($0) }
             for input in 1...2 { limiter.call(input) { answers.add(try? $0.get()) } }
-            try thread.performAndWait {}
+            try thread.performBlocking {}
         }
         for input in 1...2 { work.finish(input) }
         await eventually(answers.entries == [10, 20])

@@ -299,14 +299,14 @@ final class ExtremeProgram {
             _ = try? await thread.loop.run(for: duration) {}
             let (first, second) = (duration, duration)
             await Task.detached {
-                try? thread.performAndWait(for: first) {}
-                try? thread.loop.performAndWait(for: second) {}
+                try? thread.performBlocking(for: first) {}
+                try? thread.loop.performBlocking(for: second) {}
             }.value
         }
         try await useSequences(of: thread.loop)
         try useMonitor(on: thread)
         thread.stop()
-        await Task.detached { thread.join() }.value
+        await Task.detached { thread.joinBlocking() }.value
     }
 
     private func useSequences(of loop: Loop) async throws {

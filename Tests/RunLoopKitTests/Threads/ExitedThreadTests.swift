@@ -44,7 +44,7 @@ struct ExitedThreadTests {
         await #expect(throws: LoopThread.Exited(thread: "leaving")) {
             try await thread.run { () -> Int in exitThread() }
         }
-        thread.join()
+        thread.joinBlocking()
     }
 
     @Test("A task that waits for the end is resumed when the thread exits")
@@ -53,7 +53,7 @@ struct ExitedThreadTests {
         let waiter = Task.immediate { try await thread.waitForEnd() }
         thread.perform { exitThread() }
         try await waiter.value
-        thread.join()
+        thread.joinBlocking()
     }
 
     /// Blocks that the thread had already taken out of the queue, and those in it, in this mode and in others.
@@ -81,7 +81,7 @@ struct ExitedThreadTests {
         await #expect(throws: LoopThread.Exited.self, "the one that it was nested in") { try await leaving.value }
         for task in behind { await #expect(throws: LoopThread.Stopped.self) { try await task.value } }
         await #expect(throws: LoopThread.Stopped.self) { try await elsewhere.value }
-        thread.join()
+        thread.joinBlocking()
     }
 
     @Test("Blocks that were to run in the same pass, or later, are released in the order of posting")
@@ -128,7 +128,7 @@ struct ExitedThreadTests {
         #expect(pool.perform { exitThread() } || pool.perform { exitThread() })
         try await pool.drain()
         #expect(pool.unfinished == [0, 0])
-        pool.join()
+        pool.joinBlocking()
     }
 
     @Test("A task that sleeps on the loop is woken")

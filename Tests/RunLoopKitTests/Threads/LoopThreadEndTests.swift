@@ -30,7 +30,7 @@ import Testing
         go.open()
         for task in tasks + [late] { #expect(try await task.value) }
         try await thread.waitForEnd()
-        thread.join()
+        thread.joinBlocking()
         try await thread.waitForEnd()
     }
 

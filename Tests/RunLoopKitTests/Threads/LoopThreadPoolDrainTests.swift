@@ -61,11 +61,11 @@ import Testing
     func idleDrain() async throws {
         let pool = try makePool(2)
         try await pool.drain()
-        pool.drainAndWait()
+        pool.drainBlocking()
         pool.stop()
-        pool.join()
+        pool.joinBlocking()
         try await pool.drain()
-        pool.drainAndWait()
+        pool.drainBlocking()
     }
 
     @Test("A drain can be cancelled")

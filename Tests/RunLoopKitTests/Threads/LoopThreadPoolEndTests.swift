@@ -22,11 +22,11 @@ import Testing
         await #expect(throws: LoopThread.Stopped(thread: "pool")) { try await pool.run { ran.up() } }
         await #expect(throws: LoopThread.Stopped(thread: "pool")) { try await pool.run(for: 1) { ran.up() } }
         for blocker in blockers { blocker.release() }
-        pool.join()
+        pool.joinBlocking()
         #expect(ran.value == 20 && pool.unfinished == [0, 0])
         pool.stop()
         pool.stop(discardingPending: true)
-        pool.join()
+        pool.joinBlocking()
     }
 
     @Test("A discarding stop answers those that wait")
@@ -43,7 +43,7 @@ import Testing
         pool.stop(discardingPending: true)
         await #expect(throws: LoopThread.Stopped(thread: "pool")) { try await waiting.value }
         blocker.release()
-        pool.join()
+        pool.joinBlocking()
         #expect(ran.value == 0)
     }
 

@@ -96,7 +96,7 @@ import Testing
             }
             #expect(answers == 60)
             pool.stop()
-            pool.join()
+            pool.joinBlocking()
             #expect(pool.unfinished == [0, 0])
         }
     }

@@ -54,7 +54,7 @@ import Testing
         await #expect(throws: LoopThread.Stopped(thread: "brief")) { try await waiting.value }
         #expect(try await answer.value == LoopThread.Stopped(thread: "brief"))
         go.open()
-        thread.join()
+        thread.joinBlocking()
         #expect(ran.value == 0)
     }
 
@@ -102,7 +102,7 @@ import Testing
         await #expect(throws: LoopThread.Stopped.self) { try await waiting[0].value }
         await #expect(throws: Loop.NoAnswer.self) { try await waiting[1].value }
         go.open()
-        thread.join()
+        thread.joinBlocking()
     }
 
     @Test("Work offered after the end is refused")
@@ -110,8 +110,8 @@ import Testing
         let thread = try LoopThread(name: "gone")
         thread.stop()
         thread.stop()
-        thread.join()
-        thread.join()
+        thread.joinBlocking()
+        thread.joinBlocking()
         #expect(!thread.perform {})
         #expect(thread.perform(after: .zero) {} == nil)
         #expect(throws: LoopThread.Stopped(thread: "gone")) { try thread.performAndWait {} }

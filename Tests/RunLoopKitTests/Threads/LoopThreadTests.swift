@@ -70,7 +70,7 @@ import Testing
         }
         await #expect(throws: CancellationError.self) { try await late.value }
         go.open()
-        try thread.performAndWait {}
+        try thread.performBlocking {}
         #expect(ran.value == 0)
     }
 

@@ -89,7 +89,7 @@ import Testing
         let a = try LoopThread(name: "a")
         let b = try LoopThread(name: "b")
         let limiter = AsyncLimiter<Int, String>.throttle(interval: .zero, on: a.loop) { _ in
-            try a.performAndWait {
+            try a.performBlocking {
                 try b.performAndWait {
                     do { try a.performAndWait {} } catch { return "\(error)" }
                     return "no ring"
@@ -107,7 +107,7 @@ import Testing
         let actions = Log<ThreadID>()
         let limiter = AsyncLimiter<Int, Int>.throttle(interval: .zero, on: b.loop) { input in
             actions.add(ThreadLoops.current.id)
-            return try a.performAndWait { input + 1 }
+            return try a.performBlocking { input + 1 }
         }
         let answer = try await a.run {
             try b.performAndWait {

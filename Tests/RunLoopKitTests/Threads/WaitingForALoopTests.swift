@@ -12,9 +12,9 @@ import Testing
     func result() async throws {
         let thread = try LoopThread(name: "worker")
         let loop = thread.loop
-        #expect(try loop.performAndWait { loop.isOnOwnThread })
-        #expect(try loop.performAndWait(for: .seconds(3600)) { 3 } == 3)
-        #expect(try thread.performAndWait(for: .seconds(3600)) { 3 } == 3)
+        #expect(try loop.performBlocking { loop.isOnOwnThread })
+        #expect(try loop.performBlocking(for: .seconds(3600)) { 3 } == 3)
+        #expect(try thread.performBlocking(for: .seconds(3600)) { 3 } == 3)
         #expect(try await loop.run { loop.isOnOwnThread })
         #expect(throws: Refusal.self) { try loop.performAndWait { throw Refusal() } }
         await #expect(throws: Refusal.self) { try await loop.run { throw Refusal() } }
@@ -76,7 +76,7 @@ import Testing
         // A mode exists once a block was posted for it. Not by spinning: the task needs a thread of the pool.
         await eventually(loop.modes.contains("another mode"))
         thread.stop(discardingPending: true)
-        thread.join()
+        thread.joinBlocking()
         await #expect(throws: Loop.NoAnswer.loopHasEnded(thread: "worker")) { try await answer.value }
         #expect(throws: Loop.NoAnswer.loopHasEnded(thread: "worker")) { try loop.performAndWait {} }
     }
@@ -108,7 +108,7 @@ import Testing
         let thread = try LoopThread(name: "worker")
         for run in runs(of: thread) { #expect(try await run(.common, .seconds(3600)) { 3 } == 3) }
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         await #expect(throws: LoopThread.Stopped(thread: "worker")) { try await thread.run(for: .seconds(3600)) {} }
         await #expect(throws: Loop.NoAnswer.loopHasEnded(thread: "worker")) {
             try await thread.loop.run(for: .seconds(3600)) {}
@@ -126,7 +126,7 @@ import Testing
                 }
             }
         }
-        try thread.performAndWait { _ = Loop.current.run(mode: "another mode", for: .zero) }
+        try thread.performBlocking { _ = Loop.current.run(mode: "another mode", for: .zero) }
         #expect(ran.value == 0)
     }
 
@@ -159,7 +159,7 @@ import Testing
     func hugeLimit() async throws {
         let thread = try LoopThread(name: "worker")
         for run in runs(of: thread) { #expect(try await run(.common, .seconds(Int64.max)) { 3 } == 3) }
-        #expect(try thread.performAndWait(for: .seconds(Int64.max)) { 3 } == 3)
+        #expect(try thread.performBlocking(for: .seconds(Int64.max)) { 3 } == 3)
     }
 
     @Test("A limit that was not needed leaves nothing behind")
