@@ -58,8 +58,8 @@ final class SignalListener: @unchecked Sendable {
 
     /// Takes what has arrived, in order. Called when the descriptor is readable, by one thread at a time.
     ///
-    /// Traps if that yields nothing three times in a row: the program has closed an end of the pipe, or put another file in
-    /// its place.
+    /// Traps if that yields nothing three times in a row: the program has closed an end of the pipe, or put another
+    /// file in its place.
     func takeArrivals() -> [Arrival] {
         let arrivals = readArrivals()
         emptyReads = arrivals.isEmpty ? emptyReads + 1 : 0

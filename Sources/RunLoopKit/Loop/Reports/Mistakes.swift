@@ -104,9 +104,9 @@ extension Loop {
                     + "(\(ready)), so that the loop spins. Let it read or write; or take that out of the source's "
                     + "interest; or, after a hang-up, invalidate the source."
             case .lostSignals(let source, let count):
-                "The \(source) has lost \(counted(count, "signal")), since it was full when they came. Let its handler, "
-                    + "and others of its loop, return sooner; run the loop in a mode that has the source; or let the "
-                    + "sender wait for an answer."
+                "The \(source) has lost \(counted(count, "signal")), since it was full when they came. Let its "
+                    + "handler, and others of its loop, return sooner; run the loop in a mode that has the source; or "
+                    + "let the sender wait for an answer."
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
                     + "(by dispatchMain(), an async main function, or Swift Testing). Let the program begin "
