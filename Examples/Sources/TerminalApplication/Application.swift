@@ -20,13 +20,14 @@ import RunLoopKit
     ) { [unowned self] in draw() }
 
     init() throws {
-        // Valid until the process ends: a signal that waited would end it before the terminal is restored.
+        // Valid until the process ends: without them a signal would end it before the terminal is restored. Those that
+        // came while the process was stopped are served before SIGCONT, which came last.
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             Loop.main.add(try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }, in: .common)
         }
         let inputs = [
             try Loop.SignalSource(SIGWINCH, isolation: .shared) { [unowned self] _, _ in redraw() },
-            try Loop.SignalSource(SIGTSTP, isolation: .shared) { [unowned self] _, _ in suspend() },
+            try Loop.SignalSource(SIGCONT, isolation: .shared) { [unowned self] _, _ in resume() },
             try Loop.FileDescriptorSource(STDIN_FILENO, isolation: .shared) { [unowned self] _, _ in readKeys() },
             Loop.Timer(every: .seconds(1), isolation: .shared) { [unowned self] _ in redraw() },
         ]
@@ -37,11 +38,13 @@ import RunLoopKit
         room.disarm()  // a terminal nearly always has room
         Loop.main.add(room, in: .common)
         self.room = room
+        try hearStop()
         write("\(RawTerminal.beginning)")
         redraw()
     }
 
     private func readKeys() {
+        guard RawTerminal.isRaw else { return }  // until `resume`: in the background `read` would stop the process
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = read(STDIN_FILENO, &bytes, bytes.count)
         if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { return Loop.main.stop() }
@@ -59,6 +62,7 @@ import RunLoopKit
     }
 
     private func draw() {
+        guard RawTerminal.isRaw else { return }  // until `resume`
         guard kept.isEmpty else { return isFrameSkipped = true }
         frames += 1
         var size = winsize()
@@ -93,11 +97,24 @@ import RunLoopKit
         }
     }
 
-    /// Gives the terminal to the shell until that continues this process, or ends it: by the source of the signal.
-    private func suspend() {
+    private func hearStop() throws {
+        let source = try Loop.SignalSource(SIGTSTP, isolation: .shared) { [unowned self] source, _ in
+            suspend(source)
+        }
+        Loop.main.add(source, in: .common)
+    }
+
+    /// Gives the terminal to the shell, until that continues this process.
+    private func suspend(_ source: Loop.SignalSource) {
         kept.withUnsafeBytes { RawTerminal.leave(kept: $0) }
         kept = []
-        guard stopAsJob() else { return }
+        stopAsJob(source)
+        do { try hearStop() } catch { Loop.main.stop() }
+    }
+
+    /// Takes the terminal again. Not called if the shell has ended the process, as by `kill %1`: SIGTERM comes first.
+    private func resume() {
+        guard hasTerminal() else { return }
         RawTerminal.enterAgain()
         write("\(RawTerminal.beginning)")
         redraw()

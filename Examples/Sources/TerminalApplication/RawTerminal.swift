@@ -15,7 +15,7 @@ enum RawTerminal {
     // In memory that a signal handler may read.
     private nonisolated(unsafe) static let found = UnsafeMutablePointer<termios>.allocate(capacity: 1)
     private nonisolated(unsafe) static let previous = UnsafeMutablePointer<sigaction>.allocate(capacity: 65)
-    private nonisolated(unsafe) static var isRaw = false
+    private(set) nonisolated(unsafe) static var isRaw = false
     private(set) nonisolated(unsafe) static var output: Int32 = -1
 
     /// Returns false if the standard input and output are no terminal.
