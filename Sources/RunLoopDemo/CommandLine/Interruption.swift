@@ -44,11 +44,20 @@ enum Interruption {
         Loop.main.stop()
     }
 
-    /// Requests the end if Ctrl-C has come and no handler is called: a signal source blocks the signal, and receives it
-    /// only while its loop runs.
+    /// Requests the end if Ctrl-C has come. Called where a handler waits, and keeps the main loop from serving the
+    /// signal's source.
     static func requestIfPending() {
-        var pending = sigset_t()
-        if sigpending(&pending) == 0, sigismember(&pending, SIGINT) == 1 { request(.interrupt) }
+        if hasNotedInterrupt.load(ordering: .relaxed) { request(.interrupt) }
+    }
+
+    private static let hasNotedInterrupt = Atomic<Bool>(false)
+
+    /// Notes Ctrl-C for `requestIfPending`, on the returned thread, while that is retained.
+    static func noteInterrupts() throws -> LoopThread {
+        let thread = try LoopThread(name: "interrupts")
+        let source = try Loop.SignalSource(SIGINT) { _, _ in hasNotedInterrupt.store(true, ordering: .relaxed) }
+        thread.loop.add(source, in: .common)
+        return thread
     }
 
     /// Readable from the first request on: for waits outside the main loop. Negative, which `poll` ignores, if no pipe

@@ -21,6 +21,8 @@ struct LinesStory {
     /// - Parameter descriptor: Standard input's descriptor.
     func tell(_ descriptor: Int32) throws {
         try Loop.main.prepare(.default)
+        let interrupts = try Interruption.noteInterrupts()
+        defer { interrupts.stop() }
         let signals = try [hear(SIGINT, "SIGINT"), hear(SIGWINCH, "SIGWINCH")]
         writer.begin()
         let reader = try InputReader(descriptor, on: .main, handler: handle)

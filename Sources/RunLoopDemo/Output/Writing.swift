@@ -31,7 +31,7 @@ func writeAll(_ text: String, to descriptor: Int32) -> WriteFailure? {
 /// How long, in milliseconds, a reader that does not read may delay the end of the program.
 private let grace: Int32 = 1000
 
-/// How often, in milliseconds, the program checks meanwhile for a signal that is pending without a handler.
+/// How often, in milliseconds, the program checks meanwhile for Ctrl-C, whose source is not served.
 private let glance: Int32 = 100
 
 /// Waits until a write would not block, or would fail. Returns false if an interruption comes and the write would still
