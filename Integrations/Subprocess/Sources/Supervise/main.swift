@@ -16,18 +16,10 @@ guard arguments.count > 1, let way = Supervision.Way(rawValue: arguments.first!)
 }
 let command = Array(arguments.dropFirst())
 let start = Loop.main.now
-// Not a `Loop.SignalSource`: a thread of swift-subprocess unblocks all signals while it waits, and would take them. A
-// stop is allowed in a signal handler; it cancels the task of runMain.
-func stop(_ signal: Int32) { Loop.main.stop() }
-var ending = sigset_t()
-sigemptyset(&ending)
-for number in [SIGINT, SIGTERM] {
-    signal(number, stop)
-    sigaddset(&ending, number)
+for signal in [SIGINT, SIGTERM] {
+    // The stop cancels the task of runMain.
+    Loop.main.add(try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }, in: .common)
 }
-// The parent may have blocked them.
-pthread_sigmask(SIG_UNBLOCK, &ending, nil)
-
 try Loop.runMain {
     try await Supervision(of: command, on: .main) { event in
         print("\(start.duration(to: Loop.main.now) / .seconds(1)) s: \(event)")

@@ -34,7 +34,7 @@ struct Child {
         for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
             posix_spawn_file_actions_adddup2(&actions, ends[1], descriptor)
         }
-        // The child would inherit what this thread blocks for signal sources, and SIGTERM could not end it.
+        // The program may have been started with blocked signals, which the child would inherit.
         var attributes = posix_spawnattr_t()
         var none = sigset_t()
         posix_spawnattr_init(&attributes)

@@ -5,7 +5,7 @@ import CGTK
 import RunLoopKit
 import RunLoopKitGLib
 
-// Ctrl-C stops the loop, and that quits the application. Before GTK starts threads: they inherit what is blocked.
+// Ctrl-C stops the loop, and that quits the application.
 let interrupt = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }
 Loop.main.add(interrupt, in: .common)
 
