@@ -15,7 +15,6 @@ func start(_ command: String) -> (process: pid_t, output: Int32) {
     var arguments = [strdup("/bin/sh"), strdup("-c"), strdup(command), nil]
     defer { for argument in arguments { free(argument) } }
     var child: pid_t = 0
-    // No attributes: no signal is blocked in this program.
     let error = posix_spawn(
         &child, "/bin/sh", &actions, nil, &arguments, environ)
     guard error == 0 else { fatalError("no child") }

@@ -1,7 +1,8 @@
 import Glibc
 import RunLoopKit
 
-/// Starts a shell command with no signal blocked.
+/// Starts a shell command in a process group of its own, and with no
+/// signal blocked, even if this program was started with blocked ones.
 func spawn(_ command: String) -> pid_t? {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -9,7 +10,9 @@ func spawn(_ command: String) -> pid_t? {
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    posix_spawnattr_setpgroup(&attributes, 0)
+    posix_spawnattr_setflags(
+        &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
 
     var arguments: [UnsafeMutablePointer<CChar>?] = []
     for argument in ["/bin/sh", "-c", command] {

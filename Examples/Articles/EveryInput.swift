@@ -1,7 +1,6 @@
 import Glibc
 import RunLoopKit
 
-// Signal sources come first, before any thread.
 let signal = try Loop.SignalSource(SIGUSR1) { _, arrivals in
     print("signal: \(arrivals.count) time")
     startChild()
@@ -44,15 +43,7 @@ Loop.main.run()
     var child: pid_t = 0
     var arguments = [strdup("true"), nil]
     defer { free(arguments[0]) }
-    // With no signal blocked: a child would inherit that of the source.
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    posix_spawnp(&child, "true", nil, &attributes, &arguments, environ)
+    posix_spawnp(&child, "true", nil, nil, &arguments, environ)
     do {
         let process = try Loop.ProcessSource(child) { _, exit in
             print("process: \(exit)")

@@ -23,13 +23,6 @@ actor Daemon {
     }
 }
 
-// The actor's thread is older than the source. So the signal is blocked
-// first of all: each thread inherits that.
-var signals = sigset_t()
-sigemptyset(&signals)
-sigaddset(&signals, SIGTERM)
-pthread_sigmask(SIG_BLOCK, &signals, nil)
-
 let daemon = try Daemon()
 try Loop.runMain {
     try await daemon.start()

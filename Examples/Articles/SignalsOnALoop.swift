@@ -1,8 +1,6 @@
 import Glibc
 import RunLoopKit
 
-// First, before any thread is started: threads inherit which signals
-// are blocked, and a source needs its signal blocked on all of them.
 let reload = try Loop.SignalSource(SIGHUP, isolation: .shared) {
     _, arrivals in
     print("reloads: signal \(arrivals[0].signal)")

@@ -18,7 +18,6 @@ setenv("NOTIFY_SOCKET", "@example-\(getpid())", 1)
 setenv("WATCHDOG_USEC", "20000", 1)  // `WatchdogSec=20ms`
 _ = withAddress("@example-\(getpid())") { bind(systemd, $0, $1) }
 
-// First, before any thread is started.
 let terminate = try Loop.SignalSource(SIGTERM, isolation: .shared) { _, _ in
     notify("STOPPING=1")
     Loop.main.stop()

@@ -47,8 +47,7 @@ import RunLoopKit
 /// Functions have names if their file has symbols.
 ///
 /// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
-/// nothing meanwhile. Dropping the monitor ends it. Make each `Loop.SignalSource` before the monitor, since its
-/// thread does not block the signals of later ones: their initializers would throw `EBUSY`.
+/// nothing meanwhile. Dropping the monitor ends it.
 public final class StallMonitor: Sendable {
     /// 100 ms, which people notice; 250 ms; and a second.
     public static let defaultThresholds: [Duration] = [.milliseconds(100), .milliseconds(250), .seconds(1)]

@@ -6,8 +6,8 @@
 
 struct SpawnError: Error, CustomStringConvertible { let description: String }
 
-/// Starts a program in a process group of its own, with no signal blocked: a child inherits the signals that the
-/// signal sources have blocked here.
+/// Starts a program in a process group of its own, with no signal blocked, even if this program was started with
+/// blocked ones.
 func spawn(_ command: [String]) throws -> pid_t {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)

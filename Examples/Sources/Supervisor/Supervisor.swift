@@ -20,7 +20,6 @@ import RunLoopKit
     init(command: [String], grace: Duration) throws {
         self.command = command
         self.grace = grace
-        // Before there are other threads, which inherit that the signals are blocked.
         for signal in [SIGTERM, SIGINT] {
             let source = try Loop.SignalSource(signal, isolation: .shared) { [unowned self] _, _ in end() }
             Loop.main.add(source, in: .common)

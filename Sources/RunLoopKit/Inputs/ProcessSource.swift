@@ -23,9 +23,9 @@ extension Loop {
     /// **Signalling the child.** The source does not reap its child before its handler's call. Until then, if nothing
     /// else reaps the child, `kill` on the loop's thread reaches the child or its zombie, never another process.
     ///
-    /// **The child's signals.** A child inherits the signals that its starting thread blocks, such as that of each
-    /// ``Loop/SignalSource``, and keeps them blocked after exec. Start it with an empty mask, or such a signal cannot
-    /// end it: <doc:SignalsThreadsForkCancellation#Child-processes> has the lines.
+    /// **The child's signals.** A child inherits the signals that its starting thread blocks, and keeps them blocked
+    /// after exec. A ``Loop/SignalSource`` blocks none. If the program does, or is started so, start the child with an
+    /// empty mask: <doc:SignalsThreadsForkCancellation#Child-processes> has the lines.
     ///
     /// The source becomes invalid right before the handler is called. Its pidfd refers to the process itself, so it
     /// never reports another process with the same number. It has this one descriptor until it is deallocated. It can

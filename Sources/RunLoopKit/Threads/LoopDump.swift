@@ -24,9 +24,6 @@ extension Loop {
     ///
     /// It names the handler that runs, and for how long, of loops that a `StallMonitor` watches.
     ///
-    /// Make each ``Loop/SignalSource`` before the first call, since the thread does not block the signals of later
-    /// ones: their initializers would throw `EBUSY`.
-    ///
     /// - Throws: ``LoopError`` from `sigaction`: `EINVAL` if the signal cannot be caught; or if the thread cannot be
     ///   started.
     public static func dumpOnSignal(_ signal: Int32) throws(LoopError) {
