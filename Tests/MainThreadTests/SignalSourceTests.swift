@@ -36,6 +36,9 @@ import Testing
         try expect("several", rounds.flatMap { $0 })
     }
 
+    @Test("A signal that comes again while its source is served comes behind one that came before")
+    func signalServedBefore() throws { try expect("servedBefore", ["USR1", "USR2", "USR1"]) }
+
     @Test("Each real-time signal is reported, once")
     func realTimeSignals() throws { try expect("realTime", ["[1, 2, 3] -1", "[4] -1"]) }
 

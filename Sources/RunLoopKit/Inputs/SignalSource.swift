@@ -107,7 +107,9 @@ extension Loop {
 
         // MARK: Source1
 
-        var watches: [Watch] { [Watch(descriptor: listener.descriptor, events: .read)] }
+        /// Edge-triggered, since the kernel keeps a level-triggered descriptor listed until it is asked again: a source
+        /// that was just served would come before those whose signals arrive earlier than its next one.
+        var watches: [Watch] { [Watch(descriptor: listener.descriptor, events: [.read, .edge])] }
 
         /// Asks the kernel again: a nested run may have served the source since the report.
         func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {

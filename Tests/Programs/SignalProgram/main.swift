@@ -81,6 +81,19 @@ func several() throws {
     withExtendedLifetime((sources, port)) {}
 }
 
+/// A signal that comes again while its source is served, behind another one.
+func servedBefore() throws {
+    let first = try Source(SIGUSR1) { _, _ in
+        print("USR1")
+        old += 1
+        if old == 1 { for signal in [SIGUSR2, SIGUSR1] { send(signal) } }
+    }
+    let second = try Source(SIGUSR2) { _, _ in print("USR2") }
+    for source in [first, second] { loop.add(source) }
+    send(SIGUSR1)
+    look()
+}
+
 /// Signals that by default end a program, stop it, or are ignored.
 func kinds() throws {
     let signals = [
@@ -497,6 +510,7 @@ switch CommandLine.arguments.dropFirst().first {
 case "arrives": try arrives()
 case "kinds": try kinds()
 case "several": try several()
+case "servedBefore": try servedBefore()
 case "lastMoment": try lastMoment()
 case "tracedChild": try tracedChild()
 case "tracer":
