@@ -76,7 +76,7 @@ extension Loop {
         @exclusivity(unchecked) private var wanted: Interest
         @exclusivity(unchecked) private var armed = true
 
-        /// Nil once the source is invalid.
+        /// Nil before it is set, and once the source is invalid.
         @exclusivity(unchecked) private var handler: Handler?
 
         /// What the poller watches: the descriptor itself if it is owned, otherwise a duplicate; -1 once closed.
@@ -108,7 +108,8 @@ extension Loop {
         ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty.
+        ///   - handler: Called on the loop's thread with what the descriptor is ready for, never empty. Nil to set it
+        ///     later: ``setHandler(_:)``.
         /// - Throws: ``LoopError``:
         ///   - `EBADF` if the descriptor is not open.
         ///   - `EPERM` if it is always ready (a regular file, a directory, `/dev/null`): the kernel does not watch it.
@@ -116,7 +117,7 @@ extension Loop {
         ///   - `EMFILE` if the process has no descriptor left for the duplicate.
         public convenience init(
             _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
-            label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: Handler? = nil
         ) throws(LoopError) {
             // Before the duplicate is made: closing it would release the process's POSIX locks on the file.
             try System.checkCanBeWatched(descriptor)
@@ -136,7 +137,7 @@ extension Loop {
         ///   moment.
         public convenience init(
             owning descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,
-            label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: @escaping Handler
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: Handler? = nil
         ) throws(LoopError) {
             try System.checkCanBeWatched(descriptor)
             self.init(descriptor, watched: descriptor, interest, trigger, isOneShot, Place(file, line), label, handler)
@@ -144,7 +145,7 @@ extension Loop {
 
         private init(
             _ number: Descriptor, watched: Descriptor, _ interest: Interest, _ trigger: Trigger, _ isOneShot: Bool,
-            _ place: Place, _ label: String?, _ handler: @escaping Handler
+            _ place: Place, _ label: String?, _ handler: Handler?
         ) {
             self.number = number
             self.watched = watched
@@ -154,6 +155,21 @@ extension Loop {
             self.isOneShot = isOneShot
             self.handler = handler
             super.init(place, label)
+            if handler == nil { waitForHandler() }
+        }
+
+        /// Sets what the loop calls, from the next report on. The descriptor is not watched without a handler: what it
+        /// is ready for then, is reported as soon as there is one. ``Loop/Item`` has the rules: a call that runs
+        /// finishes with the old handler.
+        ///
+        /// - Parameter handler: Called on the loop's thread with what the descriptor is ready for, never empty.
+        /// - Returns: Whether the source is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping Handler) -> Bool { set(handler, .nothing) }
+
+        func set(_ handler: @escaping Handler, _ isolation: Isolation) -> Bool {
+            var new: Handler? = handler
+            return replaceHandler(isolation) { swap(&self.handler, &new) }
         }
 
         deinit { if watched >= 0 { System.close(watched) } }
@@ -325,6 +341,7 @@ extension Loop {
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
+        override func hasGotHandler() { beginBeingWatched() }
         override func releaseHandlers() {
             releaseUnlocked { handler.take() }
             closeIfUnused()

@@ -96,7 +96,7 @@ extension Loop {
         /// Whether a send that was refused for lack of room was reported.
         @exclusivity(unchecked) private var hasReportedRefusal = false
 
-        /// Nil once the port is invalid.
+        /// Nil before it is set, and once the port is invalid.
         @exclusivity(unchecked) private var handler: (@Sendable (Message) -> Void)?
 
         /// Whether the loop that the port was in has ended, and the port has been added to no other since.
@@ -110,17 +110,33 @@ extension Loop {
         ///   - label: What diagnostics call the port; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the port, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called on the loop's thread, once for each message.
+        ///   - handler: Called on the loop's thread, once for each message. Nil to set it later: ``setHandler(_:)``.
         public init(
             capacity: Int? = nil, isOneShot: Bool = false, label: String? = nil, file: StaticString = #fileID,
             line: UInt = #line,
-            handler: @escaping @Sendable (_ message: Message) -> Void
+            handler: (@Sendable (_ message: Message) -> Void)? = nil
         ) {
             self.capacity = capacity.map { max(1, $0) }
             self.isOneShot = isOneShot
             self.handler = handler
             wakeTask = nil
             super.init(Place(file, line), label)
+            if handler == nil { waitForHandler() }
+        }
+
+        /// Sets what the loop calls, from the next message on. Messages without a handler wait in the queue.
+        /// ``Loop/Item`` has the rules: a call that runs finishes with the old handler.
+        ///
+        /// - Parameter handler: Called on the loop's thread, once for each message.
+        /// - Returns: Whether the port is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping @Sendable (_ message: Message) -> Void) -> Bool {
+            set(handler, .nothing)
+        }
+
+        func set(_ handler: @escaping @Sendable (Message) -> Void, _ isolation: Isolation) -> Bool {
+            var new: (@Sendable (Message) -> Void)? = handler
+            return replaceHandler(isolation) { swap(&self.handler, &new) }
         }
 
         /// Makes a port whose messages a task takes. It is disarmed until the task waits.
@@ -153,7 +169,7 @@ extension Loop {
         func offer(_ message: Message, waiting: Bool) -> Outcome {
             // Not `withLock`: a closure that returns a tuple or an optional of a generic type costs look-ups.
             itemLock.lock()
-            guard handler != nil, isValid, !hasLostItsLoop else {
+            guard isValid, !hasLostItsLoop else {
                 itemLock.unlock()
                 return .closed
             }
@@ -161,7 +177,7 @@ extension Loop {
                 defer { itemLock.unlock() }
                 return waiting ? standInLine(message) : .full
             }
-            let becomesReady = queue.isEmpty && armed
+            let becomesReady = queue.isEmpty && armed && handler != nil
             queue.append(message)
             // The message stays in the queue until the task takes it: a loop that ends meanwhile finds it there.
             if becomesReady, let wakeTask, isServedWhileLocked {
@@ -307,7 +323,7 @@ extension Loop {
             itemLock.withLock { exchange(&queue, with: RingQueue()) }
         }
 
-        private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && isValid }
+        private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && canBeCalled }
 
         /// Records that the port has become ready. Returns the modes to nudge after unlocking. A mode that the port is
         /// added to later checks for itself.
@@ -402,6 +418,10 @@ extension Loop {
         }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasLeftWhileLocked(_ mode: ModeState) { mode.messages.remove(self, &arrivalPlaces) }
+        override func hasGotHandler() {
+            let modes = itemLock.withLock { isReadyWhileLocked ? becomeReady() : ModeList() }
+            for mode in modes { mode.waker.nudge() }
+        }
         override func loopHasEnded() {
             let isLost = itemLock.withLock {
                 hasLostItsLoop = modesWhileLocked.isEmpty

@@ -16,7 +16,7 @@ extension Loop {
     /// Loop.current.run(mode: .default, for: .zero)  // 1 sends
     /// ```
     public final class PortSource: Item, Source1, @unchecked Sendable {
-        /// Nil once the port is invalid. Guarded by the item's lock.
+        /// Nil before it is set, and once the port is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var handler: (@Sendable (Int) -> Void)?
         private let eventFD: EventFD
 
@@ -37,11 +37,12 @@ extension Loop {
         ///   - label: What diagnostics call the port; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the port, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called on the loop's thread with the number of sends since its last call, at least 1.
+        ///   - handler: Called on the loop's thread with the number of sends since its last call, at least 1. Nil to
+        ///     set it later: ``setHandler(_:)``.
         /// - Throws: ``LoopError`` from `eventfd`, if the process has no descriptor left.
         public init(
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-            handler: @escaping @Sendable (_ count: Int) -> Void
+            handler: (@Sendable (_ count: Int) -> Void)? = nil
         ) throws(LoopError) {
             self.handler = handler
             self.eventFD = try EventFD()
@@ -49,6 +50,22 @@ extension Loop {
             // Initializes both, which must not happen in a signal handler.
             TurnCounter.prepare()
             _ = Monitors.areAttached
+            if handler == nil { waitForHandler() }
+        }
+
+        /// Sets what the loop calls, from the next call on. Sends without a handler are counted, and wait for it.
+        /// ``Loop/Item`` has the rules: a call that runs finishes with the old handler.
+        ///
+        /// - Parameter handler: Called on the loop's thread with the number of sends since the last call, at least 1.
+        /// - Returns: Whether the port is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping @Sendable (_ count: Int) -> Void) -> Bool {
+            set(handler, .nothing)
+        }
+
+        func set(_ handler: @escaping @Sendable (Int) -> Void, _ isolation: Isolation) -> Bool {
+            var new: (@Sendable (Int) -> Void)? = handler
+            return replaceHandler(isolation) { swap(&self.handler, &new) }
         }
 
         /// Makes the port ready in every loop that has it, and wakes those loops. From any thread, even in a Unix
@@ -130,6 +147,7 @@ extension Loop {
             }
         }
 
+        override func hasGotHandler() { beginBeingWatched() }
         override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }
 }

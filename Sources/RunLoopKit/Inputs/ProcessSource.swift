@@ -67,7 +67,7 @@ extension Loop {
 
         private let processFD: Descriptor
 
-        /// Nil once it has been called, or the source is invalid. Guarded by the item's lock.
+        /// Nil before it is set, once it has been called, and once the source is invalid. Guarded by the item's lock.
         private var handler: Handler?
 
         /// Makes a source.
@@ -78,7 +78,7 @@ extension Loop {
         ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called once, on the loop's thread.
+        ///   - handler: Called once, on the loop's thread. Nil to set it later: ``setHandler(_:)``.
         /// - Throws: ``LoopError`` from `pidfd_open`:
         ///   - `ESRCH` if there is no such process.
         ///   - `EINVAL` if the number is zero, negative or a thread's.
@@ -87,13 +87,27 @@ extension Loop {
         public init(
             _ process: Int32, reaping: Bool = true, label: String? = nil, file: StaticString = #fileID,
             line: UInt = #line,
-            handler: @escaping Handler
+            handler: Handler? = nil
         ) throws(LoopError) {
             self.process = process
             self.isReaping = reaping
             self.handler = handler
             processFD = try System.makeProcessFD(process)
             super.init(Place(file, line), label)
+            if handler == nil { waitForHandler() }
+        }
+
+        /// Sets what the loop calls when the process has ended. An end before that is reported then, and the source
+        /// does not reap its child earlier. ``Loop/Item`` has the rules.
+        ///
+        /// - Parameter handler: Called once, on the loop's thread.
+        /// - Returns: Whether the source is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping Handler) -> Bool { set(handler, .nothing) }
+
+        func set(_ handler: @escaping Handler, _ isolation: Isolation) -> Bool {
+            var new: Handler? = handler
+            return replaceHandler(isolation) { swap(&self.handler, &new) }
         }
 
         deinit { System.close(processFD) }
@@ -137,6 +151,7 @@ extension Loop {
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
+        override func hasGotHandler() { beginBeingWatched() }
         override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }
 }

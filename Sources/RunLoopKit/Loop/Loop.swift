@@ -151,7 +151,8 @@ public final class Loop: @unchecked Sendable {
         self.isOfTaskThread = isOfTaskThread
         jobs = JobQueue(of: waker)
         self.threadName = threadName?.printable ?? (owner == .initial ? "main" : System.threadName.printable)
-        defaultState = ModeState(.default, isCommon: true, waker: waker, isVirtual: clock.isVirtual)
+        defaultState = ModeState(
+            .default, isCommon: true, waker: waker, isVirtual: clock.isVirtual, isOfMain: isOfInitialThread)
         // Only the loop runs its blocks, so it is alive then, without a retain.
         let alive = Unmanaged.passUnretained(self)
         jobs.drainBlock = { alive._withUnsafeGuaranteedRef { $0.drainJobs() } }

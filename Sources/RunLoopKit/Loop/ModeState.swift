@@ -31,6 +31,9 @@ final class ModeState {
     let waker: Waker
     let isVirtual: Bool
 
+    /// Whether the loop is the main loop.
+    let isOfMain: Bool
+
     /// Whether the mode is one of the loop's common modes. Written with the lock held. Relaxed, as `facts`.
     private let common = Atomic<Bool>(false)
     var isCommon: Bool {
@@ -99,10 +102,11 @@ final class ModeState {
     @inline(__always)
     func keep(_ run: consuming Run) { if isOpen { endedRun = consume run } }
 
-    init(_ mode: Loop.Mode, isCommon: Bool, waker: Waker, isVirtual: Bool) {
+    init(_ mode: Loop.Mode, isCommon: Bool, waker: Waker, isVirtual: Bool, isOfMain: Bool) {
         self.mode = mode
         self.waker = waker
         self.isVirtual = isVirtual
+        self.isOfMain = isOfMain
         edgeNote = EdgeNote(waker)
         self.isCommon = isCommon
         timers.owner = ObjectIdentifier(self)
@@ -299,7 +303,7 @@ final class ModeState {
     @inline(__always)
     func watchesChanged(of source: any Source1, areWatched: Bool) {
         assertLocked()
-        guard isOpen, let token = source1s.token(of: source) else { return }
+        guard isOpen, let token = source1s.tokenToWatch(source) else { return }
         do {
             for watch in source.watches { try poller?.set(watch, token: token, isWatched: areWatched) }
             edgeNote.set()  // It may be ready now.
@@ -310,9 +314,9 @@ final class ModeState {
 
     func remove(_ source: any Source1) {
         assertLocked()
-        source1s.remove(source)
+        let isWatched = source1s.remove(source)
         noteFacts()
-        guard isOpen else { return }
+        guard isOpen, isWatched else { return }
         for watch in source.watches { poller?.remove(watch) }
     }
 

@@ -199,7 +199,8 @@ extension Loop {
     }
 
     private func makeState(_ mode: Mode, isCommon: Bool) -> ModeState {
-        let state = ModeState(mode, isCommon: isCommon, waker: waker, isVirtual: clock.isVirtual)
+        let state = ModeState(
+            mode, isCommon: isCommon, waker: waker, isVirtual: clock.isVirtual, isOfMain: isOfInitialThread)
         state.loop = self
         return state
     }

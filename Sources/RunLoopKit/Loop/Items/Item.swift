@@ -10,6 +10,20 @@ extension Loop {
     /// with what they capture, until it is invalidated or deallocated. A loop that ends releases its items; one that
     /// the program retains can join another loop.
     ///
+    /// **A handler that is set later.** Every item can be made without a handler, so that an object can make its items
+    /// in its `init`, and then set handlers that capture it: `timer.setHandler { [weak self] _ in self?.tick() }`. Each
+    /// kind has this method, with the forms `setHandler(isolation: actor) { actor, … in }` and `setHandler(isolation:
+    /// .shared) { … }`. Call it before the item is added or afterwards, any number of times:
+    ///
+    /// - *Until there is a handler,* an item in a mode keeps runs going as usual, and is not served: a due timer, a
+    ///   signal, a message or a descriptor's data waits, and no loop wakes for it. The first handler wakes the loop if
+    ///   something waits.
+    /// - *A new handler* counts from the next call. A call that runs finishes with the old one, and so may one that
+    ///   another thread's loop is about to make. The old one is released as soon as neither uses it.
+    /// - *An invalid item* takes no handler: `setHandler` releases it and returns false.
+    /// - *If the old handler's actor was deallocated,* and another thread's loop is about to call it, that call
+    ///   invalidates the item. Replace the handler on the loop's thread.
+    ///
     /// A handler that captures a ``LoopThread``, or the object that holds it, keeps both alive for ever. Capture `[weak
     /// self]`, or make the item with `isolation: self`: <doc:KeepingAThreadAlive>.
     ///
@@ -38,6 +52,7 @@ extension Loop {
         //
         // | the item is | then comes | and it is |
         // |---|---|---|
+        // | without handler | `replaceHandler` | valid, and its kind's `hasGotHandler()` is called |
         // | valid | `invalidate()` | invalid: it joins no mode, and every loop removes it from all its modes |
         // | invalid | it is in no mode, and was notified of leaving the last | released: its handlers are released |
         //
@@ -53,12 +68,12 @@ extension Loop {
         @exclusivity(unchecked) final var placeInTable: UInt32 = 0
 
         let itemLock = Lock(.item)
-        private enum Life: UInt8, AtomicRepresentable { case valid, invalid, released }
+        private enum Life: UInt8, AtomicRepresentable { case valid, withoutHandler, invalid, released }
         /// Written with the item's lock held.
         private let life = Atomic<Life>(.valid)
 
         /// What the handlers are isolated to.
-        enum Isolation: UInt8 {
+        enum Isolation: UInt8, AtomicRepresentable {
             case nothing
             /// An actor on the loop, which holds the loop's thread and is not retained by the item.
             case actor
@@ -66,8 +81,12 @@ extension Loop {
             case mainActor
         }
 
-        /// Set only while the item is made.
-        @exclusivity(unchecked) final var isolation = Isolation.nothing
+        /// Written with the item's lock held. Relaxed: a loop that the item joins looks again with the lock.
+        private let isolationOfHandler = Atomic<Isolation>(.nothing)
+        final var isolation: Isolation {
+            @inline(__always) get { isolationOfHandler.load(ordering: .relaxed) }
+            set { isolationOfHandler.store(newValue, ordering: .relaxed) }
+        }
 
         /// Whether `didJoin` and `didLeave` are called.
         final let isNotifiedOfModes: Bool
@@ -91,7 +110,17 @@ extension Loop {
         /// Whether the item can still be added and called: until ``Loop/Item/invalidate()`` is called. CF:
         /// `CFRunLoopSourceIsValid` and the like.
         public final var isValid: Bool {
+            @inline(__always) get { life.load(ordering: .acquiring).rawValue < Life.invalid.rawValue }
+        }
+
+        /// Whether the item is valid and has a handler.
+        final var canBeCalled: Bool {
             @inline(__always) get { life.load(ordering: .acquiring) == .valid }
+        }
+
+        /// Whether the item has, or had, a handler.
+        final var hasHandler: Bool {
+            @inline(__always) get { life.load(ordering: .acquiring) != .withoutHandler }
         }
 
         /// Removes the item from every mode of every loop, permanently, and releases its handlers with what they
@@ -184,7 +213,7 @@ extension Loop {
             mode.assertLocked()
             itemLock.lock()
             defer { itemLock.unlock() }
-            guard isValid else { return false }
+            guard isValid, isolation != .mainActor || mode.isOfMain else { return false }
             if let other = memberships.first {
                 guard !memberships.contains(mode), canBeInManyLoops || other.waker === mode.waker else { return false }
             }
@@ -200,7 +229,7 @@ extension Loop {
             guard !isNotifiedOfModes else { return false }
             itemLock.lock()
             defer { itemLock.unlock() }
-            guard isValid, memberships.first == nil else { return false }
+            guard isValid, memberships.first == nil, isolation != .mainActor || first.isOfMain else { return false }
             memberships.joinFirst(first, second)
             return true
         }
@@ -266,6 +295,36 @@ extension Loop {
             // A limiter holds its own lock as it invalidates its timer, which has captured nothing of a caller's.
             Lock.assertNoneHeld(from: .loop)
             releaseHandlers()
+        }
+
+        // MARK: The handler
+
+        /// Makes an item that was not given a handler wait for one. Called while the item is made.
+        final func waitForHandler() { life.store(.withoutHandler, ordering: .relaxed) }
+
+        /// Replaces the handler. Returns false, and reports it if the program is at fault, if the item cannot have it.
+        ///
+        /// - Parameter exchange: Exchanges the stored handler for the new one, with the item's lock held. The caller
+        ///   releases the old one without the lock.
+        final func replaceHandler(_ isolation: Isolation, _ exchange: () -> Void) -> Bool {
+            Lock.assertNoneHeld()
+            itemLock.lock()
+            let isElsewhere = isolation == .mainActor && memberships.contains { !$0.isOfMain }
+            guard isValid, !isElsewhere else {
+                itemLock.unlock()
+                if isElsewhere {
+                    Mistakes.shared.report(.refusedItem(item: name, reason: .itemIsForMainActor))
+                }
+                return false
+            }
+            exchange()
+            self.isolation = isolation
+            let isFirst = !hasHandler
+            // Release: a thread that finds the item with a handler sees what the caller did before.
+            if isFirst { life.store(.valid, ordering: .releasing) }
+            itemLock.unlock()
+            if isFirst { hasGotHandler() }
+            return true
         }
 
         // MARK: Rare properties
@@ -378,8 +437,13 @@ extension Loop {
         /// What diagnostics call items of this kind.
         var kind: String { "item" }
 
-        /// Whether the handler is to be called. Called without any lock.
+        /// Whether the handler is to be called. Called without any lock, for an item with a handler: see
+        /// `currentStatus`.
         var status: ItemStatus { .waits("") }
+
+        /// The item, which was made without a handler, has got one. Its kind now serves what waited in each mode that
+        /// the item is in. A mode that it joins from now on finds it with a handler. Called without any lock.
+        func hasGotHandler() {}
 
         /// Whether the item is ready, and wakes a loop that it joins. The loop's lock is held.
         var wakesAsItJoins: Bool { false }

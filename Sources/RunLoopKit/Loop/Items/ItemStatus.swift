@@ -21,7 +21,14 @@ extension Loop.Item: CustomStringConvertible {
     public final var description: String {
         guard isValid else { return "\(name): invalid" }
         let modes = Set(allModes.map { "\($0.mode)" }).sorted()
-        return "\(name): \(status.words), " + (modes.isEmpty ? "in no mode" : "in \(modes.joined(separator: ", "))")
+        let place = modes.isEmpty ? "in no mode" : "in \(modes.joined(separator: ", "))"
+        return "\(name): \(currentStatus.words), \(place)"
+    }
+
+    /// Whether the handler is to be called. Called without any lock.
+    final var currentStatus: ItemStatus {
+        let status = status
+        return hasHandler ? status : .disarmed("no handler is set (\(status.words))")
     }
 
     /// The kind of the item, and its label or the place where it was made. Unprintable characters are escaped.

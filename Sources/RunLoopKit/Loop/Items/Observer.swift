@@ -24,8 +24,9 @@ extension Loop {
         /// Nil once the observer is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
 
-        /// Whether the handler is being called. Written only by the loop's thread. If the observer joins another loop
-        /// before its handler returns, that loop does not call it until then.
+        /// Whether the handler must not be called now: it is being called, or there is none. Written only by the loop's
+        /// thread, and by the one that sets the first handler. If the observer joins another loop before its handler
+        /// returns, that loop does not call it until then.
         private let firing = Atomic<Bool>(false)
 
         /// Makes an observer.
@@ -38,18 +39,43 @@ extension Loop {
         ///   - file: The source file that makes the observer, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with the observer itself and the one activity that it is called
-        ///     for. Not called again while it runs, such as by a nested run.
+        ///     for. Not called again while it runs, such as by a nested run. Nil to set it later:
+        ///     ``setHandler(_:)``.
         public init(
             _ activities: Activity = .all, repeats: Bool = true, order: Int = 0, label: String? = nil,
             file: StaticString = #fileID,
             line: UInt = #line,
-            handler: @escaping @Sendable (_ observer: Observer, _ activity: Activity) -> Void
+            handler: (@Sendable (_ observer: Observer, _ activity: Activity) -> Void)? = nil
         ) {
             self.activities = activities
             self.repeats = repeats
             self.order = order
             self.handler = handler
             super.init(Place(file, line), label)
+            if handler == nil {
+                firing.store(true, ordering: .relaxed)
+                waitForHandler()
+            }
+        }
+
+        /// Sets what the loop calls, from the next activity on. ``Loop/Item`` has the rules: a call that runs finishes
+        /// with the old handler.
+        ///
+        /// - Parameter handler: Called on the loop's thread with the observer and the activity.
+        /// - Returns: Whether the observer is valid, and has the handler.
+        @discardableResult
+        public func setHandler(
+            _ handler: @escaping @Sendable (_ observer: Observer, _ activity: Activity) -> Void
+        ) -> Bool {
+            set(handler, .nothing)
+        }
+
+        func set(_ handler: @escaping @Sendable (Observer, Activity) -> Void, _ isolation: Isolation) -> Bool {
+            var new: (@Sendable (Observer, Activity) -> Void)? = handler
+            return replaceHandler(isolation) {
+                swap(&self.handler, &new)
+                if !hasHandler { firing.store(false, ordering: .relaxed) }
+            }
         }
 
         // MARK: For the pass
@@ -77,7 +103,7 @@ extension Loop {
         override var kind: String { "observer" }
 
         override var status: ItemStatus {
-            if firing.load(ordering: .relaxed) { return .inHandler }
+            if firing.load(ordering: .relaxed), hasHandler { return .inHandler }
             return .waits("\(activities), order \(order)" + (repeats ? "" : ", once"))
         }
 

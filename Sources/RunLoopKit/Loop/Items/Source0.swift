@@ -58,6 +58,35 @@ extension Loop {
             super.init(Place(file, line), label, isNotifiedOfModes: schedule != nil || cancel != nil)
         }
 
+        /// Makes a source without a handler, which ``setHandler(_:)`` gives it later.
+        ///
+        /// The parameters are those of ``init(order:schedule:cancel:label:file:line:perform:)``.
+        @_disfavoredOverload
+        public init(
+            order: Int = 0, schedule: (@Sendable (Loop, Mode) -> Void)? = nil,
+            cancel: (@Sendable (Loop, Mode) -> Void)? = nil, label: String? = nil, file: StaticString = #fileID,
+            line: UInt = #line
+        ) {
+            self.order = order
+            self.scheduleHandler = schedule
+            self.cancelHandler = cancel
+            super.init(Place(file, line), label, isNotifiedOfModes: schedule != nil || cancel != nil)
+            waitForHandler()
+        }
+
+        /// Sets what a loop calls when it finds the source signalled. A source that was signalled before stays
+        /// signalled until then. ``Loop/Item`` has the rules: a call that runs finishes with the old handler.
+        ///
+        /// - Parameter perform: Called on the loop's thread.
+        /// - Returns: Whether the source is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ perform: @escaping @Sendable () -> Void) -> Bool { set(perform, .nothing) }
+
+        func set(_ perform: @escaping @Sendable () -> Void, _ isolation: Isolation) -> Bool {
+            var perform: (@Sendable () -> Void)? = perform
+            return replaceHandler(isolation) { swap(&performHandler, &perform) }
+        }
+
         /// Whether the source has been signalled and not yet performed.
         public var isSignalled: Bool { signalTime.load(ordering: .acquiring) != 0 }
 
@@ -70,7 +99,7 @@ extension Loop {
         /// - Parameter wake: Whether to wake the source's loops. If `false`, as in CF, sleeping loops stay asleep.
         public func signal(wake: Bool = true) {
             let held = itemLock.hold()
-            guard isValid else { return itemLock.unlock(held) }
+            guard canBeCalled else { return signalWithoutHandler(wake, unlocking: held) }
             guard isInOneModeWhileLocked else { return signalModes(wake, unlocking: held) }
             let mustWake = withFirstModeWhileLocked { mode in
                 noteSignal(wake, mode.nextTurn())
@@ -87,6 +116,13 @@ extension Loop {
             let mode = firstModeWhileLocked
             itemLock.unlock(held)
             mode?.wake()
+        }
+
+        /// `signal(wake:)` of an invalid source, or of one whose signal waits for a handler.
+        @inline(never)
+        private func signalWithoutHandler(_ wake: Bool, unlocking held: consuming Lock.Held) {
+            if isValid { noteSignal(wake, nextTurnWhileLocked()) }
+            itemLock.unlock(held)
         }
 
         /// The rest of `signal(wake:)` for a source that is not in one mode only.
@@ -123,7 +159,7 @@ extension Loop {
         /// Lists the source in a mode that it is in, if it is signalled.
         func announceSignal(in mode: ModeState) {
             itemLock.withLock {
-                guard isSignalled, isInWhileLocked(mode) else { return }
+                guard isSignalled, hasHandler, isInWhileLocked(mode) else { return }
                 // It may be of another loop.
                 mode.waker.turns.raise(to: pendingSignal)
                 mode.signals.insert(self, &arrivalPlaces)
@@ -154,7 +190,13 @@ extension Loop {
             isSignalled ? .ready("order \(order), signalled") : .waits("order \(order), not signalled")
         }
 
-        override var wakesAsItJoins: Bool { itemLock.withLock { isSignalled && wakes } }
+        override var wakesAsItJoins: Bool { itemLock.withLock { isSignalled && hasHandler && wakes } }
+
+        override func hasGotHandler() {
+            let modes = currentModes
+            for mode in modes { announceSignal(in: mode) }
+            if wakesAsItJoins { for mode in modes { mode.wake() } }
+        }
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }

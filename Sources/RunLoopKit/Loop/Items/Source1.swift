@@ -38,6 +38,20 @@ extension Source1 {
     var readyTurn: UInt64? { nil }
     func takeCause() -> UInt64 { readyTurn ?? 0 }
 
+    /// Lets the modes watch the source, which has got its first handler. Called without any lock.
+    func beginBeingWatched() {
+        Lock.assertNoneHeld()
+        for mode in currentModes {
+            mode.waker.lock.withLock {
+                guard isIn(mode) else { return }
+                mode.source1s.beginWatching(self)
+                mode.watchesChanged(of: self, areWatched: false)
+            }
+            // A port in virtual time, or in a hosted loop.
+            mode.nudge()
+        }
+    }
+
     /// Updates what the modes watch, after `watches` has changed. Called without any lock.
     ///
     /// Every mode reads `watches` with its loop's lock held: of two concurrent changes, the thread that reaches a mode

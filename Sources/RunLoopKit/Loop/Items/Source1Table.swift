@@ -8,6 +8,8 @@
 final class Source1Table {
     private struct Slot {
         var generation: UInt32 = 0
+        /// Whether the source has a handler, as its mode knows: only then it is watched.
+        var isWatched = true
         var source: (any Source1)?
         /// The sequence number of the source's insertion.
         var turn: UInt64 = 0
@@ -50,10 +52,11 @@ final class Source1Table {
         slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
     }
 
-    /// The same, in the order in which an epoll set made now reports them: first those that are not ready, then by the
+    /// Those to watch, in the order in which an epoll set made now reports them: first those that are not ready, then by the
     /// sequence number of their readiness.
     var inOrderOfReadiness: [(source: any Source1, token: UInt64)] {
-        all.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
+        let watched = all.filter { slots[index(of: $0.token)!].isWatched }
+        return watched.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
     /// As `Member.readyTurn`; 0 if the source has left, too.
@@ -68,6 +71,15 @@ final class Source1Table {
         member.source.noteReport()
         return member.readyTurn
     }
+
+    /// The token of a source in the table, if it is to be watched.
+    func tokenToWatch(_ source: Loop.Item) -> UInt64? {
+        guard let index = slot(of: source), slots[index].isWatched else { return nil }
+        return token(of: index)
+    }
+
+    /// A source in the table has got a handler.
+    func beginWatching(_ source: Loop.Item) { if let index = slot(of: source) { slots[index].isWatched = true } }
 
     /// The token of a source in the table.
     func token(of source: Loop.Item) -> UInt64? { slot(of: source).map(token(of:)) }
@@ -115,6 +127,7 @@ final class Source1Table {
         if index == slots.count { slots.append(Slot(generation: firstGeneration)) }
         slots[index].source = source
         slots[index].turn = turn
+        slots[index].isWatched = source.hasHandler
         if source.isKnownToKernelAlone { kernelCount += 1 }
         count += 1
         let isInAnotherTable = source.sourceSlot >= 0
@@ -127,8 +140,11 @@ final class Source1Table {
         if let index = slot(of: item) { slots[index].turn = turn }
     }
 
-    func remove(_ source: any Source1) {
-        guard let index = slot(of: source) else { return }
+    /// Returns whether the source was to be watched.
+    @discardableResult
+    func remove(_ source: any Source1) -> Bool {
+        guard let index = slot(of: source) else { return false }
+        let isWatched = slots[index].isWatched
         forgetSlot(of: source)
         count -= 1
         slots[index].source = nil
@@ -138,6 +154,7 @@ final class Source1Table {
         removals += 1
         // Only now and then, since this may look at all slots.
         if slots.count > 64, isEmpty || removals > slots.count / 16 { giveBack() }
+        return isWatched
     }
 
     /// The last generation is never used: it would yield the loop's own tokens.

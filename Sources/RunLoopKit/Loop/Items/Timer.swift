@@ -54,9 +54,12 @@ extension Loop {
         // The small properties come first, and fill a gap of `Item`. Exclusivity is unchecked where a lock guards a
         // property, since a checked access costs 90 instructions.
 
-        /// Whether the handler runs. Written with the item's lock held. Atomic, since others read it without. Relaxed:
-        /// it publishes nothing else.
+        /// Whether the handler must not be called now: it runs, or there is none. Written with the item's lock held.
+        /// Atomic, since others read it without. Relaxed: it publishes nothing else.
         let firing = Atomic<Bool>(false)
+
+        /// Whether the handler runs.
+        var isInHandler: Bool { firing.load(ordering: .relaxed) && hasHandler }
 
         /// The clock that the timer counts on.
         public let timeBase: TimeBase
@@ -79,7 +82,8 @@ extension Loop {
         @exclusivity(unchecked) var time: Int64 = 0
         @exclusivity(unchecked) var turn: UInt64 = 0
 
-        /// Nil once the timer is invalid, and while it waits in a `TimerPool`. Guarded by the item's lock.
+        /// Nil before it is set, once the timer is invalid, and while it waits in a `TimerPool`. Guarded by the item's
+        /// lock.
         @exclusivity(unchecked) var handler: (@Sendable (Firing) -> Void)?
 
         /// In nanoseconds: the interval of a timer that repeats; the delay of another one, or -1 if it has none.
@@ -90,7 +94,7 @@ extension Loop {
         private init(
             _ fireTime: FireTime, _ afterCall: AfterCall, period: Int64, firstDelay: Int64? = nil,
             _ tolerance: Duration, _ timeBase: TimeBase, _ place: Place, _ label: String?,
-            _ handler: @escaping @Sendable (Firing) -> Void
+            _ handler: (@Sendable (Firing) -> Void)?
         ) {
             self.timeBase = timeBase
             self.afterCall = afterCall
@@ -102,6 +106,10 @@ extension Loop {
             if case .delay(let delay) = fireTime { time = delay }
             super.init(place, label, isRare ? Rare(tolerance: tolerance, delay: firstDelay) : nil)
             if case .delay = fireTime {} else { self.fireTime = fireTime }
+            if handler == nil {
+                firing.store(true, ordering: .relaxed)
+                waitForHandler()
+            }
         }
 
         /// Makes a timer that fires `delay` after it is added to a loop for the first time, and then every `interval`.
@@ -115,11 +123,12 @@ extension Loop {
         ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the timer, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called on the loop's thread. Not called again while it runs, not even by a nested run.
+        ///   - handler: Called on the loop's thread. Not called again while it runs, not even by a nested run. Nil to
+        ///     set it later: ``setHandler(_:)``.
         public convenience init(
             after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-            handler: @escaping @Sendable (_ firing: Firing) -> Void
+            handler: (@Sendable (_ firing: Firing) -> Void)? = nil
         ) {
             let (delay, interval) = (max(0, delay.wholeNanoseconds), interval?.wholeNanoseconds ?? 0)
             let repeats = interval > 0
@@ -155,11 +164,12 @@ extension Loop {
         ///   - label: What diagnostics call the timer; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the timer, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called on the loop's thread. Not called again while it runs, not even by a nested run.
+        ///   - handler: Called on the loop's thread. Not called again while it runs, not even by a nested run. Nil to
+        ///     set it later: ``setHandler(_:)``.
         public convenience init(
             restartableAfter delay: Duration, tolerance: Duration = .zero, timeBase: TimeBase = .suspending,
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-            handler: @escaping @Sendable (_ firing: Firing) -> Void
+            handler: (@Sendable (_ firing: Firing) -> Void)? = nil
         ) {
             let delay = max(0, delay.wholeNanoseconds)
             self.init(
@@ -174,7 +184,7 @@ extension Loop {
         public convenience init(
             at time: Instant, repeating interval: Duration? = nil, tolerance: Duration = .zero,
             timeBase: TimeBase = .suspending, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-            handler: @escaping @Sendable (_ firing: Firing) -> Void
+            handler: (@Sendable (_ firing: Firing) -> Void)? = nil
         ) {
             let interval = interval?.wholeNanoseconds ?? 0
             self.init(
@@ -186,7 +196,7 @@ extension Loop {
         public convenience init(
             every interval: Duration, tolerance: Duration = .zero, timeBase: TimeBase = .suspending,
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-            handler: @escaping @Sendable (_ firing: Firing) -> Void
+            handler: (@Sendable (_ firing: Firing) -> Void)? = nil
         ) {
             self.init(
                 after: interval, repeating: interval, tolerance: tolerance, timeBase: timeBase, label: label,
@@ -202,6 +212,24 @@ extension Loop {
             self.init(
                 .asked(min(time, TimerHeap.stopped)), .waitsAndNests(in: limiter), period: -1, .zero, .suspending,
                 place, nil, handler)
+        }
+
+        /// Sets what the loop calls, from the next call on. A timer that became due without a handler fires once, in
+        /// the first pass after. ``Loop/Item`` has the rules: a call that runs finishes with the old handler.
+        ///
+        /// - Parameter handler: Called on the loop's thread. Not called again while it runs.
+        /// - Returns: Whether the timer is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping @Sendable (_ firing: Firing) -> Void) -> Bool {
+            set(handler, .nothing)
+        }
+
+        func set(_ handler: @escaping @Sendable (Firing) -> Void, _ isolation: Isolation) -> Bool {
+            var new: (@Sendable (Firing) -> Void)? = handler
+            return replaceHandler(isolation) {
+                swap(&self.handler, &new)
+                if !hasHandler { firing.store(false, ordering: .relaxed) }
+            }
         }
 
         override func makeRare() -> Loop.Item.Rare { Rare() }
@@ -300,7 +328,7 @@ extension Loop {
         override var kind: String { limiter.map { "\($0) timer" } ?? "timer" }
 
         override var status: ItemStatus {
-            if firing.load(ordering: .relaxed) { return .inHandler }
+            if isInHandler { return .inHandler }
             let rest =
                 (timeBase == .suspending ? "" : " of the \(timeBase == .continuous ? "continuous" : "wall") clock")
                 + (repeats ? ", every \(interval)" : "")
@@ -334,6 +362,9 @@ extension Loop {
             // An early wake-up is harmless; but a virtual clock would jump to a deadline that no longer exists.
             if mode.isVirtual { mode.loop?.timersChanged(in: mode) }
         }
+
+        /// The heaps have had the timer as one that is not due.
+        override func hasGotHandler() { change { _ in } }
 
         /// Not by `releaseUnlocked`, which is generic and so allocates a closure around the handler.
         override func releaseHandlers() {

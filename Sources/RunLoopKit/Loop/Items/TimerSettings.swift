@@ -101,7 +101,7 @@ extension Loop.Timer {
         guard let delay else { return false }
         var isRestarted = false
         change { clock in
-            if afterCall == .ends, firing.load(ordering: .relaxed) { return }
+            if afterCall == .ends, isInHandler { return }
             isRestarted = true
             fireTime =
                 if let clock {

@@ -129,7 +129,7 @@ extension Loop.Timer {
     /// The item's lock is held.
     private func returnToGrid(at now: Int64) {
         // While its handler runs, the timer has no next instant yet: `advanceOnWallClock` finds it.
-        guard repeats, !hasFixedTime, !firing.load(ordering: .relaxed), time < TimerHeap.stopped else { return }
+        guard repeats, !hasFixedTime, !isInHandler, time < TimerHeap.stopped else { return }
         let first = firstOnGrid(through: time, notBefore: now)
         if first < time { fireTime = .at(first) }
     }
@@ -147,9 +147,14 @@ extension Loop.Timer: HeapMember {
 
     private var deadline: Int64 {
         let isFiring = firing.load(ordering: .relaxed)
-        if isFiring, !isOfLimiter { return TimerHeap.stopped }
+        if isFiring, !isOfLimiter { return deadlineWhileNotCalled }
         if time == TimerHeap.never, !isFiring, waitsAfterCall { return TimerHeap.idle }
         return min(time, TimerHeap.stopped)
+    }
+
+    /// While the handler runs, or there is none.
+    private var deadlineWhileNotCalled: Int64 {
+        time == TimerHeap.never && waitsAfterCall && !hasHandler ? TimerHeap.idle : TimerHeap.stopped
     }
 
     var hasOtherSlots: Bool {

@@ -60,10 +60,10 @@ extension Loop {
         let all = item.allModes
         let modes = all.filter { $0.waker === waker && !$0.mode.namesCommonModes }.map(\.mode)
         guard !modes.isEmpty else { return .notAdded(isElsewhere: all.contains { $0.waker !== waker }) }
-        if case .inHandler = item.status { return .inHandler }
+        if case .inHandler = item.currentStatus { return .inHandler }
         guard let running = currentMode else { return .loopDoesNotRun }
         guard modes.contains(running) else { return .otherMode(running: running, modes: modes) }
-        return switch item.status {
+        return switch item.currentStatus {
         case .disarmed(let words): .disarmed(words)
         case .waits(let words): .waits(words)
         case .ready(let words): .ready(words)

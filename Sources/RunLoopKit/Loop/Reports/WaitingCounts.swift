@@ -9,7 +9,9 @@ extension Loop {
         return lock.withLock {
             guard let run = innermostRun else { return (waitingBlocks, jobs, 0, 0) }
             let mode = run.mode
-            let sources = mode.source0s.all.count { $0.isSignalled } + mode.source1s.all.count { $0.source.isReady }
+            let sources =
+                mode.source0s.all.count { $0.hasHandler && $0.isSignalled }
+                + mode.source1s.all.count { $0.source.hasHandler && $0.source.isReady }
             return (waitingBlocks, jobs, sources, dueTimers(in: mode))
         }
     }
