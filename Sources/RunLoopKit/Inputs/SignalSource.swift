@@ -74,7 +74,7 @@ extension Loop {
 
         private let listener: SignalListener
 
-        /// Nil once the source is invalid. Guarded by the item's lock.
+        /// Nil before it is set, and once the source is invalid. Guarded by the item's lock.
         private var handler: Handler?
 
         /// Makes a source, which hears its signal from now on.
@@ -85,19 +85,33 @@ extension Loop {
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
         ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order;
-        ///     at least one.
+        ///     at least one. Nil to set it later: ``setHandler(_:)``.
         /// - Throws: ``LoopError``; nothing has changed then.
         ///   - `EINVAL` if the number is not a signal that can be caught (SIGKILL, SIGSTOP, or one that the C library
         ///     reserves).
         ///   - `EMFILE` if the process has no descriptor left.
         public init(
             _ signal: Int32, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-            handler: @escaping Handler
+            handler: Handler? = nil
         ) throws(LoopError) {
             self.signal = signal
             listener = try SignalListener(signal)
             self.handler = handler
             super.init(Place(file, line), label)
+            if handler == nil { waitForHandler() }
+        }
+
+        /// Sets what the loop calls, from the next call on. Signals without a handler wait, as if no loop ran with the
+        /// source in its mode. ``Loop/Item`` has the rules: a call that runs finishes with the old handler.
+        ///
+        /// - Parameter handler: Called on the loop's thread with all signals that have arrived since its last call.
+        /// - Returns: Whether the source is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping Handler) -> Bool { set(handler, .nothing) }
+
+        func set(_ handler: @escaping Handler, _ isolation: Isolation) -> Bool {
+            var new: Handler? = handler
+            return replaceHandler(isolation) { swap(&self.handler, &new) }
         }
 
         /// The handler of `sigaction` that the program had installed before the first source for this signal, as
@@ -141,6 +155,7 @@ extension Loop {
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
+        override func hasGotHandler() { beginBeingWatched() }
         override func releaseHandlers() {
             listener.stop()
             releaseUnlocked { handler.take() }
