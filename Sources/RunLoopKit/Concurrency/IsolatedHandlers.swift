@@ -167,16 +167,20 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
     /// Set once, before the item is shared.
     weak var item: Loop.Item? { didSet { item?.isolation = .actor } }
 
-    init(_ actor: A, _ handler: @escaping @Sendable (isolated A, Input) -> Void) {
+    /// - Parameter item: The item that gets the handler, if it exists already.
+    init(
+        _ actor: A, for item: Loop.Item? = nil, _ handler: @escaping @Sendable (isolated A, Input) -> Void
+    ) {
         self.actor = actor
         self.handler = handler
+        self.item = item
     }
 
     /// For a handler with two arguments besides the actor.
     convenience init<First, Second>(
-        _ actor: A, _ handler: @escaping @Sendable (isolated A, First, Second) -> Void
+        _ actor: A, for item: Loop.Item? = nil, _ handler: @escaping @Sendable (isolated A, First, Second) -> Void
     ) where Input == (First, Second) {
-        self.init(actor) { (actor: isolated A, input: Input) in handler(actor, input.0, input.1) }
+        self.init(actor, for: item) { (actor: isolated A, input: Input) in handler(actor, input.0, input.1) }
     }
 
     func call(_ input: Input) {
