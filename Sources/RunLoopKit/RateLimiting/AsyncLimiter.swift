@@ -77,13 +77,13 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
-    ///   - action: Gets the last input. Runs as a detached task.
+    ///   - action: Gets the last input. Runs as a detached task. Nil to set it later: ``setHandler(_:)``.
     public static func throttle(
         interval: Duration, edges: RateLimitEdges = .leading, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         whileRunning overlap: RateLimitOverlap = .queueLatest, executorPreference: (any TaskExecutor)? = nil,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-        action: @escaping @Sendable (_ input: Input) async throws -> Output
+        action: (@Sendable (_ input: Input) async throws -> Output)? = nil
     ) -> AsyncLimiter {
         let runner = AsyncRunner(overlap, on: executorPreference, action)
         let limiter = Throttle<AnyAsyncCall>.collecting(
@@ -113,13 +113,13 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
-    ///   - action: Gets the last input. Runs as a detached task.
+    ///   - action: Gets the last input. Runs as a detached task. Nil to set it later: ``setHandler(_:)``.
     public static func debounce(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         whileRunning overlap: RateLimitOverlap = .queueLatest, executorPreference: (any TaskExecutor)? = nil,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-        action: @escaping @Sendable (_ input: Input) async throws -> Output
+        action: (@Sendable (_ input: Input) async throws -> Output)? = nil
     ) -> AsyncLimiter {
         let runner = AsyncRunner(overlap, on: executorPreference, action)
         let limiter = Debounce<AnyAsyncCall>.collecting(
@@ -128,6 +128,19 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
             file: file, line: line
         ) { runner.start($0) }
         return AsyncLimiter(runner, limiter)
+    }
+
+    /// Sets the action, for those that begin from now on: a running one continues. From any thread, any number of
+    /// times.
+    ///
+    /// It lets an object make its limiter in its `init`, without an action, and then set one that captures it. Until
+    /// then the latest call that is due waits for the action, and begins it at once; those before it are answered nil.
+    ///
+    /// - Parameter handler: Gets the last input. Runs as a detached task.
+    /// - Returns: Whether the limiter has the action. False if it was invalidated.
+    @discardableResult
+    public func setHandler(_ handler: @escaping @Sendable (_ input: Input) async throws -> Output) -> Bool {
+        runner.setAction(handler)
     }
 
     /// Calls the limiter and waits for the answer. In any task. To call from synchronous code, or to wait later, use

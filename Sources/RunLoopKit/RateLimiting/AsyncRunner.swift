@@ -38,15 +38,16 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private let lock = Lock(.asyncActions)
 
     // Guarded by `lock`.
-    /// Nil after the limiter was invalidated.
+    /// Nil before it is set, and after the limiter was invalidated.
     private var action: (@Sendable (Input) async throws -> Output)?
+    private var isOver = false
     private var running: Running?
     private var queued: [Call] = []
 
     /// - Parameter taskExecutor: Preferred by the tasks of the actions; nil for none.
     init(
         _ overlap: RateLimitOverlap, on taskExecutor: (any TaskExecutor)?,
-        _ action: @escaping @Sendable (Input) async throws -> Output
+        _ action: (@Sendable (Input) async throws -> Output)?
     ) {
         self.overlap = overlap
         self.taskExecutor = taskExecutor
@@ -62,7 +63,8 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
         var closingRings: [Waiter] = []
         var (begun, cancelled) = (Running?.none, Task<Void, Never>?.none)
         lock.withLock {
-            guard action != nil else { return replaced = calls }
+            // Without an action nothing runs, and the latest calls wait for it.
+            guard action != nil else { return replaced = isOver ? calls : exchange(&queued, with: calls) }
             guard let previous = running else { return begun = begin(calls) }
             switch overlap {
             case .skipWhileRunning: replaced = calls
@@ -83,6 +85,19 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
         if let begun { launch(begun) }
     }
 
+    /// Sets the action, and begins it if calls wait for it. Returns false after the end.
+    func setAction(_ action: @escaping @Sendable (Input) async throws -> Output) -> Bool {
+        let (isSet, old, begun) = lock.withLock { () -> (Bool, Any?, Running?) in
+            guard !isOver else { return (false, nil, nil) }
+            let old = exchange(&self.action, with: action)
+            guard old == nil, !queued.isEmpty else { return (true, old, nil) }
+            return (true, old, begin(exchange(&queued, with: [])))
+        }
+        withExtendedLifetime(old) {}
+        if let begun { launch(begun) }
+        return isSet
+    }
+
     func dropQueued() {
         let dropped = lock.withLock { exchange(&queued, with: []) }
         withExtendedLifetime(dropped) {}
@@ -90,7 +105,8 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
 
     func end() {
         let (dropped, action, task) = lock.withLock {
-            (exchange(&queued, with: []), self.action.take(), running?.cancel())
+            isOver = true
+            return (exchange(&queued, with: []), self.action.take(), running?.cancel())
         }
         task?.cancel()
         withExtendedLifetime((dropped, action)) {}

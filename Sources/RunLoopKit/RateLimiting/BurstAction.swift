@@ -1,5 +1,5 @@
 /// The action of a limiter.
-enum BurstAction<Input>: Sendable {
+enum BurstAction<Input: Sendable>: Sendable {
     /// Gets the last input of a burst. The caller's own closure: one around it would take 64 bytes.
     case onLast(@Sendable (_ last: Input) -> Void)
 
@@ -9,17 +9,94 @@ enum BurstAction<Input>: Sendable {
     /// times for each action, for 500 instructions each.
     case onAll(@Sendable (_ earlier: [Input]?, _ last: Input) -> Void)
 
-    /// - Parameter combine: Combines the inputs of a burst; nil to act on the last one.
-    init(merging combine: (@Sendable (Input, Input) -> Input)?, _ action: @escaping @Sendable (Input) -> Void) {
-        self = if let combine { .onAll { action(merged($0, $1, combine)) } } else { .onLast(action) }
+    /// Gets all inputs of a burst, combined.
+    case onMerged(MergingAction<Input>)
+
+    /// There is none yet.
+    case awaited(WaitingInputs<Input>)
+
+    /// - Parameters:
+    ///   - combine: Combines the inputs of a burst; nil to act on the last one.
+    ///   - action: Nil if there is none yet.
+    init(merging combine: (@Sendable (Input, Input) -> Input)?, _ action: (@Sendable (Input) -> Void)?) {
+        guard let action else {
+            self = .awaited(WaitingInputs(merging: combine, keepsAll: combine != nil))
+            return
+        }
+        self = if let combine { .onMerged(MergingAction(combine, action)) } else { .onLast(action) }
+    }
+
+    /// - Parameter action: Gets all inputs; nil if there is none yet.
+    init(collecting action: (@Sendable ([Input]) -> Void)?) {
+        self =
+            if let action {
+                .onAll { action(all($0, $1)) }
+            } else {
+                .awaited(WaitingInputs(merging: nil, keepsAll: true))
+            }
+    }
+
+    /// Another action in place of this one: it gets the last input, all of them combined if this one does, or each if
+    /// this one gets all.
+    func replaced(by action: @escaping @Sendable (Input) -> Void) -> BurstAction {
+        switch self {
+        case .onLast: .onLast(action)
+        case .onMerged(let merging): .onMerged(MergingAction(merging.combine, action))
+        case .onAll: .onAll { for input in all($0, $1) { action(input) } }
+        case .awaited(let inputs):
+            if let combine = inputs.combine {
+                .onMerged(MergingAction(combine, action))
+            } else if inputs.keepsAll {
+                .onAll { for input in all($0, $1) { action(input) } }
+            } else {
+                .onLast(action)
+            }
+        }
     }
 
     func callAsFunction(_ earlier: [Input]?, _ last: Input) {
         switch self {
         case .onLast(let action): action(last)
         case .onAll(let action): action(earlier, last)
+        case .onMerged(let merging): merging.action(merged(earlier, last, merging.combine))
+        case .awaited: break
         }
     }
+}
+
+/// An action with the closure that combines its inputs.
+final class MergingAction<Input: Sendable>: Sendable {
+    let combine: @Sendable (Input, Input) -> Input
+    let action: @Sendable (Input) -> Void
+
+    init(_ combine: @escaping @Sendable (Input, Input) -> Input, _ action: @escaping @Sendable (Input) -> Void) {
+        (self.combine, self.action) = (combine, action)
+    }
+}
+
+/// The inputs of actions that fell due before the limiter had one, and what the limiter then needs to know. Guarded by
+/// the limiter's lock.
+final class WaitingInputs<Input: Sendable>: @unchecked Sendable {
+    let combine: (@Sendable (Input, Input) -> Input)?
+    /// Whether all inputs wait, or the last one only.
+    let keepsAll: Bool
+    private var inputs: [Input] = []
+
+    init(merging combine: (@Sendable (Input, Input) -> Input)?, keepsAll: Bool) {
+        (self.combine, self.keepsAll) = (combine, keepsAll)
+    }
+
+    var isEmpty: Bool { inputs.isEmpty }
+
+    /// Adds the inputs of an action. Returns those that no longer wait, for the caller to release without the lock.
+    func add(_ earlier: [Input]?, _ last: Input) -> [Input] {
+        guard keepsAll else { return exchange(&inputs, with: [last]) }
+        inputs += all(earlier, last)
+        return []
+    }
+
+    /// Takes what waits.
+    func take() -> [Input] { exchange(&inputs, with: []) }
 }
 
 /// All inputs, combined from the first to the last; the last one without a way to combine them.

@@ -46,6 +46,23 @@ public final class Debounce<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
         self.init(SingleLimiter(settings, keepsAll: combine != nil, .init(merging: combine, action)))
     }
 
+    /// Makes a limiter without a handler, which ``Limiter/setHandler(_:)`` gives it later.
+    ///
+    /// ``Debounce/init(interval:edges:maxWait:on:in:whenReleased:merging:label:file:line:action:)``
+    /// has the parameters.
+    @_disfavoredOverload
+    public convenience init(
+        interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
+        in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line
+    ) {
+        let settings = LimiterSettings(
+            .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
+            Place(label, file, line))
+        self.init(SingleLimiter(settings, keepsAll: combine != nil, .init(merging: combine, nil)))
+    }
+
     /// The longest time for which calls that keep coming can delay an action; nil for no limit. Any thread may set it,
     /// at any time. lodash: `maxWait`.
     ///
@@ -74,16 +91,17 @@ public final class Debounce<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
-    ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
+    ///   - action: Called on the loop's thread, with no lock held. Never with an empty array. Nil to set it later:
+    ///     ``Limiter/setHandler(collecting:)``.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-        action: @escaping @Sendable (_ inputs: [Input]) -> Void
+        action: (@Sendable (_ inputs: [Input]) -> Void)? = nil
     ) -> Debounce {
         let settings = LimiterSettings(
             .debounce(maxWait: maxWait?.wholeNanoseconds), interval, edges, loop, modes, whenReleased,
             Place(label, file, line))
-        return Debounce(SingleLimiter(settings, keepsAll: true, .onAll { action(all($0, $1)) }))
+        return Debounce(SingleLimiter(settings, keepsAll: true, .init(collecting: action)))
     }
 }

@@ -33,6 +33,39 @@ public class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: CustomStri
         core.call(input, for: key) || core.reportRefusal()
     }
 
+    /// Sets the action of all keys, as ``Limiter/setHandler(_:)`` does for one. What fell due without an action waits
+    /// for it, for each key by itself.
+    ///
+    /// - Parameter handler: Called on the loop's thread, with no lock held. If the limiter collects, it is called for
+    ///   each input.
+    /// - Returns: Whether the limiter has the action. False if it was invalidated, or its loop has ended.
+    @discardableResult
+    public final func setHandler(_ handler: @escaping @Sendable (_ key: Key, _ input: Input) -> Void) -> Bool {
+        core.setHandler(handler)
+    }
+
+    /// Sets an action that gets all inputs of a key, as ``Limiter/setHandler(collecting:)`` does for one.
+    ///
+    /// - Parameter handler: Called on the loop's thread, with no lock held. Never with an empty array.
+    @_disfavoredOverload @discardableResult
+    public final func setHandler(
+        collecting handler: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
+    ) -> Bool {
+        core.setHandler(collecting: handler)
+    }
+
+    /// Sets an action of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
+    ///
+    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is not ``Loop/main``, which
+    ///   is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    @discardableResult
+    public final func setHandler(
+        isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ key: Key, _ input: Input) -> Void
+    ) -> Bool {
+        core.mayBelongToMainActor()
+            && core.setHandler(unsafeBitCast(handler, to: (@Sendable (Key, Input) -> Void).self))
+    }
+
     /// Acts now on the pending call of a key. From any thread. On the loop's thread it runs actions that other threads
     /// have handed over, too.
     ///

@@ -38,7 +38,23 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     ) {
         let edges = edges ?? .ofThrottle(merges: combine != nil)
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        self.init(PerKeyLimiter(settings, keepsAll: combine != nil) { action($0, merged($1, $2, combine)) })
+        self.init(PerKeyLimiter(settings, keepsAll: combine != nil, .init(merging: combine, action)))
+    }
+
+    /// Makes a limiter without a handler, which ``KeyedLimiter/setHandler(_:)`` gives it later.
+    ///
+    /// ``KeyedThrottle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)``
+    /// has the parameters.
+    @_disfavoredOverload
+    public convenience init(
+        interval: Duration, edges: RateLimitEdges? = nil, on loop: Loop = .current,
+        in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line
+    ) {
+        let edges = edges ?? .ofThrottle(merges: combine != nil)
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
+        self.init(PerKeyLimiter(settings, keepsAll: combine != nil, .init(merging: combine, nil)))
     }
 
     /// Makes a throttle whose action gets all inputs of a key since its last action, in the order of the calls.
@@ -55,14 +71,15 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     ///     place where it was made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
-    ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
+    ///   - action: Called on the loop's thread, with no lock held. Never with an empty array. Nil to set it later:
+    ///     ``KeyedLimiter/setHandler(collecting:)``.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-        action: @escaping @Sendable (_ key: Key, _ inputs: [Input]) -> Void
+        action: (@Sendable (_ key: Key, _ inputs: [Input]) -> Void)? = nil
     ) -> KeyedThrottle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        return KeyedThrottle(PerKeyLimiter(settings, keepsAll: true) { action($0, all($1, $2)) })
+        return KeyedThrottle(PerKeyLimiter(settings, keepsAll: true, .init(collecting: action)))
     }
 }

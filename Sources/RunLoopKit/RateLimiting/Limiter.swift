@@ -24,11 +24,16 @@
 /// actor Store {
 ///     private let thread: LoopThread
 ///     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
-///     private lazy var save = Debounce<String>(interval: .seconds(2), on: thread.loop) { [weak self] text in
-///         self?.assumeIsolated { $0.write(text) }  // traps if the actor is on another loop
+///     private let save: Debounce<String>
+///
+///     init() throws {
+///         thread = try LoopThread(name: "store")
+///         save = Debounce(interval: .seconds(2), on: thread.loop)
+///         save.setHandler { [weak self] text in
+///             self?.assumeIsolated { $0.write(text) }  // traps if the actor is on another loop
+///         }
 ///     }
 ///
-///     init() throws { thread = try LoopThread(name: "store") }
 ///     func edit(_ text: String) { save(text) }
 ///     private func write(_ text: String) { print("saves \(text)") }
 /// }
@@ -66,6 +71,44 @@ public class Limiter<Input: Sendable>: CustomStringConvertible, @unchecked Senda
     ///   if a stopping loop refused this call's action and `whenReleased` is `discard`.
     @inlinable @discardableResult
     public final func callAsFunction(_ input: Input) -> Bool { core.call(input) || core.reportRefusal() }
+
+    /// Sets the action, for the actions that fall due from now on: one that is on its way to the loop's thread already
+    /// calls the old action. From any thread, any number of times.
+    ///
+    /// It lets an object make its limiter in its `init`, without an action, and then set one that captures it. Until
+    /// then the limiter decides as usual when to act, and what falls due waits. The first handler gets it from the
+    /// loop, in one call: the last input, or all combined if the limiter merges. ``isPending`` counts it, and
+    /// ``cancel()`` drops it. `whenReleased` has no effect without an action.
+    ///
+    /// The old action is released as soon as no call uses it, with no lock held.
+    ///
+    /// - Parameter handler: Called on the loop's thread, with no lock held. If the limiter collects, it is called for
+    ///   each input.
+    /// - Returns: Whether the limiter has the action. False if it was invalidated, or its loop has ended.
+    @discardableResult
+    public final func setHandler(_ handler: @escaping @Sendable (_ input: Input) -> Void) -> Bool {
+        core.setHandler(handler)
+    }
+
+    /// Sets an action that gets all inputs since the last action, as ``setHandler(_:)`` sets another one. It is for a
+    /// limiter that `collecting` has made; in any other it gets the last input alone, or those that it would merge.
+    ///
+    /// - Parameter handler: Called on the loop's thread, with no lock held. Never with an empty array.
+    @_disfavoredOverload @discardableResult
+    public final func setHandler(collecting handler: @escaping @Sendable (_ inputs: [Input]) -> Void) -> Bool {
+        core.setHandler(collecting: handler)
+    }
+
+    /// Sets an action of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
+    ///
+    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is not ``Loop/main``, which
+    ///   is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    @discardableResult
+    public final func setHandler(
+        isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ input: Input) -> Void
+    ) -> Bool {
+        core.mayBelongToMainActor() && core.setHandler(unsafeBitCast(handler, to: (@Sendable (Input) -> Void).self))
+    }
 
     /// Acts now on the pending call, if there is one, and stops the timer. From any thread: the action runs where it
     /// always does. lodash: `flush`.

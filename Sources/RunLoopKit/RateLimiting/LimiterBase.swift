@@ -30,6 +30,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     private let whenReleased: RateLimitRelease
     /// Whether the action gets all inputs of a burst.
     final let keepsAll: Bool
+    /// Whether the limiter has no action yet. Then what falls due waits for it: the limiter itself goes on as usual.
+    @exclusivity(unchecked) final var isWithoutHandler: Bool
     /// Has what limiters made at the same place share.
     private let pool: Loop.TimerPool
     /// Whether the limiter accepts calls.
@@ -50,9 +52,10 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// The actions that a stopping loop refused, of a limiter that must not lose any.
     @exclusivity(unchecked) private var leftForTheEnd: [Action] = []
 
-    init(_ settings: LimiterSettings, keepsAll: Bool) {
+    init(_ settings: LimiterSettings, keepsAll: Bool, isWithoutHandler: Bool) {
         rules = settings.rules
         self.keepsAll = keepsAll
+        self.isWithoutHandler = isWithoutHandler
         whenReleased = settings.whenReleased
         let limiter: Loop.Timer.AfterCall.Limiter = settings.rules.isThrottle ? .throttle : .debounce
         pool = settings.loop.timerPool(
@@ -129,10 +132,11 @@ package class LimiterBase: EndListener, @unchecked Sendable {
 
     /// Why the limiter does not act now, in words.
     final var explanation: String {
-        guard let timer = lock.withLock({ timerTime.flatMap { _ in timer } }) else {
-            return "No timer runs."
+        let (timer, isWithoutHandler) = lock.withLock { () -> (Loop.Timer?, Bool) in
+            (timerTime == nil ? nil : self.timer, self.isWithoutHandler)
         }
-        return loop.explain(timer).description
+        let waits = isWithoutHandler ? "No handler is set. " : ""
+        return waits + (timer.map { loop.explain($0).description } ?? "No timer runs.")
     }
 
     /// Another thread may have stopped or moved the timer meanwhile. The rules do nothing before their time, and the
@@ -166,11 +170,25 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         return true
     }
 
+    /// Hands actions over to the loop, even on its own thread: those that waited for the handler that the caller, which
+    /// may be in an `init`, has just set.
+    final func handOver(_ actions: [Action], unlocking held: consuming Lock.Held) {
+        _ = lineUp(actions, handsOver: true)
+        lock.unlock(held)
+    }
+
+    /// Whether the limiter may have a handler of the main actor; reports it if not.
+    final func mayBelongToMainActor() -> Bool {
+        if loop.isMain { return true }
+        Mistakes.shared.report(.refusedItem(item: name, reason: .itemIsForMainActor))
+        return false
+    }
+
     /// The lock is held; once it is released, call `perform(_:)`.
-    private func lineUp(_ actions: [Action]) -> Acceptance {
+    private func lineUp(_ actions: [Action], handsOver: Bool = false) -> Acceptance {
         guard !actions.isEmpty else { return (true, 0) }
         firstTrailingEdge = .min
-        guard !loopIsHere else {
+        guard handsOver || !loopIsHere else {
             for action in actions { linedUp.append(action) }
             return (true, linedUp.count)
         }

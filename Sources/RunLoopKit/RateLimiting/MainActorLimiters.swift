@@ -9,9 +9,9 @@ extension Debounce {
     /// ```swift
     /// @MainActor final class Document {
     ///     var text = "" { didSet { save(text) } }
-    ///     private lazy var save = Debounce<String>(interval: .seconds(1), isolation: .shared) { [weak self] in
-    ///         self?.write($0)
-    ///     }
+    ///     private let save = Debounce<String>(interval: .seconds(1), on: .main)
+    ///
+    ///     init() { save.setHandler(isolation: .shared) { [weak self] in self?.write($0) } }
     ///     private func write(_ text: String) { print("saved \(text)") }
     /// }
     /// ```

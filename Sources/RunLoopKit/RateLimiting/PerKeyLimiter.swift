@@ -131,16 +131,17 @@ class KeyedLimiterCore: LimiterBase, @unchecked Sendable {
 @usableFromInline
 final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimiterCore, @unchecked Sendable {
     // Guarded by the lock.
-    @exclusivity(unchecked) private var action: (@Sendable (Key, [Input]?, Input) -> Void)?
+    @exclusivity(unchecked) private var action: KeyedAction<Key, Input>?
     @exclusivity(unchecked) @usableFromInline var contents: KeyContents<Key, Input>
 
     init(
-        _ settings: LimiterSettings, keepsAll: Bool,
-        action: @escaping @Sendable (_ key: Key, _ earlier: [Input]?, _ last: Input) -> Void
+        _ settings: LimiterSettings, keepsAll: Bool, _ action: KeyedAction<Key, Input>
     ) {
         self.action = action
         contents = KeyContents(capacity: KeyedLimiterCore.firstCapacity, keepsAll: keepsAll)
-        super.init(settings, keepsAll: keepsAll)
+        var isWithoutHandler = false
+        if case .awaited = action { isWithoutHandler = true }
+        super.init(settings, keepsAll: keepsAll, isWithoutHandler: isWithoutHandler)
     }
 
     deinit { contents.deallocate(with: table) }
@@ -182,10 +183,10 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
         let inputs = contents.inputs
         guard wasPending, !keepsAll else {
             if wasPending { inputs.append(input, at: slot) } else { inputs.begin(with: input, at: slot) }
-            return lineUp(makeAction(slot), unlocking: lock.held)
+            return actOnInputs(slot, unlocking: lock.held)
         }
         let replaced = inputs.replaceLast(with: input, at: slot)
-        let isAccepted = lineUp(makeAction(slot), unlocking: lock.held)
+        let isAccepted = actOnInputs(slot, unlocking: lock.held)
         _ = consume replaced
         return isAccepted
     }
@@ -200,13 +201,14 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
         let now = now
         let acts = flush(slot, at: now)
         setTimerToFirst(at: now)
-        if acts { return lineUp(makeAction(slot), unlocking: held) }
+        if acts { return actOnInputs(slot, unlocking: held) }
         performLine(unlocking: held)
         return false
     }
 
     func flushAll() -> Bool {
         let held = lock.hold()
+        if isWithoutHandler { return letAllWait(unlocking: held) }
         let actions = takePending()
         setTimerToFirst(at: now)
         if !actions.isEmpty { return lineUp(actions, unlocking: held) }
@@ -217,6 +219,8 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
     func cancel(_ key: Key) {
         let hash = hash(key)
         lock.lock()
+        let waiting = waitingKeys?.remove(key)
+        defer { withExtendedLifetime(waiting) {} }
         guard let slot = contents.slot(of: key, hash, in: table) else { return lock.unlock() }
         let key = contents.keys[slot]
         table.unqueue(slot)
@@ -236,7 +240,7 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
 
     func cancelAll() {
         lock.lock()
-        let dropped = forgetKeys()
+        let dropped = (forgetKeys(), waitingKeys?.take())
         setTimerToFirst(at: now)
         lock.unlock()
         withExtendedLifetime(dropped) {}
@@ -244,10 +248,86 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
 
     func isPending(_ key: Key) -> Bool {
         let hash = hash(key)
-        return lock.withLock { contents.slot(of: key, hash, in: table).map { table[$0].isPending } ?? false }
+        return lock.withLock {
+            contents.slot(of: key, hash, in: table).map { table[$0].isPending } ?? false
+                || waitingKeys?.contains(key) ?? false
+        }
     }
 
-    var pendingKeys: [Key] { lock.withLock { pendingSlots.map { contents.keys[$0] } } }
+    var pendingKeys: [Key] {
+        lock.withLock {
+            let pending = pendingSlots.map { contents.keys[$0] }
+            guard let waiting = waitingKeys?.keys, !waiting.isEmpty else { return pending }
+            return Array(Set(pending).union(waiting))
+        }
+    }
+
+    // MARK: The handler
+
+    /// Returns false if the limiter has ended.
+    func setHandler(_ handler: @escaping @Sendable (Key, Input) -> Void) -> Bool {
+        replaceAction { $0.replaced(by: handler) }
+    }
+
+    func setHandler(collecting handler: @escaping @Sendable (Key, [Input]) -> Void) -> Bool {
+        replaceAction { _ in KeyedAction(collecting: handler) }
+    }
+
+    private func replaceAction(_ replaced: (KeyedAction<Key, Input>) -> KeyedAction<Key, Input>) -> Bool {
+        let held = lock.hold()
+        guard isOpen, let old = action else {
+            lock.unlock(held)
+            return false
+        }
+        let new = replaced(old)
+        let waiting = waitingKeys?.take() ?? []
+        action = new
+        isWithoutHandler = false
+        let actions = waiting.map { waiting -> Action in
+            let (key, inputs) = waiting
+            return { new(key, inputs.count > 1 ? Array(inputs.dropLast()) : nil, inputs.last!) }
+        }
+        handOver(actions, unlocking: held)
+        // Released without the lock, as its captures.
+        withExtendedLifetime((old, waiting)) {}
+        return true
+    }
+
+    /// What waits for a handler. The lock is held.
+    private var waitingKeys: WaitingKeys<Key, Input>? {
+        guard isWithoutHandler, case .awaited(let keys) = action else { return nil }
+        return keys
+    }
+
+    private func actOnInputs(_ slot: Int, unlocking held: consuming Lock.Held) -> Bool {
+        if isWithoutHandler { return letInputsWait(slot, unlocking: held) }
+        return lineUp(makeAction(slot), unlocking: held)
+    }
+
+    /// Keeps the inputs of an action that is due for the handler to come.
+    @inline(never)
+    private func letInputsWait(_ slot: Int, unlocking held: consuming Lock.Held) -> Bool {
+        let released = letInputsWait(slot)
+        lock.unlock(held)
+        withExtendedLifetime(released) {}
+        return true
+    }
+
+    /// The same with the lock held. Returns what the caller must release without it.
+    private func letInputsWait(_ slot: Int) -> [Input] {
+        let (earlier, last) = contents.inputs.take(at: slot)
+        return waitingKeys?.add(contents.keys[slot], earlier, last) ?? []
+    }
+
+    private func letAllWait(unlocking held: consuming Lock.Held) -> Bool {
+        let now = now
+        let due = isOpen ? pendingSlots.filter { flush($0, at: now) } : []
+        let released = due.map { letInputsWait($0) }
+        setTimerToFirst(at: now)
+        lock.unlock(held)
+        withExtendedLifetime(released) {}
+        return !due.isEmpty
+    }
 
     var keyCount: Int { lock.withLock { loudKeyCount } }
 
@@ -267,7 +347,7 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
     override var hasPending: Bool { table.queueCount > 0 }
 
     override func takePending() -> [Action] {
-        guard isOpen else { return [] }
+        guard isOpen, !isWithoutHandler else { return [] }
         let now = now
         return pendingSlots.filter { flush($0, at: now) }.map(makeAction)
     }
@@ -284,6 +364,13 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
         }
         // Released without the lock.
         let key = contents.keys[due.slot]
+        if isWithoutHandler {
+            let released = due.acts ? letInputsWait(due.slot) : []
+            if due.isQuiet { forget(due.slot) }
+            lock.unlock(held)
+            withExtendedLifetime((key, released)) {}
+            return true
+        }
         let action = due.acts ? makeAction(due.slot) : nil
         if due.isQuiet { forget(due.slot) }
         if let action { perform(action, unlocking: held) } else { lock.unlock(held) }

@@ -64,7 +64,9 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
     init(_ settings: LimiterSettings, keepsAll: Bool, _ action: BurstAction<Input>) {
         inputs = BurstInputs(capacity: 1, keepsAll: keepsAll)
         self.action = action
-        super.init(settings, keepsAll: keepsAll)
+        var isWithoutHandler = false
+        if case .awaited = action { isWithoutHandler = true }
+        super.init(settings, keepsAll: keepsAll, isWithoutHandler: isWithoutHandler)
     }
 
     deinit {
@@ -100,10 +102,10 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
     func act(_ input: Input, _ wasPending: Bool) -> Bool {
         guard wasPending, inputs.earlier == nil else {
             if wasPending { inputs.append(input) } else { inputs.begin(with: input) }
-            return lineUp(makeAction(), unlocking: lock.held)
+            return actOnInputs(unlocking: lock.held)
         }
         let replaced = inputs.replaceLast(with: input)
-        let isAccepted = lineUp(makeAction(), unlocking: lock.held)
+        let isAccepted = actOnInputs(unlocking: lock.held)
         _ = consume replaced
         return isAccepted
     }
@@ -120,13 +122,52 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
         let isPending = burst.isPending
         burst = BurstTimes()
         setTimer(to: nil)
+        let waiting = waitingInputs?.take()
+        defer { _ = consume waiting }
         guard isPending else { return lock.unlock() }
         let (earlier, last) = inputs.take()
         lock.unlock()
         releaseInputs(earlier, last)
     }
 
-    var isPending: Bool { lock.withLock { burst.isPending } }
+    var isPending: Bool { lock.withLock { burst.isPending || waitingInputs.map { !$0.isEmpty } ?? false } }
+
+    // MARK: The handler
+
+    /// Returns false if the limiter has ended.
+    func setHandler(_ handler: @escaping @Sendable (Input) -> Void) -> Bool {
+        replaceAction { $0.replaced(by: handler) }
+    }
+
+    func setHandler(collecting handler: @escaping @Sendable ([Input]) -> Void) -> Bool {
+        replaceAction { _ in BurstAction(collecting: handler) }
+    }
+
+    private func replaceAction(_ replaced: (BurstAction<Input>) -> BurstAction<Input>) -> Bool {
+        let held = lock.hold()
+        guard isOpen, let old = action else {
+            lock.unlock(held)
+            return false
+        }
+        let new = replaced(old)
+        let waiting = waitingInputs?.take() ?? []
+        action = new
+        isWithoutHandler = false
+        if let last = waiting.last {
+            handOver([{ new(waiting.count > 1 ? Array(waiting.dropLast()) : nil, last) }], unlocking: held)
+        } else {
+            lock.unlock(held)
+        }
+        // Released without the lock, as its captures.
+        withExtendedLifetime(old) {}
+        return true
+    }
+
+    /// What waits for a handler. The lock is held.
+    private var waitingInputs: WaitingInputs<Input>? {
+        guard isWithoutHandler, case .awaited(let inputs) = action else { return nil }
+        return inputs
+    }
 
     @inlinable
     func isPending(where isSuch: (Input) -> Bool) -> Bool {
@@ -146,7 +187,7 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
 
     override func catchUp(at now: Int64) { rules.catchUp(&burst, at: now) }
 
-    override func takePending() -> [Action] { rules.flush(&burst, at: now) ? [makeAction()] : [] }
+    override func takePending() -> [Action] { !isWithoutHandler && rules.flush(&burst, at: now) ? [makeAction()] : [] }
 
     override func forgetAll() -> Any? {
         defer { burst = BurstTimes() }
@@ -162,7 +203,22 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
             lock.unlock(held)
             return false
         }
+        return actOnInputs(unlocking: held)
+    }
+
+    private func actOnInputs(unlocking held: consuming Lock.Held) -> Bool {
+        if isWithoutHandler { return letInputsWait(unlocking: held) }
         return lineUp(makeAction(), unlocking: held)
+    }
+
+    /// Keeps the inputs of an action that is due for the handler to come.
+    @inline(never)
+    private func letInputsWait(unlocking held: consuming Lock.Held) -> Bool {
+        let (earlier, last) = inputs.take()
+        let released = waitingInputs?.add(earlier, last)
+        lock.unlock(held)
+        withExtendedLifetime(released) {}
+        return true
     }
 
     private func makeAction() -> Action {

@@ -55,6 +55,22 @@ public final class Throttle<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
         self.init(SingleLimiter(settings, keepsAll: combine != nil, .init(merging: combine, action)))
     }
 
+    /// Makes a limiter without a handler, which ``Limiter/setHandler(_:)`` gives it later.
+    ///
+    /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)``
+    /// has the parameters.
+    @_disfavoredOverload
+    public convenience init(
+        interval: Duration, edges: RateLimitEdges? = nil, on loop: Loop = .current,
+        in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
+        merging combine: (@Sendable (_ pending: Input, _ new: Input) -> Input)? = nil,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line
+    ) {
+        let edges = edges ?? .ofThrottle(merges: combine != nil)
+        let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
+        self.init(SingleLimiter(settings, keepsAll: combine != nil, .init(merging: combine, nil)))
+    }
+
     /// Makes a throttle whose action gets all inputs since the last action, in the order of the calls.
     /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`` has the details of each
     /// parameter.
@@ -69,14 +85,15 @@ public final class Throttle<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
     ///     made.
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
-    ///   - action: Called on the loop's thread, with no lock held. Never with an empty array.
+    ///   - action: Called on the loop's thread, with no lock held. Never with an empty array. Nil to set it later:
+    ///     ``Limiter/setHandler(collecting:)``.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
-        action: @escaping @Sendable (_ inputs: [Input]) -> Void
+        action: (@Sendable (_ inputs: [Input]) -> Void)? = nil
     ) -> Throttle {
         let settings = LimiterSettings(.throttle, interval, edges, loop, modes, whenReleased, Place(label, file, line))
-        return Throttle(SingleLimiter(settings, keepsAll: true, .onAll { action(all($0, $1)) }))
+        return Throttle(SingleLimiter(settings, keepsAll: true, .init(collecting: action)))
     }
 }

@@ -177,12 +177,25 @@ final class ExtremeProgram {
     private func useLimiter() {
         let maxWait = isHeads ? duration : nil
         switch dice(8) {
-        case 0: use(Throttle(interval: duration, edges: edges, on: loop, whenReleased: release) { _ in })
+        case 0:
+            use(
+                isHeads
+                    ? Throttle(interval: duration, edges: edges, on: loop, whenReleased: release) { _ in }
+                    : Throttle<Int>(interval: duration, edges: edges, on: loop, whenReleased: release))
         case 1: use(Throttle<Int>.collecting(interval: duration, edges: edges, on: loop) { _ in })
         case 2:
-            use(Debounce(interval: duration, edges: edges, maxWait: maxWait, on: loop, whenReleased: release) { _ in })
+            use(
+                isHeads
+                    ? Debounce(interval: duration, edges: edges, maxWait: maxWait, on: loop, whenReleased: release) {
+                        _ in
+                    }
+                    : Debounce<Int>(interval: duration, edges: edges, maxWait: maxWait, on: loop))
         case 3: use(Debounce<Int>.collecting(interval: duration, edges: edges, maxWait: maxWait, on: loop) { _ in })
-        case 4: use(KeyedThrottle(interval: duration, edges: edges, on: loop, whenReleased: release) { _, _ in })
+        case 4:
+            use(
+                isHeads
+                    ? KeyedThrottle(interval: duration, edges: edges, on: loop, whenReleased: release) { _, _ in }
+                    : KeyedThrottle<Int, Int>(interval: duration, edges: edges, on: loop))
         case 5:
             use(
                 isHeads
@@ -190,7 +203,11 @@ final class ExtremeProgram {
                     : KeyedDebounce<Int, Int>.collecting(
                         interval: duration, edges: edges, maxWait: maxWait, on: loop
                     ) { _, _ in })
-        case 6: use(KeyedDebounce(interval: duration, edges: edges, maxWait: maxWait, on: loop) { _, _ in })
+        case 6:
+            use(
+                isHeads
+                    ? KeyedDebounce(interval: duration, edges: edges, maxWait: maxWait, on: loop) { _, _ in }
+                    : KeyedDebounce<Int, Int>(interval: duration, edges: edges, maxWait: maxWait, on: loop))
         default:
             let limiter =
                 isHeads

@@ -1,0 +1,113 @@
+/// The action of a limiter with keys: see `BurstAction`.
+enum KeyedAction<Key: Hashable & Sendable, Input: Sendable>: Sendable {
+    /// Gets the last input of a key's burst.
+    case onLast(@Sendable (_ key: Key, _ last: Input) -> Void)
+
+    /// Gets all inputs of a key's burst.
+    case onAll(@Sendable (_ key: Key, _ earlier: [Input]?, _ last: Input) -> Void)
+
+    /// Gets all inputs of a key's burst, combined.
+    case onMerged(KeyedMergingAction<Key, Input>)
+
+    /// There is none yet.
+    case awaited(WaitingKeys<Key, Input>)
+
+    /// - Parameters:
+    ///   - combine: Combines the inputs of a burst; nil to act on the last one.
+    ///   - action: Nil if there is none yet.
+    init(merging combine: (@Sendable (Input, Input) -> Input)?, _ action: (@Sendable (Key, Input) -> Void)?) {
+        guard let action else {
+            self = .awaited(WaitingKeys(merging: combine, keepsAll: combine != nil))
+            return
+        }
+        self = if let combine { .onMerged(KeyedMergingAction(combine, action)) } else { .onLast(action) }
+    }
+
+    /// - Parameter action: Gets all inputs of a key; nil if there is none yet.
+    init(collecting action: (@Sendable (Key, [Input]) -> Void)?) {
+        self =
+            if let action {
+                .onAll { action($0, all($1, $2)) }
+            } else {
+                .awaited(WaitingKeys(merging: nil, keepsAll: true))
+            }
+    }
+
+    /// As `BurstAction.replaced(by:)`.
+    func replaced(by action: @escaping @Sendable (Key, Input) -> Void) -> KeyedAction {
+        switch self {
+        case .onLast: .onLast(action)
+        case .onMerged(let merging): .onMerged(KeyedMergingAction(merging.combine, action))
+        case .onAll: .onAll { for input in all($1, $2) { action($0, input) } }
+        case .awaited(let keys):
+            if let combine = keys.combine {
+                .onMerged(KeyedMergingAction(combine, action))
+            } else if keys.keepsAll {
+                .onAll { for input in all($1, $2) { action($0, input) } }
+            } else {
+                .onLast(action)
+            }
+        }
+    }
+
+    func callAsFunction(_ key: Key, _ earlier: [Input]?, _ last: Input) {
+        switch self {
+        case .onLast(let action): action(key, last)
+        case .onAll(let action): action(key, earlier, last)
+        case .onMerged(let merging): merging.action(key, merged(earlier, last, merging.combine))
+        case .awaited: break
+        }
+    }
+}
+
+/// An action with the closure that combines its inputs.
+final class KeyedMergingAction<Key: Hashable & Sendable, Input: Sendable>: Sendable {
+    let combine: @Sendable (Input, Input) -> Input
+    let action: @Sendable (Key, Input) -> Void
+
+    init(_ combine: @escaping @Sendable (Input, Input) -> Input, _ action: @escaping @Sendable (Key, Input) -> Void) {
+        (self.combine, self.action) = (combine, action)
+    }
+}
+
+/// The keys whose actions fell due before the limiter had one, with their inputs: see `WaitingInputs`.
+final class WaitingKeys<Key: Hashable & Sendable, Input: Sendable>: @unchecked Sendable {
+    let combine: (@Sendable (Input, Input) -> Input)?
+    let keepsAll: Bool
+    private var inputs: [Key: [Input]] = [:]
+    /// In the order in which they fell due first.
+    private var order: [Key] = []
+
+    init(merging combine: (@Sendable (Input, Input) -> Input)?, keepsAll: Bool) {
+        (self.combine, self.keepsAll) = (combine, keepsAll)
+    }
+
+    var keys: [Key] { order }
+
+    func contains(_ key: Key) -> Bool { inputs[key] != nil }
+
+    /// Adds the inputs of a key's action. Returns those that no longer wait, for the caller to release without the
+    /// lock.
+    func add(_ key: Key, _ earlier: [Input]?, _ last: Input) -> [Input] {
+        let new = keepsAll ? all(earlier, last) : [last]
+        guard let old = inputs[key] else {
+            order.append(key)
+            inputs[key] = new
+            return []
+        }
+        inputs[key] = keepsAll ? old + new : new
+        return old
+    }
+
+    /// Takes a key out. Returns what the caller must release without the lock.
+    func remove(_ key: Key) -> Any? {
+        guard let index = inputs.index(forKey: key), let place = order.firstIndex(of: key) else { return nil }
+        return (inputs.remove(at: index), order.remove(at: place))
+    }
+
+    /// Takes what waits.
+    func take() -> [(key: Key, inputs: [Input])] {
+        let (taken, inputs) = (exchange(&order, with: []), exchange(&inputs, with: [:]))
+        return taken.map { ($0, inputs[$0]!) }
+    }
+}
