@@ -53,7 +53,7 @@ struct LawGenerator {
     }
 
     private mutating func makeItem(_ kind: LawProgram.Kind, isDue: Bool = true) -> Int {
-        program.items.append(.init(kind: kind, variant: random.below(1 << 10), isDue: isDue))
+        program.items.append(.init(kind: kind, variant: random.below(1 << 11), isDue: isDue))
         return program.items.count - 1
     }
 
@@ -150,6 +150,7 @@ struct LawGenerator {
 
     private mutating func callOut(of item: Int, to script: Int, at stage: LawProgram.Place) {
         program.items[item].scripts = [script]
+        program.items[item].hasHandlerAtFirst = true
         play(.operate(.add, item: item, stage))
         // An observer keeps no run going.
         if program.items[item].kind == .observer { play(.post(stage, script: makeScript([]))) }

@@ -38,6 +38,9 @@ final class LawItem: @unchecked Sendable {
     var isArmed = true
     private(set) var calls = 0
 
+    private(set) var hasHandler = false
+    private weak var handlerClosure: Closure?
+
     /// Schedule minus cancel notifications.
     private(set) var notified: [LawProgram.Place: Int] = [:]
     private var notifications = (schedule: 0, cancel: 0)
@@ -88,82 +91,119 @@ final class LawItem: @unchecked Sendable {
     /// Whether it reads before its script plays, or after it.
     private var readsFirst: Bool { bit(4) }
 
+    /// Whether it is made without a handler, and gets one later.
+    private var isLate: Bool { bit(10) && !plan.hasHandlerAtFirst }
+
     private func make() -> Loop.Item {
+        hasHandler = !isLate
         switch kind {
         case .source0:
-            let (schedule, cancel, perform) = (Closure(self), Closure(self), Closure(self))
-            return Loop.Source0(
-                order: order, schedule: { schedule.item.hasJoined($1, of: $0) },
-                cancel: { cancel.item.hasLeft($1, of: $0) },
-                perform: { perform.item.call { $0.handled += 1 } })
-        case .portSource:
-            let closure = Closure(self)
-            return try! Loop.PortSource { count in closure.item.call { $0.handled += count } }
+            let (schedule, cancel) = (Closure(self), Closure(self))
+            let schedules = { @Sendable (loop: Loop, mode: Loop.Mode) in schedule.item.hasJoined(mode, of: loop) }
+            let cancels = { @Sendable (loop: Loop, mode: Loop.Mode) in cancel.item.hasLeft(mode, of: loop) }
+            if isLate { return Loop.Source0(order: order, schedule: schedules, cancel: cancels) }
+            return Loop.Source0(order: order, schedule: schedules, cancel: cancels, perform: sourceHandler())
+        case .portSource: return try! Loop.PortSource(handler: isLate ? nil : portHandler())
         case .messagePort:
-            let closure = Closure(self)
-            return Loop.MessagePort<Message>(isOneShot: isOneShot) { message in
-                closure.item.call {
-                    $0.player.expect(message.number == $0.handled + $0.withdrawn, "\($0): not the next message")
-                    $0.handled += 1
-                }
-            }
+            return Loop.MessagePort<Message>(isOneShot: isOneShot, handler: isLate ? nil : messageHandler())
         case .borrowedDescriptor, .ownedDescriptor: return makeDescriptorSource()
         case .signal:
             signal = player.nextSignal()
-            let closure = Closure(self)
-            return try! Loop.SignalSource(signal) { _, arrivals in
-                closure.item.call { $0.handled += arrivals.count }
-            }
+            return try! Loop.SignalSource(signal, handler: isLate ? nil : signalHandler())
         case .process:
             child = Child.waiting(toExitWith: 7)
-            let closure = Closure(self)
-            return try! Loop.ProcessSource(child!.number, reaping: bit(0)) { _, exit in
-                let item = closure.item
-                item.player.expect(exit == .exited(7), "\(item): \(exit)")
-                item.handled += 1
-                // It is invalid before its handler is called.
-                item.becomeInvalid()
-                item.call(isValid: false) { _ in }
-            }
+            return try! Loop.ProcessSource(
+                child!.number, reaping: bit(0), handler: isLate ? nil : processHandler())
         case .timer, .continuousTimer, .wallClockTimer:
-            let closure = Closure(self)
             let timeBase: Loop.TimeBase = kind.timeBase!
             let delay = plan.isDue ? Duration.zero : farAway
-            let handler = { @Sendable (firing: Loop.Timer.Firing) in
-                let item = closure.item
-                let now = item.player.innermost?.loop?.now(firing.timer.timeBase)
-                item.player.expect(now.map { firing.scheduledTime <= $0 } ?? false, "\(item): fires early")
-                item.call { $0.handled += 1 }
-                // The library invalidates a timer that fires once when its handler has returned.
-                if !item.repeats { item.becomeInvalid() }
-            }
+            let handler = isLate ? nil : timerHandler()
             if isRestartable {
                 return Loop.Timer(restartableAfter: delay, timeBase: timeBase, handler: handler)
             }
             return Loop.Timer(
                 after: delay, repeating: repeats ? farAway : nil, timeBase: timeBase, handler: handler)
         case .observer:
-            let closure = Closure(self)
             let activities: [Loop.Activity] = [
                 .all, .beforeSources, [.beforeWaiting, .afterWaiting], [.entry, .beforeTimers],
                 [.beforeSources, .exit],
             ]
             // All of them observe the beginning of each run, on which programs rely.
             return Loop.Observer(
-                activities[(plan.variant >> 1) % activities.count].union(.beforeSources), repeats: repeats, order: order
-            ) { _, _ in
-                let item = closure.item
-                item.call { $0.handled += 1 }
-                if !item.repeats { item.becomeInvalid() }
+                activities[(plan.variant >> 1) % activities.count].union(.beforeSources), repeats: repeats,
+                order: order, handler: isLate ? nil : observerHandler())
+        }
+    }
+
+    // MARK: Handlers
+
+    private func makeHandlerClosure() -> Closure {
+        let closure = Closure(self)
+        handlerClosure = closure
+        return closure
+    }
+
+    private func sourceHandler() -> @Sendable () -> Void {
+        let closure = makeHandlerClosure()
+        return { closure.item.call { $0.handled += 1 } }
+    }
+
+    private func portHandler() -> @Sendable (Int) -> Void {
+        let closure = makeHandlerClosure()
+        return { count in closure.item.call { $0.handled += count } }
+    }
+
+    private func messageHandler() -> @Sendable (Message) -> Void {
+        let closure = makeHandlerClosure()
+        return { message in
+            closure.item.call {
+                $0.player.expect(message.number == $0.handled + $0.withdrawn, "\($0): not the next message")
+                $0.handled += 1
             }
         }
     }
 
-    private func makeDescriptorSource() -> Loop.Item {
-        let ends = usesSockets ? Ends.sockets() : Ends.pipe()
-        self.ends = ends
-        let closure = Closure(self)
-        let handler: Loop.FileDescriptorSource.Handler = { source, ready in
+    private func signalHandler() -> Loop.SignalSource.Handler {
+        let closure = makeHandlerClosure()
+        return { _, arrivals in closure.item.call { $0.handled += arrivals.count } }
+    }
+
+    private func processHandler() -> Loop.ProcessSource.Handler {
+        let closure = makeHandlerClosure()
+        return { _, exit in
+            let item = closure.item
+            item.player.expect(exit == .exited(7), "\(item): \(exit)")
+            item.handled += 1
+            // It is invalid before its handler is called.
+            item.becomeInvalid()
+            item.call(isValid: false) { _ in }
+        }
+    }
+
+    private func timerHandler() -> @Sendable (Loop.Timer.Firing) -> Void {
+        let closure = makeHandlerClosure()
+        return { firing in
+            let item = closure.item
+            let now = item.player.innermost?.loop?.now(firing.timer.timeBase)
+            item.player.expect(now.map { firing.scheduledTime <= $0 } ?? false, "\(item): fires early")
+            item.call { $0.handled += 1 }
+            // The library invalidates a timer that fires once when its handler has returned.
+            if !item.repeats { item.becomeInvalid() }
+        }
+    }
+
+    private func observerHandler() -> @Sendable (Loop.Observer, Loop.Activity) -> Void {
+        let closure = makeHandlerClosure()
+        return { _, _ in
+            let item = closure.item
+            item.call { $0.handled += 1 }
+            if !item.repeats { item.becomeInvalid() }
+        }
+    }
+
+    private func descriptorHandler() -> Loop.FileDescriptorSource.Handler {
+        let closure = makeHandlerClosure()
+        return { source, ready in
             closure.item.call { item in
                 if item.readsFirst { item.readAll() }
                 // It is always writable: otherwise it would keep the loop busy.
@@ -171,6 +211,34 @@ final class LawItem: @unchecked Sendable {
             }
             closure.item.readAll()
         }
+    }
+
+    /// Sets the first handler, or replaces it.
+    func setHandler() {
+        guard let item else { return }
+        let expected = isValid
+        handlerClosure?.isReplaced = true
+        // The old one counts no more. A call that runs may have a reference to it.
+        if hasHandler { closures -= 1 }
+        hasHandler = true
+        let answer =
+            switch item {
+            case let source as Loop.Source0: source.setHandler(sourceHandler())
+            case let port as Loop.PortSource: port.setHandler(portHandler())
+            case let port as Loop.MessagePort<Message>: port.setHandler(messageHandler())
+            case let source as Loop.FileDescriptorSource: source.setHandler(descriptorHandler())
+            case let source as Loop.SignalSource: source.setHandler(signalHandler())
+            case let source as Loop.ProcessSource: source.setHandler(processHandler())
+            case let timer as Loop.Timer: timer.setHandler(timerHandler())
+            default: (item as! Loop.Observer).setHandler(observerHandler())
+            }
+        player.expect(answer == expected, "\(self): takes a handler: \(answer)")
+    }
+
+    private func makeDescriptorSource() -> Loop.Item {
+        let ends = usesSockets ? Ends.sockets() : Ends.pipe()
+        self.ends = ends
+        let handler = isLate ? nil : descriptorHandler()
         if kind == .borrowedDescriptor {
             return try! Loop.FileDescriptorSource(
                 ends.reader, trigger: trigger, isOneShot: isOneShot, handler: handler)
@@ -188,6 +256,7 @@ final class LawItem: @unchecked Sendable {
         calls += 1
         player.expect(isValid == expected, "\(self) is called although it is invalid")
         player.expect(isArmed, "\(self) is called although it is disarmed")
+        player.expect(hasHandler, "\(self) is called without a handler")
         if kind.canBeArmed, isOneShot { isArmed = false }
         let isInPlace = player.innermost.map { loop in
             // A pass collects the observers and version-0 sources of a step, and timers, before it calls them.
@@ -304,7 +373,7 @@ final class LawItem: @unchecked Sendable {
 
     /// Whether everything that was sent to it has been handled, for an item that reports.
     var isQuiet: Bool {
-        guard isValid, let item else { return true }
+        guard isValid, hasHandler, let item else { return true }
         switch item {
         case let source as Loop.Source0: return !source.isSignalled
         case let port as Loop.MessagePort<Message>: return port.waitingCount == 0 && accepted == handled + withdrawn
@@ -327,7 +396,8 @@ final class LawItem: @unchecked Sendable {
             player.expect(found == expected, "\(self): schedule less cancel notifications: \(found), not \(expected)")
         }
         if isValid, item != nil {
-            player.expect(closuresAlive == closures, "\(self): released while it is valid")
+            let areAlive = closuresAlive == closures || closuresAlive > closures && callsInProgress > 0
+            player.expect(areAlive, "\(self): \(closuresAlive) handlers while it is valid, not \(closures)")
         } else if callsInProgress == 0, !isValid || player.isOutside {
             player.expect(closuresAlive == 0, "\(self): \(closuresAlive) handlers not released")
         }
@@ -356,10 +426,10 @@ final class LawItem: @unchecked Sendable {
     }
 
     /// A closure of the item has been released.
-    fileprivate func closureIsReleased() {
+    fileprivate func closureIsReleased(isReplaced: Bool) {
         closuresAlive -= 1
         player.expect(closuresAlive >= 0, "\(self): released twice")
-        guard kind == .source0, operationsInProgress < 2 else { return }
+        guard !isReplaced, kind == .source0, operationsInProgress < 2 else { return }
         let due = notified.filter { $0.value != 0 }
         player.expect(due.isEmpty, "\(self): released before its last notification: \(due)")
     }
@@ -386,16 +456,19 @@ final class LawItem: @unchecked Sendable {
     /// deinit of a program's object may do anything.
     private final class Closure: @unchecked Sendable {
         unowned let item: LawItem
+        /// Whether the item has got another one in its place, or was invalid when it got this one.
+        var isReplaced: Bool
 
         init(_ item: LawItem) {
             self.item = item
+            isReplaced = !item.isValid
             item.closures += 1
             item.closuresAlive += 1
         }
 
         deinit {
             Lock.assertNoneHeld()
-            item.closureIsReleased()
+            item.closureIsReleased(isReplaced: isReplaced)
         }
     }
 

@@ -263,6 +263,7 @@ final class LawPlayer: @unchecked Sendable {
             (item.item as? Loop.FileDescriptorSource)?.interest =
                 interests[(stepsLeft + item.index) % interests.count]
         case .takeWaiting: item.takeWaiting()
+        case .setHandler: during([item]) { item.setHandler() }
         case .retime:
             guard let timer = item.item as? Loop.Timer, let loop = loop.loop else { return false }
             let now = loop.now(timer.timeBase)

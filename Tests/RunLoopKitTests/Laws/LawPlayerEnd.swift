@@ -9,6 +9,14 @@ extension LawPlayer {
             (item.item as? Loop.FileDescriptorSource)?.interest = .read
             arm(item, true)
         }
+        // At first without the handlers that are not set yet: nothing happens for what waits for one.
+        serveAll()
+        for item in items where !item.hasHandler && item.isValid { during([item]) { item.setHandler() } }
+        serveAll()
+        checkLaws("when all is quiet")
+    }
+
+    private func serveAll() {
         for loop in loops {
             for mode in LawProgram.modes {
                 runs.append(loop)
@@ -25,7 +33,6 @@ extension LawPlayer {
                 runs.removeLast()
             }
         }
-        checkLaws("when all is quiet")
     }
 
     private func unfinished(_ loop: LawLoop, _ mode: String) -> String? {

@@ -27,7 +27,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
 
     enum Operation: String, CaseIterable {
         // On an item.
-        case add, remove, readd, move, invalidate, drop, trigger, rearm, disarm, changeInterest, takeWaiting, retime
+        case add, remove, readd, move, invalidate, drop, trigger, rearm, disarm, changeInterest, takeWaiting, retime,
+            setHandler
         // On a loop, and so on every item in it.
         case addCommonMode, run, stop, endLoop
 
@@ -60,6 +61,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         var variant: Int
         /// For a timer: whether it is due as soon as it is added, or never.
         var isDue = true
+        /// Whether it is made with a handler whatever its variant says.
+        var hasHandlerAtFirst = false
         /// The scripts of its first, second … callout.
         var scripts: [Int] = []
         /// The same for the notifications of a `Source0`.

@@ -70,7 +70,7 @@ extension LawPlayer {
             guard isHere || isLeaving, let port = item.item as? any Source1,
                 let token = actual.lock.withLock({ state.source1s.token(of: port) })
             else { continue }
-            for watch in port.watches {
+            for watch in port.hasHandler ? port.watches : [] {
                 guard let events = watch.events else { continue }
                 let entry = EpollSet.Entry(descriptor: watch.descriptor, events: events.rawValue, token: token)
                 if isHere { expected.insert(entry) } else { optional.insert(entry) }
