@@ -13,13 +13,14 @@ import RunLoopKit
     var idleTime: Duration {
         didSet { for connection in connections.values { connection.timeout.restart(after: idleTime) } }
     }
-    private var listener: Loop.FileDescriptorSource!
+    private let listener: Loop.FileDescriptorSource
 
     /// Accepts the connections of a socket that listens and does not block.
     init(listening socket: Int32, idleTime: Duration) throws {
         self.idleTime = idleTime
         // The source closes the socket. It reports as long as there are connections to accept.
-        listener = try .init(owning: socket, isolation: .shared) { [unowned self] _, _ in acceptConnection() }
+        listener = try .init(owning: socket)
+        listener.setHandler(isolation: .shared) { [unowned self] _, _ in acceptConnection() }
         Loop.main.add(listener, in: .common)
     }
 
@@ -36,7 +37,7 @@ import RunLoopKit
             // For a second, or until a connection ends; meanwhile the kernel queues them. Other code may have the
             // descriptors, and then no connection need ever end.
             listener.disarm()
-            let retry = Loop.Timer(after: .seconds(1), isolation: .shared) { [listener] _ in listener?.rearm() }
+            let retry = Loop.Timer(after: .seconds(1), isolation: .shared) { [listener] _ in listener.rearm() }
             Loop.main.add(retry, in: .common)
         }
         return false
@@ -60,18 +61,20 @@ import RunLoopKit
 /// One connection. Its source and its timer are in the loop until it ends.
 @MainActor final class Connection {
     private unowned let server: EchoServer
-    private var source: Loop.FileDescriptorSource!
-    private(set) var timeout: Loop.Timer!
+    private let source: Loop.FileDescriptorSource
+    let timeout: Loop.Timer
     /// What has been received and could not be sent yet.
     private var output: ArraySlice<UInt8> = []
 
     fileprivate init(socket: Int32, server: EchoServer) throws {
         self.server = server
-        source = try .init(owning: socket, isolation: .shared) { [weak self] _, _ in
+        source = try .init(owning: socket)
+        timeout = .init(restartableAfter: server.idleTime)
+        source.setHandler(isolation: .shared) { [weak self] _, _ in
             guard let self else { return }  // retained until this returns: `end` releases the last reference
             if output.isEmpty { receive() } else { sendOutput() }
         }
-        timeout = .init(restartableAfter: server.idleTime, isolation: .shared) { [weak self] _ in self?.end() }
+        timeout.setHandler(isolation: .shared) { [weak self] _ in self?.end() }
         Loop.main.add(source, in: .common)
         Loop.main.add(timeout, in: .common)
     }

@@ -15,11 +15,10 @@ import RunLoopKit
     private var isFrameSkipped = false
     private var room: Loop.FileDescriptorSource?
     /// Draws at once, and again a frame's time later if there were requests since then.
-    private lazy var redraw = Throttle<Void>(
-        interval: .milliseconds(33), edges: [.leading, .trailing], isolation: .shared
-    ) { [unowned self] in draw() }
+    private let redraw = Throttle<Void>(interval: .milliseconds(33), edges: [.leading, .trailing], on: .main)
 
     init() throws {
+        redraw.setHandler(isolation: .shared) { [unowned self] in draw() }
         // Valid until the process ends: without them a signal would end it before the terminal is restored. Those that
         // came while the process was stopped are served before SIGCONT, which came last.
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
