@@ -22,10 +22,13 @@ extension Loop: ClockedLoop {
         while hasWorkNow(in: .default) { run(mode: .default, for: .zero) }
     }
 
-    /// Whether a pass in `mode` would find something to do at once.
+    /// Whether a pass in `mode` would find something to do at once. An empty mode gets no pass, and what its items have
+    /// left in the list of ready ones stays there.
     private func hasWorkNow(in mode: Mode) -> Bool {
         lock.withLock {
-            guard let state = existingState(for: mode), !hasEnded else { return false }
+            guard let state = existingState(for: mode), !hasEnded, hasAnythingToWaitFor(in: state) else {
+                return false
+            }
             return hasPostedWork(for: state)
                 || isTimerDue(in: state)
                 || !state.ready.isEmpty || state.hasMessages
