@@ -1,5 +1,5 @@
 extension Loop {
-    /// A message port's answer to a message that it is offered.
+    /// The answer of a message port, or of a ``PacedQueue``, to what it is offered.
     public enum SendAnswer: Sendable, Hashable {
         /// The message is in the queue.
         case accepted
@@ -7,7 +7,8 @@ extension Loop {
         /// The queue is at its capacity. The message was not sent.
         case full
 
-        /// The port is invalid, or its loop has ended and it has been added to no other. The message was not sent.
+        /// The port or queue is invalid, or its loop has ended and the port has been added to no other. The message was
+        /// not sent.
         case closed
     }
 

@@ -52,14 +52,18 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// The actions that a stopping loop refused, of a limiter that must not lose any.
     @exclusivity(unchecked) private var leftForTheEnd: [Action] = []
 
-    init(_ settings: LimiterSettings, keepsAll: Bool, isWithoutHandler: Bool) {
+    /// - Parameter kind: What diagnostics call it; nil for that of its rules.
+    init(
+        _ settings: LimiterSettings, keepsAll: Bool, isWithoutHandler: Bool,
+        kind: Loop.Timer.AfterCall.Limiter? = nil
+    ) {
         rules = settings.rules
         self.keepsAll = keepsAll
         self.isWithoutHandler = isWithoutHandler
         whenReleased = settings.whenReleased
-        let limiter: Loop.Timer.AfterCall.Limiter = settings.rules.isThrottle ? .throttle : .debounce
+        let kind = kind ?? (settings.rules.isThrottle ? .throttle : .debounce)
         pool = settings.loop.timerPool(
-            for: Loop.TimerPool.Key(limiter: limiter, modes: settings.modes, place: settings.place))
+            for: Loop.TimerPool.Key(limiter: kind, modes: settings.modes, place: settings.place))
         super.init()
     }
 
@@ -256,7 +260,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     }
 
     /// Whether this is the loop's thread, and the loop runs in one of the modes or not at all.
-    private var loopIsHere: Bool {
+    final var loopIsHere: Bool {
         guard loop.isOnOwnThread else { return false }
         guard let mode = loop.currentMode, !modes.contains(mode) else { return true }
         return modes.contains(.common) && loop.isCommon(mode)
@@ -292,7 +296,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     }
 
     private var name: String {
-        let kind = rules.isThrottle ? "throttle" : "debounce"
+        let kind = pool.key.limiter.rawValue
         return place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))"
     }
 

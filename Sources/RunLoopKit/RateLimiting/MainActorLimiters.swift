@@ -140,3 +140,32 @@ extension KeyedThrottle {
             action: unsafeBitCast(action, to: (@Sendable (Key, Input) -> Void).self))
     }
 }
+
+extension PacedQueue {
+    /// Makes a queue on ``Loop/main`` whose action belongs to the main actor, and may touch its state.
+    /// ``PacedQueue/init(_:per:burst:capacity:on:in:whenReleased:label:file:line:action:)`` has the details of each
+    /// parameter.
+    ///
+    /// - Parameters:
+    ///   - tokens: How many tokens come in a period.
+    ///   - period: The period.
+    ///   - burst: How many tokens can be saved up.
+    ///   - capacity: How many inputs can wait.
+    ///   - mainActor: `.shared`.
+    ///   - modes: The modes of the loop in which it acts.
+    ///   - whenReleased: What happens to inputs that wait when the queue is deallocated or the loop ends.
+    ///   - label: What diagnostics call the queue's timer and blocks; nil to call them by the place where it was made.
+    ///   - file: The source file that makes the queue, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - action: Called on the main thread for each input.
+    public convenience init(
+        _ tokens: Int, per period: Duration, burst: Int = 1, capacity: Int, isolation mainActor: MainActor,
+        in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line, action: @escaping @MainActor (_ input: Input) -> Void
+    ) {
+        self.init(
+            tokens, per: period, burst: burst, capacity: capacity, on: .main, in: modes, whenReleased: whenReleased,
+            label: label, file: file, line: line,
+            action: unsafeBitCast(action, to: (@Sendable (Input) -> Void).self))
+    }
+}

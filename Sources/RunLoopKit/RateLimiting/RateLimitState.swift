@@ -17,8 +17,7 @@
 ///
 /// - *Times* are integers on one clock, in any unit, and must not decrease. A sum beyond the range never comes. If a
 ///   timer is due at the instant of a call, send its event first.
-/// - *Only asking:* a throttle with the leading edge alone needs no ``timerFired(at:)``:
-///   <doc:ThrottleOrDebounce#So-many-in-a-window-for-each-key>.
+/// - *Only asking:* a throttle with the leading edge alone needs no ``timerFired(at:)``. A ``Quota`` answers more.
 /// - *Without any edge* these rules, like lodash's, still act on a call that comes while a timer runs, after the
 ///   interval of a throttle or the `maxWait` is over. ``Throttle`` and ``Debounce`` never do.
 ///

@@ -77,7 +77,7 @@ final class ExtremeProgram {
         case 6: host()
         case 7, 8: useLimiter()
         case 9: useRules()
-        case 10: useState()
+        case 10: if isHeads { useState() } else { useQuota() }
         default:
             loop.spinDuration = duration
             loop.spinDuration = .zero
@@ -258,7 +258,39 @@ final class ExtremeProgram {
         }
     }
 
+    private var cost: Int { Int(number) }
+
+    private func useQuota() {
+        if isHeads {
+            let queue = PacedQueue<Int>(cost, per: duration, burst: cost, capacity: 2, on: loop) { _ in }
+            for input in 0..<3 {
+                _ = queue(input, cost: cost)
+                moveTime()
+            }
+            _ = queue.description
+            if isHeads { queue.flush() }
+            return others.append(queue)
+        }
+        let quota =
+            isHeads
+            ? Quota(cost, per: duration, burst: isHeads ? nil : cost, on: loop)
+            : Quota(cost, per: duration, burst: isHeads ? nil : cost, clock: clock)
+        let keyed =
+            isHeads
+            ? KeyedQuota<Int>(cost, per: duration, burst: isHeads ? nil : cost, on: loop)
+            : KeyedQuota<Int>(cost, per: duration, burst: isHeads ? nil : cost, clock: clock)
+        for _ in 0..<5 {
+            _ = (quota.take(cost), keyed.take(cost, for: dice(3)), quota.check(cost), keyed.check(cost, for: dice(3)))
+            moveTime()
+            _ = (quota.reserve(cost), keyed.reserve(cost, for: dice(3)))
+            if isHeads { quota.giveBack(cost) }
+            if isHeads { keyed.giveBack(cost, for: dice(3)) }
+            _ = (quota.description, keyed.description)
+        }
+    }
+
     private func useMainActor() {
+        others.append(PacedQueue<Int>(cost, per: duration, burst: cost, capacity: 2, isolation: .shared) { _ in })
         if isHeads {
             others.append(Throttle<Int>(interval: duration, isolation: .shared) { _ in })
             others.append(KeyedThrottle<Int, Int>(interval: duration, isolation: .shared) { _, _ in })

@@ -39,7 +39,10 @@ extension Loop {
 
         /// What becomes of the timer when its handler returns.
         enum AfterCall: Equatable {
-            enum Limiter { case throttle, debounce }
+            enum Limiter: String {
+                case throttle, debounce
+                case pacedQueue = "paced queue"
+            }
 
             /// It is invalidated.
             case ends
@@ -325,7 +328,7 @@ extension Loop {
 
         // MARK: Item
 
-        override var kind: String { limiter.map { "\($0) timer" } ?? "timer" }
+        override var kind: String { limiter.map { "\($0.rawValue) timer" } ?? "timer" }
 
         override var status: ItemStatus {
             if isInHandler { return .inHandler }

@@ -1,0 +1,177 @@
+/// A ``Quota`` for each key: so many tokens in a period for one client, user or address, independently of all others.
+/// Any thread and any task may call everything here; no call waits.
+///
+/// ```swift
+/// let requests = KeyedQuota<String>(5, per: .seconds(10))
+/// let answer = requests.take(for: "10.0.0.1")
+/// guard answer.isAllowed else { return print("come again after \(answer.retryAfter!)") }
+/// ```
+///
+/// It treats each key as a quota of its own would.
+///
+/// - *Memory:* a key whose quota is full is forgotten during a later call, for whatever key. So it keeps about as many
+///   keys as were used in the time in which an empty quota fills: a burst divided by the rate. A quota that is never
+///   called again keeps its last keys; ``resetAll()`` drops them. One to which no tokens come forgets no key.
+/// - *Comparing keys* happens with a lock held: `==` and `hash(into:)` must not call the quota.
+public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible, @unchecked Sendable {
+    private let settings: QuotaSettings
+    private let clock: LoopTime
+    private let lock = Lock(.limiter)
+    // Guarded by `lock`, with which the clock is read, too. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) private var buckets = Buckets()
+    private var rules: TokenBucketRules { settings.rules }
+
+    private init(_ settings: QuotaSettings, _ clock: LoopTime) { (self.settings, self.clock) = (settings, clock) }
+
+    /// Makes a quota that is full for every key. On any thread.
+    /// ``Quota/init(_:per:burst:clock:)`` has the details of each parameter.
+    ///
+    /// - Parameters:
+    ///   - tokens: How many tokens come in a period, for each key.
+    ///   - period: The period.
+    ///   - burst: How many tokens the quota of a key holds. Nil, the default: `tokens`.
+    ///   - clock: The clock to count on, in tests; nil for that of ordinary loops.
+    public convenience init(_ tokens: Int, per period: Duration, burst: Int? = nil, clock: VirtualClock? = nil) {
+        self.init(QuotaSettings(tokens, period, burst), clock.map { .virtual($0) } ?? .monotonic)
+    }
+
+    /// Makes a quota that is full for every key, and counts on a loop's clock. It does not retain the loop, which need
+    /// not run.
+    ///
+    /// - Parameters:
+    ///   - tokens: How many tokens come in a period, for each key.
+    ///   - period: The period.
+    ///   - burst: How many tokens the quota of a key holds. Nil, the default: `tokens`.
+    ///   - loop: The loop whose clock counts.
+    public convenience init(_ tokens: Int, per period: Duration, burst: Int? = nil, on loop: Loop) {
+        self.init(QuotaSettings(tokens, period, burst), loop.clock)
+    }
+
+    // MARK: Tokens
+
+    /// Takes tokens of a key if there are enough, and otherwise none, as ``Quota/take(_:)`` does.
+    public func take(_ cost: Int = 1, for key: Key) -> Quota.Answer {
+        change(key) { bucket, now in
+            let isAllowed = rules.take(cost, from: &bucket, at: now)
+            return Quota.Answer(isAllowed, cost, bucket, rules, at: now)
+        }
+    }
+
+    /// What ``take(_:for:)`` would answer, but for what is left, as ``Quota/check(_:)``. It takes nothing, and does not
+    /// remember the key.
+    public func check(_ cost: Int = 1, for key: Key) -> Quota.Answer {
+        lock.withLock {
+            let (now, bucket) = (clock.nanoseconds, buckets[key])
+            var copy = bucket
+            return Quota.Answer(rules.take(cost, from: &copy, at: now), cost, bucket, rules, at: now)
+        }
+    }
+
+    /// Takes tokens of a key even if they are not there yet, as ``Quota/reserve(_:)`` does.
+    ///
+    /// - Returns: How long until the key owes nothing; zero if nothing is owed, and nil if that is never.
+    @discardableResult
+    public func reserve(_ cost: Int, for key: Key) -> Duration? {
+        change(key) { bucket, now in
+            rules.charge(cost, to: &bucket, at: now)
+            return rules.debt(of: bucket, at: now).map { .nanoseconds($0) }
+        }
+    }
+
+    /// Gives tokens of a key back, as ``Quota/giveBack(_:)`` does.
+    public func giveBack(_ cost: Int = 1, for key: Key) {
+        change(key) { rules.giveBack(cost, to: &$0, at: $1) }
+    }
+
+    /// Makes the quota of a key full, and forgets the key.
+    public func reset(_ key: Key) {
+        let forgotten = lock.withLock { buckets.remove(key) }
+        withExtendedLifetime(forgotten) {}
+    }
+
+    /// Makes the quotas of all keys full, and forgets the keys.
+    public func resetAll() {
+        let forgotten = lock.withLock { exchange(&buckets, with: Buckets()) }
+        withExtendedLifetime(forgotten) {}
+    }
+
+    /// The number of keys whose quota is not full. Takes time that grows with the number of keys in memory, with the
+    /// quota's lock held.
+    public var keyCount: Int {
+        lock.withLock {
+            let now = clock.nanoseconds
+            return buckets.all.count { !rules.isFull($0.bucket, at: now) }
+        }
+    }
+
+    /// The number of keys in memory, full ones as well.
+    var rememberedCount: Int { lock.withLock { buckets.all.count } }
+
+    /// The settings, and how many keys have a quota that is not full.
+    public var description: String { "KeyedQuota: \(settings.rate), \(keyCount) keys" }
+
+    // MARK: Keys
+
+    /// How many other keys a call looks at, for those to forget.
+    private static var looks: Int { 2 }
+
+    private func change<Result>(_ key: Key, _ body: (inout TokenBucket, _ now: Int64) -> Result) -> Result {
+        // Released without the lock: a key's deinit may call the quota.
+        var forgotten: [Key] = []
+        defer { withExtendedLifetime(forgotten) {} }
+        return lock.withLock {
+            let now = clock.nanoseconds
+            for _ in 0..<Self.looks {
+                if let key = buckets.takeNext(where: { rules.isLikeNew($0, at: now) }) { forgotten.append(key) }
+            }
+            return buckets.change(key) { body(&$0, now) }
+        }
+    }
+
+    /// The buckets of the keys in memory, in a list that a hand goes round.
+    private struct Buckets {
+        private(set) var all: [(key: Key, bucket: TokenBucket)] = []
+        private var places: [Key: Int] = [:]
+        private var hand = 0
+
+        subscript(key: Key) -> TokenBucket { places[key].map { all[$0].bucket } ?? TokenBucket() }
+
+        /// Changes the bucket of a key, which is remembered unless the bucket is as a new one.
+        mutating func change<Result>(_ key: Key, _ body: (inout TokenBucket) -> Result) -> Result {
+            if let place = places[key] { return body(&all[place].bucket) }
+            var bucket = TokenBucket()
+            let result = body(&bucket)
+            if bucket != TokenBucket() {
+                places[key] = all.count
+                all.append((key, bucket))
+            }
+            return result
+        }
+
+        /// Moves the hand to the next key, and takes it out if its bucket is such. Returns what was taken out.
+        mutating func takeNext(where isSuch: (TokenBucket) -> Bool) -> Key? {
+            guard !all.isEmpty else { return nil }
+            hand = hand + 1 < all.count ? hand + 1 : 0
+            return isSuch(all[hand].bucket) ? remove(all[hand].key) : nil
+        }
+
+        /// Takes a key out, and returns the one in memory, which the caller releases.
+        mutating func remove(_ key: Key) -> Key? {
+            guard let place = places.removeValue(forKey: key) else { return nil }
+            let removed = all[place].key
+            let last = all.removeLast()
+            if place < all.count {
+                all[place] = last
+                places[last.key] = place
+            }
+            if all.capacity > 64, all.count < all.capacity / 8 { giveMemoryBack() }
+            return removed
+        }
+
+        /// A dictionary never does by itself.
+        private mutating func giveMemoryBack() {
+            all = all.map { $0 }
+            places = Dictionary(uniqueKeysWithValues: zip(all.map(\.key), all.indices))
+        }
+    }
+}

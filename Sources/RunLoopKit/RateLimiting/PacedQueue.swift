@@ -1,0 +1,246 @@
+/// Lets inputs through at a rate, in order, and loses none: so many tokens in a period, of which each input takes its
+/// cost. Any thread may call everything here; the action runs on the thread of the queue's loop.
+///
+/// ```swift
+/// let requests = PacedQueue<String>(50, per: .seconds(1), capacity: 1000) { path in reload(path) }
+/// guard requests("/a") == .accepted else { return print("too many wait") }
+/// ```
+///
+/// That is one every 20 ms, and 1,000 may wait. A ``Throttle`` drops what comes too often, and a ``Quota`` refuses it.
+///
+/// - *Order:* inputs are acted on in the order of the calls, one at a time.
+/// - *The rate* counts actions, not calls: the queue takes an input's tokens when its action begins. So a loop that was
+///   busy acts on a burst at most, and the rest waits for its tokens.
+/// - *The burst* is how many tokens there are at first, and after a pause. With 1, the default, actions are evenly
+///   spaced.
+/// - *A cost*, such as a number of bytes, may exceed the burst. Such an input needs a full burst, and what it costs
+///   besides delays the next ones. So the rate holds for any cost.
+/// - *A full queue* answers `full`, and drops the new input. Nothing that was accepted is dropped.
+///
+/// To pace bytes, give each block its size. This sends 100 kB a second:
+///
+/// ```swift
+/// let output = PacedQueue<[UInt8]>(100_000, per: .seconds(1), capacity: 64) { block in
+///     write(STDOUT_FILENO, block, block.count)
+/// }
+/// let block = [UInt8](repeating: 0, count: 4096)
+/// let answer = output(block, cost: block.count)
+/// ```
+///
+/// The input may be work: `PacedQueue<@Sendable () -> Void>(…) { $0() }`.
+///
+/// **Threads.** A call on the loop's thread acts at once if nothing waits, the tokens are there, and the loop runs in
+/// one of the queue's modes or not at all. Otherwise the input waits for the loop, which must run.
+///
+/// **Isolation and lifetime** are those of ``Limiter``. `isolation: .shared` makes a queue on ``Loop/main`` whose
+/// action belongs to the main actor. Keep a reference to the queue: `whenReleased` decides about inputs that wait when
+/// it is deallocated or the loop ends. At most 64 actions run in a row before the loop makes a pass.
+///
+/// ASIHTTPRequest: bandwidth throttling. nginx: `limit_req` without `nodelay`. Guava: `RateLimiter`, whose `acquire`
+/// blocks the caller.
+public final class PacedQueue<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
+    // The loop may retain the core for longer than this object lives.
+    private let core: PacedQueueCore<Input>
+
+    /// Makes a queue with all its tokens. On any thread.
+    ///
+    /// - Parameters:
+    ///   - tokens: How many tokens come in a period. If zero or less, none ever come, and nothing is let through after
+    ///     the burst.
+    ///   - period: The period, rounded up to a whole nanosecond. If it is zero or less, nothing is delayed.
+    ///   - burst: How many tokens can be saved up. Less than 1 counts as 1.
+    ///   - capacity: How many inputs can wait. Less than 1 counts as 1.
+    ///   - loop: The loop on whose thread the action runs, and whose clock counts.
+    ///   - modes: The modes of the loop in which it acts. While the loop runs in others, inputs wait.
+    ///   - whenReleased: What happens to inputs that wait when the queue is deallocated or the loop ends.
+    ///   - label: What diagnostics call the queue's timer and blocks; nil to call them by the place where it was made.
+    ///   - file: The source file that makes the queue, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - action: Called on the loop's thread for each input, with no lock held. It may do anything, including calling
+    ///     the queue or dropping it.
+    public init(
+        _ tokens: Int, per period: Duration, burst: Int = 1, capacity: Int, on loop: Loop = .current,
+        in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line, action: @escaping @Sendable (_ input: Input) -> Void
+    ) {
+        let quota = QuotaSettings(tokens, period, max(1, burst))
+        let settings = LimiterSettings(
+            .throttle, .nanoseconds(quota.rules.interval), .leading, loop, modes, whenReleased, Place(label, file, line)
+        )
+        core = PacedQueueCore(settings, quota, capacity: max(1, capacity), action)
+        core.open()
+    }
+
+    deinit {
+        core.reportIfDropped()
+        core.release()
+    }
+
+    /// Appends an input, which is acted on when its turn and its tokens have come. From any thread.
+    ///
+    /// - Parameters:
+    ///   - input: What the action gets.
+    ///   - cost: How many tokens it takes. Zero or less takes none, and waits only for what is before it.
+    /// - Returns: `accepted`; `full` if as many wait as the capacity allows; `closed` after ``invalidate()`` and after
+    ///   the end of the loop. Unless it is accepted, the input is dropped.
+    public func callAsFunction(_ input: Input, cost: Int = 1) -> Loop.SendAnswer { core.call(input, max(0, cost)) }
+
+    /// Acts now on all inputs that wait, in order. From any thread: the actions run where they always do. They take
+    /// their tokens, so that later inputs wait until nothing is owed.
+    ///
+    /// On the loop's thread, all earlier inputs have been acted on when this returns. Otherwise the loop's thread acts
+    /// in portions of 64, between which the loop makes a pass.
+    ///
+    /// - Returns: Whether inputs waited and the loop accepted all actions.
+    @discardableResult
+    public func flush() -> Bool { core.flush() }
+
+    /// Drops all inputs that wait. Tokens that were taken stay taken. From any thread.
+    public func cancel() { core.cancel() }
+
+    /// The number of inputs that wait. From any thread.
+    public var waitingCount: Int { core.waitingCount }
+
+    /// Ends the queue for good: drops the inputs that wait, and releases the action with its captures. Later calls are
+    /// answered with `closed`. From any thread; an action that runs at this moment continues.
+    public func invalidate() { core.invalidate() }
+
+    /// The rate, how many inputs wait, and why the queue does not act yet.
+    public var description: String { core.description }
+}
+
+extension PacedQueue where Input == Void {
+    /// Appends an input to a queue whose action needs none.
+    public func callAsFunction(cost: Int = 1) -> Loop.SendAnswer { self((), cost: cost) }
+}
+
+/// The implementation of `PacedQueue`. It has a timer for the first input that waits.
+final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
+    private typealias Item = (input: Input, cost: Int)
+
+    private let quota: QuotaSettings
+    private let capacity: Int
+    // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) private var bucket = TokenBucket()
+    @exclusivity(unchecked) private var waiting = FirstInFirstOut<Item>()
+    @exclusivity(unchecked) private var action: (@Sendable (Input) -> Void)?
+
+    init(
+        _ settings: LimiterSettings, _ quota: QuotaSettings, capacity: Int,
+        _ action: @escaping @Sendable (Input) -> Void
+    ) {
+        (self.quota, self.capacity, self.action) = (quota, capacity, action)
+        super.init(settings, keepsAll: true, isWithoutHandler: false, kind: .pacedQueue)
+    }
+
+    // MARK: Events
+
+    func call(_ input: Input, _ cost: Int) -> Loop.SendAnswer {
+        let held = lock.hold()
+        guard isOpen else {
+            lock.unlock(held)
+            return refuse()
+        }
+        // Elsewhere the tokens are taken when the loop comes around: a busy one would act on many at once.
+        if waiting.isEmpty, loopIsHere, take(cost, at: now) {
+            perform(makeAction((input, cost)), unlocking: held)
+            return .accepted
+        }
+        let hasRoom = waiting.count < capacity
+        if hasRoom { waiting.append((input, cost)) }
+        if hasRoom, waiting.count == 1 { setTimerToFirst() }
+        lock.unlock(held)
+        return hasRoom ? .accepted : .full
+    }
+
+    private func refuse() -> Loop.SendAnswer {
+        _ = reportRefusal()
+        return .closed
+    }
+
+    func flush() -> Bool {
+        let held = lock.hold()
+        let actions = takePending()
+        if !actions.isEmpty { return lineUp(actions, unlocking: held) }
+        performLine(unlocking: held)
+        return false
+    }
+
+    func cancel() {
+        lock.lock()
+        let dropped = exchange(&waiting, with: FirstInFirstOut())
+        setTimer(to: nil)
+        lock.unlock()
+        withExtendedLifetime(dropped) {}
+    }
+
+    var waitingCount: Int { lock.withLock { waiting.count } }
+
+    var description: String {
+        let count = waitingCount
+        return "PacedQueue: \(quota.rate), " + (count == 0 ? "none wait" : "\(count) wait. \(explanation)")
+    }
+
+    // MARK: LimiterBase
+
+    /// Serves one portion of the inputs that wait now. Inputs that come meanwhile wait for the next pass, since an
+    /// action may call the queue.
+    override func timerFired() {
+        let count = min(waitingCount, LimiterBase.actionsPerPortion)
+        for _ in 0..<count where !serveFirst() { break }
+        lock.withLock { setTimerToFirst() }
+    }
+
+    override var hasPending: Bool { !waiting.isEmpty }
+
+    override func takePending() -> [Action] {
+        guard isOpen, !waiting.isEmpty else { return [] }
+        setTimer(to: nil)
+        let now = now
+        var actions: [Action] = []
+        actions.reserveCapacity(waiting.count)
+        while let item = waiting.takeFirst() {
+            quota.rules.charge(item.cost, to: &bucket, at: now)
+            actions.append(makeAction(item))
+        }
+        return actions
+    }
+
+    override func forgetAll() -> Any? { (action.take(), exchange(&waiting, with: FirstInFirstOut())) }
+
+    /// Returns false when nothing is due.
+    private func serveFirst() -> Bool {
+        let held = lock.hold()
+        guard isOpen, let first = waiting.first, take(first.cost, at: now), let item = waiting.takeFirst() else {
+            lock.unlock(held)
+            return false
+        }
+        // Before the action, which may run the loop, nested: the timer serves the others there.
+        setTimerToFirst()
+        perform(makeAction(item), unlocking: held)
+        return true
+    }
+
+    // MARK: With the lock held
+
+    /// How many tokens must be there for an input. What it costs besides is owed.
+    private func least(for cost: Int) -> Int { Int(min(Int64(cost), quota.rules.burst)) }
+
+    private func take(_ cost: Int, at now: Int64) -> Bool {
+        quota.rules.take(cost, ifThereAre: least(for: cost), from: &bucket, at: now)
+    }
+
+    private func setTimerToFirst() {
+        guard isOpen, let first = waiting.first else { return setTimer(to: nil) }
+        let now = now
+        let wait = quota.rules.wait(for: least(for: first.cost), in: bucket, at: now)
+        // Of several that are due, the timer is not moved for each.
+        if wait == 0, isTimerDue(at: now) { return }
+        setTimer(to: wait.map { now.addingSaturating($0) })
+    }
+
+    private func makeAction(_ item: Item) -> Action {
+        let action = action!
+        return { action(item.input) }
+    }
+}

@@ -1,0 +1,139 @@
+/// So many tokens in a period: whether the caller may go on, and if not, when. Any thread and any task may call
+/// everything here; no call waits.
+///
+/// ```swift
+/// let logins = Quota(5, per: .seconds(60))  // five at once, and one every twelve seconds
+/// let answer = logins.take()
+/// guard answer.isAllowed else { return print("come again after \(answer.retryAfter!)") }
+/// ```
+///
+/// The quota is a *token bucket*. It is full at first and holds `burst` tokens, of which each call takes its cost.
+/// Tokens come back continuously: here one every twelve seconds, and a half of one in six.
+///
+/// - *For each client,* user or address there is a ``KeyedQuota``.
+/// - *To delay what is too much* instead of refusing it, take a ``PacedQueue``.
+/// - *In any period* it allows at most a burst and the tokens that come meanwhile. So five in a minute, with a burst of
+///   five, can be nine in the first minute. *Never more than N in any period* is `Quota(N - k, per: period, burst: k)`.
+/// - *A cost that is known only afterwards,* such as the bytes that came, goes to ``reserve(_:)``.
+///
+/// It keeps one number, and has no timer and no loop: it reads a clock at each call, and counts from that. Its
+/// arithmetic is exact: a year of calls adds no error. The clock is that of ordinary loops unless you name another. It
+/// stands still in suspend (<doc:Timers>).
+///
+/// A quota's settings are fixed. To change them, make another.
+///
+/// Go: `rate.Limiter`. Guava: `RateLimiter`. Bucket4j: `Bucket`. nginx: `limit_req`, which has a burst of its own.
+/// MessageThrottle and HWThrottle have none.
+public final class Quota: CustomStringConvertible, @unchecked Sendable {
+    private let rules: TokenBucketRules
+    private let clock: LoopTime
+    private let lock = Lock(.limiter)
+    /// Guarded by `lock`, with which the clock is read, too. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) private var bucket = TokenBucket()
+    private let settings: QuotaSettings
+
+    init(_ settings: QuotaSettings, _ clock: LoopTime) {
+        (self.settings, self.clock) = (settings, clock)
+        rules = settings.rules
+    }
+
+    /// Makes a quota that is full. On any thread.
+    ///
+    /// - Parameters:
+    ///   - tokens: How many tokens come in a period. If zero or less, none ever come.
+    ///   - period: The period, rounded up to a whole nanosecond. If it is zero or less, all tokens come back at once.
+    ///   - burst: How many tokens the quota holds, and so how many calls may come at once. Nil, the default: `tokens`.
+    ///     Zero or less refuses every call that costs anything.
+    ///   - clock: The clock to count on, in tests; nil for that of ordinary loops.
+    public convenience init(_ tokens: Int, per period: Duration, burst: Int? = nil, clock: VirtualClock? = nil) {
+        self.init(QuotaSettings(tokens, period, burst), clock.map { .virtual($0) } ?? .monotonic)
+    }
+
+    /// Makes a quota that is full, and counts on a loop's clock. It does not retain the loop, which need not run.
+    ///
+    /// - Parameters:
+    ///   - tokens: How many tokens come in a period. If zero or less, none ever come.
+    ///   - period: The period, rounded up to a whole nanosecond. If it is zero or less, all tokens come back at once.
+    ///   - burst: How many tokens the quota holds. Nil, the default: `tokens`.
+    ///   - loop: The loop whose clock counts.
+    public convenience init(_ tokens: Int, per period: Duration, burst: Int? = nil, on loop: Loop) {
+        self.init(QuotaSettings(tokens, period, burst), loop.clock)
+    }
+
+    /// Takes tokens if there are enough, and otherwise none. Go: `Allow`. Bucket4j: `tryConsumeAndReturnRemaining`.
+    ///
+    /// - Parameter cost: How many. Zero or less is allowed unless the quota owes tokens: see ``reserve(_:)``.
+    public func take(_ cost: Int = 1) -> Answer {
+        lock.withLock {
+            let now = clock.nanoseconds
+            let isAllowed = rules.take(cost, from: &bucket, at: now)
+            return Answer(isAllowed, cost, bucket, rules, at: now)
+        }
+    }
+
+    /// What ``take(_:)`` would answer, but for ``Answer/remaining`` and ``Answer/fullAfter``, which are those of now:
+    /// this takes nothing. Bucket4j: `estimateAbilityToConsume`.
+    public func check(_ cost: Int = 1) -> Answer {
+        lock.withLock {
+            let now = clock.nanoseconds
+            var copy = bucket
+            return Answer(rules.take(cost, from: &copy, at: now), cost, bucket, rules, at: now)
+        }
+    }
+
+    /// Takes tokens even if they are not there yet, and returns how long to wait until they are.
+    ///
+    /// The quota owes them then, and refuses calls of ``take(_:)`` until it has enough again. So the cost may exceed
+    /// what the quota holds. A reader that must keep to so many bytes a second calls this after each read, and pauses:
+    ///
+    /// ```swift
+    /// let bytes = Quota(1_000_000, per: .seconds(1), burst: 64_000)
+    /// let input = try Loop.FileDescriptorSource(socket) { input, _ in
+    ///     var block = [UInt8](repeating: 0, count: 4096)
+    ///     let pause = bytes.reserve(read(input.descriptor, &block, block.count))!
+    ///     guard pause > .zero else { return }
+    ///     input.disarm()
+    ///     loop.add(Loop.Timer(after: pause) { _ in input.rearm() })
+    /// }
+    /// ```
+    ///
+    /// Go: `Reserve`. Guava: `acquire`, which waits itself.
+    ///
+    /// - Returns: How long until nothing is owed; zero if nothing is. Nil if that is never, since no tokens come.
+    @discardableResult
+    public func reserve(_ cost: Int) -> Duration? {
+        lock.withLock {
+            let now = clock.nanoseconds
+            rules.charge(cost, to: &bucket, at: now)
+            return rules.debt(of: bucket, at: now).map { .nanoseconds($0) }
+        }
+    }
+
+    /// Gives tokens back, such as those of work that was not done. It never holds more than its burst.
+    ///
+    /// - Parameter cost: How many. Zero or less does nothing.
+    public func giveBack(_ cost: Int = 1) {
+        lock.withLock { rules.giveBack(cost, to: &bucket, at: clock.nanoseconds) }
+    }
+
+    /// Makes it full, as it was at first.
+    public func reset() { lock.withLock { bucket = TokenBucket() } }
+
+    /// The settings, and how many tokens are left.
+    public var description: String { "Quota: \(settings.rate), \(check(0).remaining) left" }
+}
+
+/// What a quota is made with.
+struct QuotaSettings: Sendable {
+    let rules: TokenBucketRules
+    private let tokens: Int
+    private let period: Duration
+
+    init(_ tokens: Int, _ period: Duration, _ burst: Int?) {
+        rules = TokenBucketRules(tokens: tokens, period: period, burst: burst ?? tokens)
+        (self.tokens, self.period) = (tokens, period)
+    }
+
+    /// For people.
+    var rate: String { "\(tokens) per \(period), burst \(rules.burst)" }
+}
