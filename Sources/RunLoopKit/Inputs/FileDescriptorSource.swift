@@ -275,11 +275,14 @@ extension Loop {
         @inline(never)
         private func callAndLook(_ handler: Handler, _ ready: Readiness) {
             let descriptor = itemLock.withLock { watched }
-            let before = SpinSuspicion.Look(at: descriptor)
+            let before = System.waitingBytes(in: descriptor)
+            let start = System.monotonicNanoseconds()
             handler(self, ready)
+            let nanoseconds = System.monotonicNanoseconds() - start
             let isSpinning = itemLock.withLock {
                 guard watched == descriptor, armed, self.handler != nil else { return false }
-                return suspicion.compare(before, SpinSuspicion.Look(at: descriptor), of: descriptor)
+                let after = System.waitingBytes(in: descriptor)
+                return suspicion.compare(before, after, nanoseconds: nanoseconds, of: descriptor)
             }
             if isSpinning { Mistakes.shared.report(.descriptorLeftReady(source: name, ready: ready)) }
         }

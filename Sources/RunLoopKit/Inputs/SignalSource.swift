@@ -60,7 +60,7 @@ extension Loop {
             /// The value that `sigqueue` sent with it.
             public let value: Int32
 
-            init(_ signal: Int32, _ arrival: SignalListener.Arrival) {
+            init(_ signal: Int32, _ arrival: SignalEntry.Arrival) {
                 self.signal = signal
                 (senderProcess, senderUser, code, value) = arrival
             }

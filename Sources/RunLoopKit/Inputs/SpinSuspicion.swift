@@ -8,19 +8,11 @@ struct SpinSuspicion {
     private static let samples = 32
     private static let shortCall: Int64 = 3_000
 
-    /// What waits in a descriptor at a moment.
-    struct Look {
-        fileprivate let unread, unsent: Int32
-        fileprivate let time: Int64
-
-        init(at descriptor: Descriptor) {
-            (unread, unsent) = System.waitingBytes(in: descriptor)
-            time = System.monotonicNanoseconds()
-        }
-    }
+    /// The numbers of bytes that wait in a descriptor to be read, and to be sent.
+    typealias Bytes = (unread: Int32, unsent: Int32)
 
     private var calls: UInt32 = 0
-    private var (unread, unsent): (Int32, Int32) = (-1, -1)
+    private var bytes: Bytes = (-1, -1)
     private var unchanged: UInt8 = 0
     private var isOver = false
 
@@ -31,15 +23,12 @@ struct SpinSuspicion {
         return calls % SpinSuspicion.distance == 0 && !isOver
     }
 
-    /// Compares what two looks have found, before and after a call. Returns true once, when the source is suspect.
-    mutating func compare(_ before: Look, _ after: Look, of descriptor: Descriptor) -> Bool {
+    /// Compares what waits before and after a call. Returns true once, when the source is suspect.
+    mutating func compare(_ before: Bytes, _ after: Bytes, nanoseconds: Int64, of descriptor: Descriptor) -> Bool {
         // A longer call says nothing: the thread may have been preempted.
-        guard after.time - before.time < SpinSuspicion.shortCall else { return false }
-        let isSame =
-            (before.unread, before.unsent) == (after.unread, after.unsent)
-            && (unread, unsent) == (after.unread, after.unsent)
-        (unread, unsent) = (after.unread, after.unsent)
-        unchanged = isSame ? unchanged + 1 : 0
+        guard nanoseconds < SpinSuspicion.shortCall else { return false }
+        unchanged = before == after && bytes == after ? unchanged + 1 : 0
+        bytes = after
         guard unchanged == SpinSuspicion.samples else { return false }
         isOver = true
         return System.countsBytes(in: descriptor)

@@ -7,8 +7,8 @@ extension System {
     /// The error of values that are valid nowhere.
     static var invalidArgument: Int32 { EINVAL }
 
-    /// The error number for a signal that another thread would take.
-    static var busy: Int32 { EBUSY }
+    /// The error of a descriptor that is not open, or not what it was.
+    static var badDescriptor: Int32 { EBADF }
 
     /// errno's symbolic name and text, such as `Too many open files (EMFILE)`.
     static func describe(errno code: Int32) -> String {

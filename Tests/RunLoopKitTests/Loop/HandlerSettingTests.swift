@@ -1,4 +1,5 @@
 import LoopTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -11,6 +12,8 @@ import Testing
 #elseif canImport(Android)
     import Android
 #endif
+
+private let nextSignal = Atomic<Int32>(0)
 
 /// Handlers that items get after they were made.
 @Suite(.timeBound) struct HandlerSettingTests {
@@ -85,12 +88,11 @@ import Testing
                 },
                 set: { call in source.setHandler { _, exit in if exit == .exited(3) { call() } } })
         case .signal:
-            let number: Int32 = 40
-            var set = sigset_t()
-            sigemptyset(&set)
-            sigaddset(&set, number)
-            pthread_sigmask(SIG_BLOCK, &set, nil)
-            let source = try Loop.SignalSource(number, checkingThreads: false)
+            // A signal of its own: all sources of the process hear it.
+            let number = 50 + nextSignal.wrappingAdd(1, ordering: .relaxed).oldValue % 14
+            signal(number, SIG_IGN)
+            Signals.unblock(number)
+            let source = try Loop.SignalSource(number)
             let thread = Thread()
             return Late(item: source, happen: { pthread_kill(thread.number, number) }) { call in
                 source.setHandler { _, _ in call() }

@@ -1,0 +1,88 @@
+import Synchronization
+
+/// Hears one Unix signal, whichever thread of the process gets it.
+final class SignalListener: @unchecked Sendable {
+    private let entry: SignalEntry
+    private let process = ProcessMark.current
+    private let hasStopped = Atomic<Bool>(false)
+
+    /// Of the thread that takes arrivals.
+    private var emptyReads = 0
+
+    /// - Throws: `EINVAL` for a number that is no signal or cannot be caught, `EMFILE` without a descriptor left.
+    init(_ signal: Int32) throws(LoopError) {
+        entry = try SignalEntry(signal)
+        try SignalListeners.shared.add(entry)
+        System.unblockIfBlockedEverywhere(signal)
+    }
+
+    /// In a forked child no handler sees the entry, and another thread of the parent may have been changing the list.
+    deinit {
+        stop()
+        if process.isCurrent { SignalListeners.shared.free(entry) } else { entry.free() }
+    }
+
+    /// Readable when the signal has arrived.
+    var descriptor: Descriptor { entry.descriptor }
+
+    /// Hears nothing more. With the last listener the signal has its old effect again. May be called twice.
+    func stop() {
+        // Relaxed: the first caller does all of it.
+        guard !hasStopped.exchange(true, ordering: .relaxed), process.isCurrent else { return }
+        SignalListeners.shared.remove(entry)
+    }
+
+    /// Takes what has arrived, in order. Called when the descriptor is readable, by one thread at a time.
+    ///
+    /// Traps if that yields nothing three times in a row: the program has closed an end of the pipe, or put another
+    /// file in its place.
+    func takeArrivals() -> [SignalEntry.Arrival] {
+        let arrivals = entry.takeArrivals()
+        emptyReads = arrivals.isEmpty ? emptyReads + 1 : 0
+        if emptyReads == 3, !hasStopped.load(ordering: .relaxed) { entry.failReading(System.badDescriptor) }
+        return arrivals
+    }
+
+    /// How many arrivals have found no room since the last call.
+    func takeLostCount() -> Int { entry.takeLostCount() }
+
+    /// The handler that the signal had before its first listener, as `name in library`; nil if it had the default
+    /// effect or was ignored.
+    var replacedHandler: String? {
+        let address = SignalListeners.shared.replacedHandler(of: entry)
+        guard address != 0 else { return nil }
+        guard let module = System.modules(containing: [address])[0] else { return "0x" + String(address, radix: 16) }
+        let offset = address - module.base
+        let name = SymbolTable.functions(at: [offset], in: module.path)[0]?.name ?? "0x" + String(offset, radix: 16)
+        return "\(name) in \(module.path)"
+    }
+}
+
+/// The listeners of the process: changes their lists, one thread at a time.
+private final class SignalListeners: @unchecked Sendable {
+    private static let ofProcess = OnePerProcess { _ in SignalListeners() }
+    static var shared: SignalListeners { ofProcess.object }
+
+    private let lock = Lock(.leaf)
+
+    /// Those whose owners are gone, while a handler might see them. Guarded by the lock.
+    private var unused: [SignalEntry] = []
+
+    func add(_ entry: SignalEntry) throws(LoopError) {
+        try lock.withLock { () throws(LoopError) in try entry.add() }
+    }
+
+    func remove(_ entry: SignalEntry) { lock.withLock { entry.remove() } }
+
+    /// Frees an entry that has been removed, or leaves that to a later call.
+    func free(_ entry: SignalEntry) {
+        lock.withLock {
+            unused.append(entry)
+            guard !SignalEntry.mayBeSeen else { return }
+            for entry in unused { entry.free() }
+            unused = []
+        }
+    }
+
+    func replacedHandler(of entry: SignalEntry) -> UInt { lock.withLock { entry.replacedHandler } }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import LoopTestSupport
+import RunLoopKit
+import TestSupport
+import Testing
+
+/// What the library says of handlers that leave their descriptors ready. In processes of their own, since how mistakes
+/// are handled is one setting for the process.
+@Suite(.timeBound) struct SpinTests {
+    /// Runs until the handler was called so often, or a mistake is reported.
+    private static func mistakes(
+        calls: Int, in ends: Ends, _ handler: @escaping @Sendable (Loop.FileDescriptorSource) -> Void
+    ) throws -> [Loop.Mistake] {
+        let mistakes = Log<Loop.Mistake>()
+        let loop = Loop(clock: VirtualClock())
+        Loop.mistakeHandling = .call {
+            mistakes.add($0)
+            loop.stop()
+        }
+        let count = LoopBound(0, on: loop)
+        let source = try Loop.FileDescriptorSource(ends.reader, label: "input") { source, _ in
+            count.value += 1
+            if count.value == calls { loop.stop() }
+            handler(source)
+        }
+        loop.add(source)
+        loop.run()
+        return mistakes.entries
+    }
+
+    @Test("A handler that reads nothing is reported, with its source and the way out", arguments: [false, true])
+    func readsNothing(hasHungUp: Bool) async {
+        await #expect(processExitsWith: .success) { [hasHungUp] in
+            let ends = Ends.pipe()
+            if hasHungUp { ends.hangUp() } else { ends.send("x") }
+            // A call that is preempted does not count, so there is no exact number.
+            let found = try SpinTests.mistakes(calls: 10_000_000, in: ends) { _ in }
+            guard case .descriptorLeftReady(let source, _)? = found.first else { _exit(1) }
+            _exit(source.contains("\"input\"") && "\(found[0])".contains("spins") ? 0 : 2)
+        }
+    }
+
+    @Test("A handler that reads each time is not reported, although the descriptor is always ready")
+    func readsEachTime() async {
+        await #expect(processExitsWith: .success) {
+            let ends = Ends.pipe()
+            ends.send(String(repeating: "x", count: 30_000))
+            let found = try SpinTests.mistakes(calls: 29_000, in: ends) { source in
+                var byte: UInt8 = 0
+                _ = read(source.descriptor, &byte, 1)
+            }
+            _exit(found.isEmpty ? 0 : 1)
+        }
+    }
+}
