@@ -56,8 +56,8 @@ public class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: CustomStri
 
     /// Sets an action of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is not ``Loop/main``, which
-    ///   is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is not ``Loop/main``,
+    ///   which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public final func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ key: Key, _ input: Input) -> Void

@@ -101,8 +101,8 @@ public class Limiter<Input: Sendable>: CustomStringConvertible, @unchecked Senda
 
     /// Sets an action of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is not ``Loop/main``, which
-    ///   is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is not ``Loop/main``,
+    ///   which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public final func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ input: Input) -> Void

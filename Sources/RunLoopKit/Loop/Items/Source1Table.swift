@@ -52,8 +52,8 @@ final class Source1Table {
         slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
     }
 
-    /// Those to watch, in the order in which an epoll set made now reports them: first those that are not ready, then by the
-    /// sequence number of their readiness.
+    /// Those to watch, in the order in which an epoll set made now reports them: first those that are not ready, then
+    /// by the sequence number of their readiness.
     var inOrderOfReadiness: [(source: any Source1, token: UInt64)] {
         let watched = all.filter { slots[index(of: $0.token)!].isWatched }
         return watched.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
