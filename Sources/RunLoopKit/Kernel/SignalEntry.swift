@@ -37,12 +37,9 @@ struct SignalEntry: @unchecked Sendable {
 
     // MARK: The list of the signal. One thread at a time.
 
-    /// Adds it to the list. Frees it, and throws, for a signal that cannot be handled.
+    /// Adds it to the list. Throws for a signal that cannot be handled; it is in no list then.
     func add() throws(LoopError) {
-        guard clinux_add_signal_listener(signal, listener) == 0 else {
-            free()
-            throw SignalEntry.noSuchSignal(signal)
-        }
+        guard clinux_add_signal_listener(signal, listener) == 0 else { throw SignalEntry.noSuchSignal(signal) }
     }
 
     func remove() { clinux_remove_signal_listener(signal, listener) }

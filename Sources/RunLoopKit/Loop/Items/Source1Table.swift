@@ -13,6 +13,21 @@ final class Source1Table {
         var source: (any Source1)?
         /// The sequence number of the source's insertion.
         var turn: UInt64 = 0
+
+        // In one step each: every access to a slot of the array costs 20 instructions.
+
+        mutating func fill(_ source: any Source1, turn: UInt64) {
+            self.source = source
+            self.turn = turn
+            isWatched = source.hasHandler
+        }
+
+        /// Returns whether the source was to be watched. The caller has a reference to it.
+        mutating func empty() -> Bool {
+            source = nil
+            generation = Source1Table.generation(after: generation)
+            return isWatched
+        }
     }
 
     /// A source in the table.
@@ -125,9 +140,7 @@ final class Source1Table {
     func insert(_ source: any Source1, turn: UInt64) {
         let index = free.popLast() ?? slots.count
         if index == slots.count { slots.append(Slot(generation: firstGeneration)) }
-        slots[index].source = source
-        slots[index].turn = turn
-        slots[index].isWatched = source.hasHandler
+        slots[index].fill(source, turn: turn)
         if source.isKnownToKernelAlone { kernelCount += 1 }
         count += 1
         let isInAnotherTable = source.sourceSlot >= 0
@@ -144,12 +157,10 @@ final class Source1Table {
     @discardableResult
     func remove(_ source: any Source1) -> Bool {
         guard let index = slot(of: source) else { return false }
-        let isWatched = slots[index].isWatched
         forgetSlot(of: source)
         count -= 1
-        slots[index].source = nil
         if source.isKnownToKernelAlone { kernelCount -= 1 }
-        slots[index].generation = Self.generation(after: slots[index].generation)
+        let isWatched = slots[index].empty()
         free.append(index)
         removals += 1
         // Only now and then, since this may look at all slots.
@@ -158,7 +169,7 @@ final class Source1Table {
     }
 
     /// The last generation is never used: it would yield the loop's own tokens.
-    private static func generation(after generation: UInt32) -> UInt32 { (generation + 1) % (.max - 1) }
+    fileprivate static func generation(after generation: UInt32) -> UInt32 { (generation + 1) % (.max - 1) }
 
     /// Gives back the slots behind the last source, if they are many.
     private func giveBack() {
