@@ -284,7 +284,7 @@ extension Loop {
                 let after = System.waitingBytes(in: descriptor)
                 return suspicion.compare(before, after, nanoseconds: nanoseconds, of: descriptor)
             }
-            if isSpinning { Mistakes.shared.report(.descriptorLeftReady(source: name, ready: ready)) }
+            if isSpinning { Mistakes.shared.report(.descriptorLeftReady(source: name, ready: "\(ready)")) }
         }
 
         /// Nil if the source was disarmed or invalidated, or its interest changed, at the last moment.

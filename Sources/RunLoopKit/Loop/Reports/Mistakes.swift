@@ -35,10 +35,10 @@ extension Loop {
         /// port. Reported even if the caller checks the result, which the port cannot know: call
         /// ``Loop/MessagePort/trySend(_:)`` there.
         case refusedMessage(port: String, capacity: Int)
-        /// The handler of a level-triggered ``Loop/FileDescriptorSource`` was called some 2,000 times in a row, and left
-        /// its descriptor as it was, so that the loop spins. Found once for each source, of a pipe, a terminal or a
+        /// A level-triggered ``Loop/FileDescriptorSource`` was served some 2,000 times in a row, and its handler left
+        /// the descriptor as it was, so that the loop spins. Found once for each source of a pipe, a terminal or a
         /// stream socket, whose handler returns within 3 µs: the kernel does not tell for others.
-        case descriptorLeftReady(source: String, ready: FileDescriptorSource.Readiness)
+        case descriptorLeftReady(source: String, ready: String)
         /// More real-time signals came than a ``Loop/SignalSource`` holds, before a run served it: so many are lost.
         case lostSignals(source: String, count: Int)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
