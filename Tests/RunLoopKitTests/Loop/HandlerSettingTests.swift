@@ -236,8 +236,11 @@ private let nextSignal = Atomic<Int32>(0)
         let calls = Count()
         let isSet = late.set { calls.up() }
         #expect(isSet)
-        // Until then the thread lives.
-        withExtendedLifetime(thread) { spin(until: calls.value > 0) }
+        spin(until: calls.value > 0)
+        // Before the descriptors are closed: a handler that ran later could read from one that has been reused.
+        late.item.invalidate()
+        thread.stop()
+        thread.join()
         #expect(calls.value == 1)
     }
 
@@ -540,14 +543,19 @@ private let nextSignal = Atomic<Int32>(0)
         child.goOn()
         let all: Set = ["timer", "source", "port", "observer", "message", "descriptor", "process"]
         while await household.calls != all { await Task.yield() }
+        // Before the descriptors are closed, as above.
+        household.thread.stop()
+        household.thread.join()
+        withExtendedLifetime(ends) {}
     }
 
     @Test("The next call after the actor's deallocation invalidates the item")
     func deallocatedActor() async throws {
         let thread: LoopThread
         let source: Loop.Item
+        let ends = Ends.pipe()
         do {
-            let (ends, child) = (Ends.pipe(), Child.waiting(then: "exit 0"))
+            let child = Child.waiting(then: "exit 0")
             defer { reap(child.number) }
             let household = try Household(ends.reader, child.number)
             child.goOn()
@@ -560,6 +568,8 @@ private let nextSignal = Atomic<Int32>(0)
             await Task.yield()
         }
         thread.stop()
+        thread.join()
+        withExtendedLifetime(ends) {}
     }
 
     @Test("A handler of the main actor is refused by an item in another loop, and such an item by another loop")
