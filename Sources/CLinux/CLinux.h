@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -103,6 +104,26 @@ static inline int clinux_close(int descriptor) { return (int)syscall(SYS_close, 
 static inline int clinux_open_for_reading(const char *path) {
     return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 }
+
+// Inotify. Its flags are an enumeration in one C library, and macros in the others.
+static inline int clinux_inotify_make(void) { return inotify_init1(IN_CLOEXEC | IN_NONBLOCK); }
+
+static inline int clinux_inotify_add(int inotify, const char *path, unsigned mask) {
+    return inotify_add_watch(inotify, path, mask);
+}
+
+// Swift imports the name as a tuple.
+static inline const char *_Nonnull clinux_entry_name(const struct dirent *entry) { return entry->d_name; }
+
+// Some file systems do not say it with the name.
+static inline bool clinux_entry_is_folder(DIR *folder, const struct dirent *entry) {
+    struct stat status;
+    if (entry->d_type != DT_UNKNOWN) { return entry->d_type == DT_DIR; }
+    return fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+// The caller frees it.
+static inline char *clinux_resolved_path(const char *path) { return realpath(path, 0); }
 
 // A function with a variable number of arguments, which Swift does not import.
 static inline int clinux_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }

@@ -144,3 +144,27 @@ extension Loop.ProcessSource {
         isolated.item = self
     }
 }
+
+extension Loop.FolderSource {
+    /// Makes a source whose handler is isolated to an actor on the loop, and may touch its state. ``Loop/Item`` has the
+    /// rules of such handlers.
+    ///
+    /// - Parameters:
+    ///   - path: The path of a folder.
+    ///   - options: What to watch and report besides the folder's own entries.
+    ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the loop's thread with what has happened; never with an empty array.
+    /// - Throws: ``LoopError``, as `init(_:options:label:file:line:handler:)` does.
+    public convenience init<A: Actor>(
+        _ path: String, options: Options = [], isolation actor: A, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.FolderSource, _ events: [Event]) -> Void
+    ) throws(LoopError) {
+        let isolated = IsolatedHandler(actor, handler)
+        try self.init(path, options: options, label: label, file: file, line: line) { isolated.call(($0, $1)) }
+        isolated.item = self
+    }
+}

@@ -114,3 +114,28 @@ extension Loop.ProcessSource {
         isolation = .mainActor
     }
 }
+
+extension Loop.FolderSource {
+    /// Makes a source for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
+    /// refuses it.
+    ///
+    /// - Parameters:
+    ///   - path: The path of a folder.
+    ///   - options: What to watch and report besides the folder's own entries.
+    ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the main thread with what has happened; never with an empty array.
+    /// - Throws: ``LoopError``, as `init(_:options:label:file:line:handler:)` does.
+    public convenience init(
+        _ path: String, options: Options = [], isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ source: Loop.FolderSource, _ events: [Event]) -> Void
+    ) throws(LoopError) {
+        try self.init(
+            path, options: options, label: label, file: file, line: line,
+            handler: unsafeBitCast(handler, to: (@Sendable (Loop.FolderSource, [Event]) -> Void).self))
+        isolation = .mainActor
+    }
+}

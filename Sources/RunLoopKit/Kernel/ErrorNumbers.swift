@@ -10,6 +10,12 @@ extension System {
     /// The error of a descriptor that is not open, or not what it was.
     static var badDescriptor: Int32 { EBADF }
 
+    /// The error of a path that may not be used.
+    static var accessDenied: Int32 { EACCES }
+
+    /// Whether an error says that there is no folder at a path.
+    static func saysNoFolder(_ code: Int32) -> Bool { code == ENOENT || code == ENOTDIR || code == ELOOP }
+
     /// errno's symbolic name and text, such as `Too many open files (EMFILE)`.
     static func describe(errno code: Int32) -> String {
         let name =
@@ -29,6 +35,9 @@ extension System {
             case ECHILD: "ECHILD"
             case EBUSY: "EBUSY"
             case ELOOP: "ELOOP"
+            case ENOENT: "ENOENT"
+            case ENOTDIR: "ENOTDIR"
+            case ENAMETOOLONG: "ENAMETOOLONG"
             default: "errno \(code)"
             }
         return "\(String(cString: strerror(code))) (\(name))"

@@ -1,0 +1,94 @@
+extension Loop.FolderSource {
+    /// A file or folder, by its path in the watched folder.
+    public struct Entry: Hashable, Sendable, CustomStringConvertible {
+        /// The bytes of the path, such as those of `"sub/file.txt"`. File names are bytes, and need not be UTF-8.
+        public let bytes: [UInt8]
+
+        /// Whether it is a folder. A symbolic link is none.
+        public let isFolder: Bool
+
+        /// Makes an entry, for tests of handlers.
+        public init(_ bytes: [UInt8], isFolder: Bool) { (self.bytes, self.isFolder) = (bytes, isFolder) }
+
+        /// Makes an entry, for tests of handlers.
+        public init(_ path: String, isFolder: Bool = false) { self.init(Array(path.utf8), isFolder: isFolder) }
+
+        /// The path, such as `"sub/file.txt"`. What is not UTF-8 is replaced by U+FFFD: open such a file by
+        /// ``Loop/FolderSource/Entry/bytes``.
+        public var path: String { String(decoding: bytes, as: UTF8.self) }
+
+        /// The path; that of a folder ends with a slash.
+        public var description: String { path.printable + (isFolder ? "/" : "") }
+    }
+
+    /// What has happened in a folder.
+    public enum Event: Equatable, Sendable, CustomStringConvertible {
+        /// It was made, or moved in from a folder that is not watched. Also what a new subfolder was found to contain.
+        case created(Entry)
+
+        /// A file was closed by a program that had opened it to write. It may be complete now, and may be unchanged. If
+        /// the program has children that inherited the descriptor, the last one to close it counts.
+        case written(Entry)
+
+        /// The contents have changed, while a program has the file open. Only with
+        /// ``Loop/FolderSource/Options/everyWrite``.
+        case modified(Entry)
+
+        /// It was moved or renamed, with all that it contains. Another file at the new path is replaced.
+        ///
+        /// The kernel reports the two halves one after the other. If another program's event comes between two reads,
+        /// they are `deleted` and `created`.
+        case moved(from: Entry, to: Entry)
+
+        /// It was deleted, or moved to a folder that is not watched.
+        case deleted(Entry)
+
+        /// Its permissions, owner, times, attributes or number of links have changed. Only with
+        /// ``Loop/FolderSource/Options/attributes``.
+        case attributesChanged(Entry)
+
+        /// The kernel has dropped events, since too many waited (`fs.inotify.max_queued_events`). Look again at
+        /// everything. New subfolders are watched by then.
+        case lookAgain
+
+        /// A subfolder cannot be watched: what happens in it is not reported. The error is that of
+        /// `inotify_add_watch`, `EACCES` or `ENOSPC` as a rule.
+        case unwatched(Entry, LoopError)
+
+        /// The watched folder itself was deleted, moved or unmounted. The last event: the source is invalid by then.
+        case gone
+
+        /// The kind of event, and the path.
+        public var description: String {
+            switch self {
+            case .created(let entry): "created \(entry)"
+            case .written(let entry): "written \(entry)"
+            case .modified(let entry): "modified \(entry)"
+            case .moved(let old, let new): "moved \(old) to \(new)"
+            case .deleted(let entry): "deleted \(entry)"
+            case .attributesChanged(let entry): "attributes of \(entry)"
+            case .lookAgain: "look again at everything"
+            case .unwatched(let entry, let error): "cannot watch \(entry): \(error)"
+            case .gone: "the folder is gone"
+            }
+        }
+    }
+
+    /// What a source watches and reports.
+    public struct Options: OptionSet, Sendable {
+        /// The bits.
+        public let rawValue: UInt8
+
+        /// Makes options from their bits.
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// Watch the subfolders too, at any depth, and those that are made or moved in later.
+        public static let subfolders = Options(rawValue: 1)
+
+        /// Report ``Loop/FolderSource/Event/attributesChanged(_:)``.
+        public static let attributes = Options(rawValue: 2)
+
+        /// Report ``Loop/FolderSource/Event/modified(_:)``, at each write.
+        public static let everyWrite = Options(rawValue: 4)
+    }
+}

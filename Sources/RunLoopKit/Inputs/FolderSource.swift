@@ -1,0 +1,120 @@
+extension Loop {
+    /// A version-1 source: reports what happens in a folder, and in its subfolders if asked to. Any thread may use it;
+    /// the handler runs on the loop's thread.
+    ///
+    /// ```swift
+    /// let source = try Loop.FolderSource("/etc") { source, events in
+    ///     for event in events { print(event) }  // created app.conf, written app.conf
+    /// }
+    /// Loop.current.add(source, in: .default)
+    /// ```
+    ///
+    /// It watches from the moment it is made; what happens before it is in a loop waits. A call gets all events since
+    /// the last one, in their order, some thousands at most.
+    ///
+    /// - *Paths* are relative to the watched folder: `"sub/file.txt"`. Names that are not UTF-8 are kept as bytes:
+    ///   ``Entry``.
+    /// - *A file that is complete* is one that was `written`, or was `moved` or `created` there: many programs write
+    ///   under another name, and then move the file. A ``KeyedDebounce`` waits until a path has come to rest.
+    /// - *Subfolders:* each takes a watch of the kernel's. A new one is watched, and then listed: what it contains by
+    ///   then is reported as `created`. One that is moved away is no longer watched. Symbolic links to folders are not
+    ///   followed; the path of the watched folder may be one.
+    /// - *Too many events:* the kernel drops some, and the source reports ``Event/lookAgain``.
+    /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid.
+    /// - *A subfolder that may not be read* is passed over when the source is made. Later it is
+    ///   ``Event/unwatched(_:_:)``.
+    ///
+    /// Inotify sees what programs on this machine do, not what comes over a network file system, and no changes of
+    /// mapped memory. It has a descriptor until it is deallocated. The source can be in several modes of one loop, and
+    /// keeps runs in them going.
+    ///
+    /// CF: none; on Apple's systems `FSEvents`. Dispatch: `DispatchSource.makeFileSystemObjectSource`, for one file.
+    /// GLib: `g_file_monitor`.
+    public final class FolderSource: Item, Source1, @unchecked Sendable {
+        /// The type of the handler.
+        public typealias Handler = @Sendable (_ source: FolderSource, _ events: [Event]) -> Void
+
+        /// The path that the source was made with.
+        public let path: String
+
+        /// What it watches and reports.
+        public let options: Options
+
+        private let inotify: Descriptor
+
+        /// Guards `tree`. Another one than the item's, which must not be held while a large folder is listed.
+        private let treeLock = Lock(.leaf)
+        @exclusivity(unchecked) private var tree: FolderTree
+
+        /// Nil once the source is invalid. Guarded by the item's lock.
+        @exclusivity(unchecked) private var handler: Handler?
+
+        /// Makes a source, and begins to watch. With `subfolders` it lists the whole tree before it returns.
+        ///
+        /// - Parameters:
+        ///   - path: The path of a folder.
+        ///   - options: What to watch and report besides the folder's own entries.
+        ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+        ///   - file: The source file that makes the source, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - handler: Called on the loop's thread with what has happened; never with an empty array.
+        /// - Throws: ``LoopError``:
+        ///   - `ENOENT` if there is nothing at the path, `ENOTDIR` if it is no folder, `EACCES` if it may not be read.
+        ///   - `ENOSPC` if the user has no watch left: `fs.inotify.max_user_watches` is the limit.
+        ///   - `EMFILE` if the process has no descriptor left, or the user no instance of inotify:
+        ///     `fs.inotify.max_user_instances` is that limit, 128 as a rule.
+        public init(
+            _ path: String, options: Options = [], label: String? = nil, file: StaticString = #fileID,
+            line: UInt = #line, handler: @escaping Handler
+        ) throws(LoopError) {
+            self.path = path
+            self.options = options
+            self.handler = handler
+            let inotify = try System.makeInotify()
+            do throws(LoopError) {
+                tree = try FolderTree(inotify, Array(path.utf8), options)
+            } catch {
+                System.close(inotify)
+                throw error
+            }
+            self.inotify = inotify
+            super.init(Place(file, line), label)
+        }
+
+        deinit { System.close(inotify) }
+
+        /// The number of folders that are watched, for tests and reports. A user may have
+        /// `fs.inotify.max_user_watches` of all sources and programs together.
+        public var watchCount: Int { treeLock.withLock { tree.watchCount } }
+
+        // MARK: Source1
+
+        var watches: [Watch] { [Watch(descriptor: inotify, events: .read)] }
+
+        /// An earlier call, or one in a nested run, may have read what the kernel has reported.
+        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
+            isFresh || System.isReadable(inotify) ? events : nil
+        }
+
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+            let (events, isGone) = treeLock.withLock { (tree.readEvents(), tree.isGone) }
+            guard !events.isEmpty, let handler = itemLock.withLock({ handler }) else { return 0 }
+            if isGone { invalidate() }
+            handler(self, events)
+            return 1
+        }
+
+        // MARK: Item
+
+        override var kind: String { "folder source" }
+
+        override var status: ItemStatus {
+            .waits("folder \(path.printable)" + (options.contains(.subfolders) ? " and its subfolders" : ""))
+        }
+
+        override var canBeInManyLoops: Bool { false }
+        override func insert(into mode: ModeState) { mode.insert(self) }
+        override func remove(from mode: ModeState) { mode.remove(self) }
+        override func releaseHandlers() { releaseUnlocked { handler.take() } }
+    }
+}

@@ -1,0 +1,326 @@
+import Foundation
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// What happens in real folders. A test changes files first, and then runs the loop: the kernel has the events by then.
+/// Only a `written` may come later: another test that starts a program at that moment has the file open until then. So
+/// nothing follows a `write` before its event was awaited.
+@Suite(.timeBound) struct FolderSourceTests {
+    private typealias Source = Loop.FolderSource
+
+    /// A temporary folder, a source for it, and a log.
+    private final class Scene {
+        let outer: String
+        let root: String
+        let loop = Loop.inVirtualTime().0
+        let log = Log<Loop.FolderSource.Event>()
+        private(set) var source: Loop.FolderSource!
+        private var open: [Int32] = []
+
+        init(_ options: Loop.FolderSource.Options = [], _ prepare: (Scene) -> Void = { _ in }) throws {
+            var template = Array("\(NSTemporaryDirectory())/folder-XXXXXX".utf8CString)
+            outer = String(cString: mkdtemp(&template))
+            root = outer + "/root"
+            makeFolder("")
+            prepare(self)
+            source = try Loop.FolderSource(root, options: options) { [log] _, events in
+                #expect(!events.isEmpty)
+                for event in events { log.add(event) }
+            }
+            loop.add(source)
+        }
+
+        deinit {
+            for file in open { close(file) }
+            try? FileManager.default.removeItem(atPath: outer)
+        }
+
+        func path(_ name: String) -> String { name.isEmpty ? root : root + "/" + name }
+
+        func makeFolder(_ name: String) { #expect(mkdir(path(name), 0o755) == 0) }
+
+        /// Makes a file without opening it.
+        func make(_ name: String) { #expect(mknod(path(name), S_IFREG | 0o644, 0) == 0) }
+
+        func write(_ name: String, closing: Bool = true) {
+            let file = Glibc.open(path(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+            #expect(file >= 0 && Glibc.write(file, "x", 1) == 1)
+            if closing { close(file) } else { open.append(file) }
+        }
+
+        func move(_ old: String, to new: String) { #expect(rename(path(old), path(new)) == 0) }
+
+        func remove(_ name: String) { #expect(Glibc.remove(path(name)) == 0) }
+
+        /// What has happened since the last call.
+        ///
+        /// - Parameter least: How many events to wait for.
+        func news(_ least: Int = 0) -> [String] {
+            let count = log.entries.count
+            repeat { _ = loop.run(mode: .default, for: .seconds(1)) } while log.entries.count < count + least
+            return log.entries.dropFirst(count).map(\.description)
+        }
+    }
+
+    @Test("Files are created, written, moved and deleted")
+    func files() throws {
+        let scene = try Scene()
+        #expect(scene.news() == [])
+        scene.write("a")
+        #expect(scene.news(2) == ["created a", "written a"])
+        scene.write("a")
+        #expect(scene.news(1) == ["written a"])
+        scene.move("a", to: "b")
+        scene.remove("b")
+        #expect(scene.news(2) == ["moved a to b", "deleted b"])
+        scene.makeFolder("c")
+        scene.make("c/not-watched")
+        #expect(scene.news(1) == ["created c/"])
+        #expect("\(scene.loop)".contains("folder \(scene.root)"))
+    }
+
+    @Test("Moves in and out are what they look like from inside")
+    func movesAcross() throws {
+        let scene = try Scene()
+        scene.make("../in")
+        scene.move("../in", to: "in")
+        scene.make("../new")
+        scene.move("in", to: "../out")
+        scene.move("../new", to: "in")
+        #expect(scene.news(3) == ["created in", "deleted in", "created in"])
+        scene.make("other")
+        _ = scene.news()
+        scene.move("in", to: "other")
+        #expect(scene.news(1) == ["moved in to other"])
+    }
+
+    @Test("Attributes and single writes are reported where they are asked for")
+    func options() throws {
+        let scene = try Scene([.attributes, .everyWrite])
+        scene.write("a", closing: false)
+        #expect(scene.news(2) == ["created a", "modified a"])
+        #expect(chmod(scene.path("a"), 0o600) == 0)
+        #expect(scene.news(1) == ["attributes of a"])
+        let plain = try Scene { $0.make("a") }
+        plain.write("a", closing: false)
+        #expect(chmod(plain.path("a"), 0o600) == 0)
+        #expect(plain.news() == [])
+    }
+
+    @Test("Subfolders are watched, new ones too, and what was in these before")
+    func subfolders() throws {
+        let scene = try Scene(.subfolders) {
+            $0.makeFolder("old")
+            $0.makeFolder("old/deep")
+            $0.make("old/known")
+        }
+        #expect(scene.source.watchCount == 3 && scene.news() == [])
+        scene.write("old/deep/a")
+        #expect(scene.news(2) == ["created old/deep/a", "written old/deep/a"])
+        // All of this is there before the source can watch it.
+        scene.makeFolder("new")
+        scene.makeFolder("new/sub")
+        scene.make("new/sub/file")
+        #expect(scene.news(3) == ["created new/", "created new/sub/", "created new/sub/file"])
+        scene.write("new/sub/file")
+        #expect(scene.news(1) == ["written new/sub/file"])
+        scene.write("new/sub/next")
+        #expect(scene.news(2) == ["created new/sub/next", "written new/sub/next"])
+        scene.remove("new/sub/file")
+        scene.remove("new/sub/next")
+        scene.remove("new/sub")
+        #expect(scene.news(3) == ["deleted new/sub/file", "deleted new/sub/next", "deleted new/sub/"])
+        #expect(scene.source.watchCount == 4)
+    }
+
+    @Test("A subfolder keeps its watch under a new name, and loses it when it is moved away")
+    func movedSubfolders() throws {
+        let scene = try Scene(.subfolders) {
+            $0.makeFolder("a")
+            $0.makeFolder("a/b")
+            $0.makeFolder("ab")
+        }
+        scene.move("a", to: "c")
+        scene.write("c/b/file")
+        #expect(scene.news(3) == ["moved a/ to c/", "created c/b/file", "written c/b/file"])
+        scene.write("ab/file")
+        #expect(scene.news(2) == ["created ab/file", "written ab/file"])
+        scene.move("c", to: "../away")
+        #expect(scene.news(1) == ["deleted c/"] && scene.source.watchCount == 2)
+        scene.make("../away/b/unseen")
+        #expect(scene.news() == [])
+        scene.move("../away", to: "back")
+        let contents = scene.news()
+        #expect(contents.first == "created back/" && contents.count == 4 && scene.source.watchCount == 4)
+        #expect(contents.contains("created back/b/file") && contents.contains("created back/b/unseen"))
+        scene.write("back/b/unseen")
+        #expect(scene.news(1) == ["written back/b/unseen"])
+    }
+
+    @Test("Symbolic links are not followed, except to the watched folder")
+    func links() throws {
+        let scene = try Scene(.subfolders) { $0.makeFolder("../target") }
+        #expect(symlink(scene.path("../target"), scene.path("link")) == 0)
+        #expect(scene.news(1) == ["created link"] && scene.source.watchCount == 1)
+        scene.make("../target/unseen")
+        #expect(scene.news() == [])
+        let log = Log<String>()
+        let through = try Source(scene.path("link")) { _, events in for event in events { log.add("\(event)") } }
+        scene.loop.add(through)
+        scene.make("../target/seen")
+        #expect(scene.news() == [])
+        #expect(log.entries == ["created seen"])
+    }
+
+    @Test("Names are bytes")
+    func names() throws {
+        let scene = try Scene(.subfolders)
+        let name: [UInt8] = [0x66, 0xFF, 0x0A]  // f, no UTF-8, a line feed
+        func full(_ path: [UInt8]) -> [CChar] {
+            scene.path("/").utf8CString.dropLast() + (path + [0]).map(CChar.init(bitPattern:))
+        }
+        #expect(mkdir(full(name), 0o755) == 0)
+        #expect(mkdir(full(name + Array("/sub".utf8)), 0o755) == 0)
+        _ = scene.news()
+        #expect(
+            scene.log.entries == [
+                .created(.init(name, isFolder: true)), .created(.init(name + Array("/sub".utf8), isFolder: true)),
+            ])
+        guard case .created(let entry) = scene.log.entries[0] else { return }
+        #expect(entry.path == "f\u{FFFD}\n" && !entry.description.contains("\n"))
+        #expect(rmdir(full(name + Array("/sub".utf8))) == 0)
+        #expect(scene.news().count == 1)
+        #expect(scene.log.entries.last == .deleted(.init(name + Array("/sub".utf8), isFolder: true)))
+        let long = String(repeating: "n", count: 255)
+        scene.write(long)
+        #expect(scene.news(2) == ["created \(long)", "written \(long)"])
+    }
+
+    @Test("The watched folder itself can go", arguments: [true, false])
+    func gone(isMoved: Bool) throws {
+        let scene = try Scene(.subfolders)
+        scene.make("a")
+        if isMoved {
+            scene.move("", to: "../elsewhere")
+        } else {
+            scene.remove("a")
+            scene.remove("")
+        }
+        let news = scene.news()
+        #expect(news.first == "created a" && news.last == "the folder is gone")
+        #expect(!scene.source.isValid && scene.loop.run(mode: .default, for: .seconds(1)) == .finished)
+    }
+
+    @Test("Errors say what to do")
+    func errors() throws {
+        let scene = try Scene { $0.make("file") }
+        for (path, code, name) in [
+            (scene.path("none"), ENOENT, "ENOENT"), (scene.path("file"), ENOTDIR, "ENOTDIR"),
+            (scene.path(String(repeating: "n", count: 300)), ENAMETOOLONG, "ENAMETOOLONG"),
+        ] {
+            let error = #expect(throws: LoopError.self) { try Source(path) { _, _ in } }
+            #expect(error?.errno == code && "\(error!)".contains("(\(name))") && "\(error!)".contains(path))
+        }
+        #expect(throws: LoopError.self) { try Source("") { _, _ in } }
+        if geteuid() != 0 {
+            #expect(mkdir(scene.path("closed"), 0) == 0)
+            let error = #expect(throws: LoopError.self) { try Source(scene.path("closed")) { _, _ in } }
+            #expect(error?.errno == EACCES)
+        }
+    }
+
+    @Test("Lost events are told, and new subfolders watched all the same")
+    func overflow() throws {
+        let scene = try Scene(.subfolders) { $0.makeFolder("old") }
+        let text = try String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
+        guard let limit = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)), limit <= 100_000 else { return }
+        // Equal events in a row are one: so two names in turn.
+        for _ in 0...limit / 2 {
+            scene.make("a")
+            scene.remove("a")
+        }
+        scene.makeFolder("old/new")
+        #expect(scene.news().last == "look again at everything")
+        #expect(scene.source.watchCount == 3)
+        scene.write("old/new/b")
+        #expect(scene.news(2) == ["created old/new/b", "written old/new/b"])
+    }
+
+    @Test("Thousands of events come in order, in some calls")
+    func many() throws {
+        let scene = try Scene(.subfolders)
+        let calls = Count()
+        let other = try Source(scene.root) { _, _ in calls.up() }
+        scene.loop.add(other)
+        for number in 0..<6000 { scene.make("\(number)") }
+        let expected = (0..<6000).map { "created \($0)" }
+        #expect(scene.news() == expected && calls.value < 10)
+    }
+
+    @Test("Events wake a sleeping loop, and an invalid source reports nothing")
+    func sleepingLoop() throws {
+        let scene = try Scene()
+        let thread = try LoopThread()
+        let log = Log<String>()
+        let source = try Source(scene.root) { _, events in for event in events { log.add("\(event)") } }
+        thread.loop.add(source)
+        spin(until: thread.loop.waker.isAsleep)
+        scene.makeFolder("a")
+        spin(until: !log.entries.isEmpty)
+        source.invalidate()
+        scene.makeFolder("b")
+        try thread.performAndWait {}
+        #expect(log.entries == ["created a/"])
+        #expect(!thread.loop.add(source))
+    }
+
+    @Test("The handler may invalidate its source, run the loop, and change files")
+    func reentrancy() throws {
+        let scene = try Scene()
+        let log = Log<String>()
+        let source = try Source(scene.root) { [loop = scene.loop, path = scene.path("nested")] source, events in
+            log.add(events.map(\.description).joined(separator: ", "))
+            if log.entries.count == 1 {
+                #expect(mkdir(path, 0o755) == 0)
+                loop.run(mode: .default, for: .zero)
+            } else {
+                source.invalidate()
+            }
+        }
+        scene.loop.add(source)
+        scene.makeFolder("first")
+        _ = scene.news()
+        scene.makeFolder("last")
+        _ = scene.news()
+        #expect(log.entries == ["created first/", "created nested/"] && !source.isValid)
+    }
+
+    private actor Desk {
+        private let thread: LoopThread
+        nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+        private(set) var news: [Loop.FolderSource.Event] = []
+
+        init(_ thread: LoopThread) { self.thread = thread }
+
+        func watch(_ path: String) throws {
+            thread.loop.add(
+                try Source(path, isolation: self) { desk, _, events in desk.news += events })
+        }
+    }
+
+    @Test("The handler may belong to an actor")
+    func isolation() async throws {
+        let scene = try Scene()
+        let thread = try LoopThread()
+        let desk = Desk(thread)
+        try await desk.watch(scene.root)
+        scene.makeFolder("a")
+        while await desk.news.isEmpty { await Task.yield() }
+        #expect(await desk.news == [.created(.init("a", isFolder: true))])
+        let ofMain = try Source(scene.root, isolation: .shared) { _, _ in }
+        #expect(!thread.loop.add(ofMain))
+    }
+}
