@@ -14,9 +14,7 @@ import RunLoopKit
 
 @MainActor final class DirectoryWatcher {
     private let path: String
-    private let inotify: Int32
-    /// The watched directories by inotify's numbers for them.
-    private var directories: [Int32: String] = [:]
+    private var sources: [String: Loop.FolderSource] = [:]
     /// Counts the events of each file, and reports it when none has come for a while.
     private let changes = KeyedDebounce<String, Int>(interval: .zero, isolation: .shared, merging: +) {
         path, events in print("changed: \(path) (events: \(events))")
@@ -24,12 +22,6 @@ import RunLoopKit
 
     init(configuration path: String) throws {
         self.path = path
-        inotify = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
-        // The source closes the descriptor. It reports as long as there are events to read.
-        let events = try Loop.FileDescriptorSource(owning: inotify, isolation: .shared) { [unowned self] _, _ in
-            readEvents()
-        }
-        Loop.main.add(events, in: .common)
         let hangUp = try Loop.SignalSource(SIGHUP, isolation: .shared) { [unowned self] _, _ in
             do { try reload() } catch { print(error) }  // and continue with what was valid
         }
@@ -45,43 +37,41 @@ import RunLoopKit
         let configuration = try Configuration(path: path)
         changes.interval = configuration.rest
         watch(configuration.directories)
-        print("watching \(directories.values.sorted().joined(separator: ", "))")
+        print("watching \(sources.keys.sorted().joined(separator: ", "))")
     }
 
     private func watch(_ wanted: Set<String>) {
-        for (number, directory) in directories where !wanted.contains(directory) {
-            inotify_rm_watch(inotify, number)
-            directories[number] = nil
+        for (directory, source) in sources where !wanted.contains(directory) {
+            source.invalidate()
+            sources[directory] = nil
         }
-        let events = UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MODIFY) | UInt32(IN_DELETE)
-        for directory in wanted.subtracting(directories.values) {
-            let number = inotify_add_watch(inotify, directory, events)
-            if number >= 0 { directories[number] = directory } else { print("cannot watch \(directory)") }
+        for directory in wanted.subtracting(sources.keys) {
+            do {
+                let source = try Loop.FolderSource(directory, options: .everyWrite, isolation: .shared) {
+                    [unowned self] _, events in
+                    for event in events { note(event, in: directory) }
+                }
+                Loop.main.add(source, in: .common)
+                sources[directory] = source
+            } catch {
+                print(error)
+            }
         }
     }
 
-    /// Reads what a buffer holds. Returns whether there was anything.
-    @discardableResult private func readEvents() -> Bool {
-        var buffer = [UInt8](repeating: 0, count: 16 * 1024)
-        let count = read(inotify, &buffer, buffer.count)
-        guard count > 0 else { return false }
-        buffer.withUnsafeBytes { bytes in
-            var offset = 0
-            while offset < count {
-                let event = bytes.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
-                let name = bytes[(offset + 16)..<(offset + 16 + Int(event.len))].prefix { $0 != 0 }
-                if let directory = directories[event.wd], !name.isEmpty {
-                    changes(1, for: "\(directory)/\(String(decoding: name, as: UTF8.self))")
-                }
-                if event.mask & UInt32(IN_IGNORED) != 0 { directories[event.wd] = nil }  // the directory was deleted
-                offset += 16 + Int(event.len)
-            }
+    private func note(_ event: Loop.FolderSource.Event, in directory: String) {
+        switch event {
+        case .created(let entry), .written(let entry), .modified(let entry), .moved(_, let entry), .deleted(let entry):
+            if !entry.isFolder { changes(1, for: "\(directory)/\(entry.path)") }
+        case .gone: sources[directory] = nil
+        case .lookAgain: print("events of \(directory) were lost")
+        case .attributesChanged, .unwatched: break  // not asked for; only of subfolders
         }
-        return true
     }
 
     private func end() {
-        while readEvents() {}  // what came before the signal
+        // What came before the signal.
+        while Loop.main.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
         changes.flushAll()
         Loop.main.stop()
     }
