@@ -545,7 +545,7 @@ private let nextSignal = Atomic<Int32>(0)
         while await household.calls != all { await Task.yield() }
         // Before the descriptors are closed, as above.
         household.thread.stop()
-        household.thread.join()
+        household.thread.joinBlocking()
         withExtendedLifetime(ends) {}
     }
 
@@ -568,7 +568,7 @@ private let nextSignal = Atomic<Int32>(0)
             await Task.yield()
         }
         thread.stop()
-        thread.join()
+        thread.joinBlocking()
         withExtendedLifetime(ends) {}
     }
 
