@@ -27,6 +27,8 @@ extension Loop.Mistake {
         case .droppedLimiter: "droppedLimiter"
         case .refusedCall: "refusedCall"
         case .refusedMessage: "refusedMessage"
+        case .descriptorLeftReady: "descriptorLeftReady"
+        case .lostSignals: "lostSignals"
         case .mainLoopWithoutThread: "mainLoopWithoutThread"
         case .jobsOfEndedLoop: "jobsOfEndedLoop"
         case .rulesNotApplied: "rulesNotApplied"
