@@ -18,7 +18,7 @@ let pool = try LoopThreadPool(count: 2, options: .init(name: "sessions"))
     try await server.channel.close()
     try await group.shutdownGracefully()
     pool.stop()
-    pool.join()
+    try await pool.waitForEnd()
 }
 
 try Loop.runMain { try await serve() }

@@ -43,7 +43,7 @@ import Testing
         for number in 0..<10 {
             let (answers, continuation) = AsyncStream.makeStream(of: Int.self)
             // On the event loop, as in a channel handler.
-            try back.performAndWait {
+            try await back.run {
                 let answer = work.loop.submit(from: eventLoop) { number }
                 answer.assumeIsolated().whenSuccess { continuation.yield(back.isCurrent ? $0 : -1) }
             }
@@ -61,12 +61,12 @@ import Testing
         let tracer = LoopTracer()
         tracer.attach(to: work.loop)
         tracer.attach(to: back.loop)
-        try back.performAndWait {
+        try await back.run {
             let promise = eventLoop.makePromise(of: Void.self)
             promise.futureResult.whenComplete(on: work.loop) { _ in }
             promise.succeed()
         }
-        try work.performAndWait {}
+        try await work.run {}
         #expect(handovers(of: tracer) == ["work": 2, "back": 1])
     }
 

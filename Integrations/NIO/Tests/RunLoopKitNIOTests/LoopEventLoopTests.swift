@@ -78,11 +78,11 @@ import Testing
         let eventLoop = LoopEventLoop(thread.loop)
         let scheduled = eventLoop.scheduleTask(in: .hours(1)) {}
         // In the block that stops the thread, so that it is dropped.
-        let dropped = try thread.performAndWait {
+        let dropped = try await thread.run {
             defer { thread.stop(discardingPending: true) }
             return eventLoop.submit { eventLoop.inEventLoop }
         }
-        thread.join()
+        try await thread.waitForEnd()
         #expect(try await dropped.get())
         #expect(try await eventLoop.submit { eventLoop.inEventLoop && !thread.isCurrent }.get())
         await #expect(throws: EventLoopError.shutdown) { try await scheduled.futureResult.get() }
@@ -95,7 +95,7 @@ import Testing
         let thread = try LoopThread(name: "ended")
         let promise = LoopEventLoop(thread.loop).makePromise(of: Int.self)
         thread.stop()
-        thread.join()
+        try await thread.waitForEnd()
         promise.succeed(42)
         #expect(try await promise.futureResult.map { $0 + 1 }.get() == 43)
     }

@@ -48,7 +48,7 @@ import Testing
             thresholds: [.milliseconds(1)], signal: nil, handler: StallMonitor.logging(to: logger))
         monitor.watch(thread)
         let handler = handler
-        try thread.performAndWait(label: "slow") { while handler.entries.isEmpty {} }
+        try await thread.run(label: "slow") { while handler.entries.isEmpty {} }
         while handler.entries.count < 2 { await Task.yield() }
         let (warning, notice) = (handler.entries[0], handler.entries[1])
         #expect(warning.level == .warning && warning.metadata["runloop.loop"] == "stalled")

@@ -61,7 +61,7 @@ import Testing
             await job.value
         }
         #expect(performed.value == 100)
-        thread.join()
+        try await thread.waitForEnd()
     }
 
     @Test("A cancellation ends the thread after the running block, and drops the blocks behind it")
