@@ -39,7 +39,10 @@ import Testing
     @Test("A signal that comes again while its source is served comes behind one that came before")
     func signalServedBefore() throws { try expect("servedBefore", ["USR1", "USR2", "USR1"]) }
 
-    @Test("Each real-time signal is reported, once")
+    /// ThreadSanitizer delays signals, and keeps one of a number for each thread.
+    private static let keepsAllSignals = !isUnderThreadSanitizer
+
+    @Test("Each real-time signal is reported, once", .enabled(if: keepsAllSignals))
     func realTimeSignals() throws { try expect("realTime", ["[1, 2, 3] -1", "[4] -1"]) }
 
     @Test("All sources for a signal are notified, on whichever thread")
@@ -83,14 +86,19 @@ import Testing
     @Test("A call that a signal interrupts is restarted")
     func restartedCalls() throws { try expect("restartedCalls", ["heard: 1", "read: 1"]) }
 
-    @Test("Each of many signals is heard once while sources come and go, and no late write reaches another file")
+    @Test(
+        "Each of many signals is heard once while sources come and go, and no late write reaches another file",
+        .enabled(if: keepsAllSignals))
     func contended() throws { try expect("contended", ["true", "true", "strays: 0"]) }
 
     @Test("A fault has its old effect", arguments: [("access", -1), ("trap", -1), ("handled", 7)])
     func faults(kind: String, status: Int) throws {
         let program = try Program.run(
             "SignalProgram", ["fault", kind], environment: ["SWIFT_BACKTRACE": "enable=no"])
-        #expect(program.status == status && program.lines == Array(repeating: "sent: 1", count: 3))
+        // A sanitizer's own handler is an old effect, too: it ends the program with a status of its own.
+        let isSanitized = isUnderThreadSanitizer || isUnderAddressSanitizer
+        #expect(program.status == status || (isSanitized && program.status != 0))
+        #expect(program.lines == Array(repeating: "sent: 1", count: 3))
     }
 
     @Test("In a child of fork the signal has its old effect, and the child may have a source of its own")
