@@ -76,7 +76,7 @@ struct FolderTree {
             }
             return
         }
-        // Of the folder itself, such as its attributes: that of a subfolder is told by its parent.
+        // A notice about the folder itself. For a subfolder, its parent's watch reports the same.
         guard !notice.name.isEmpty else { return }
         let path = folder.isEmpty ? notice.name : folder + [Self.slash] + notice.name
         let entry = Entry(path, isFolder: kind.contains(.isFolder))

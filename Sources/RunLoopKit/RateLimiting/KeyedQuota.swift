@@ -57,8 +57,8 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
         }
     }
 
-    /// What ``take(_:for:)`` would answer, but for what is left, as ``Quota/check(_:)``. It takes nothing, and does not
-    /// remember the key.
+    /// Says what ``take(_:for:)`` would answer, as ``Quota/check(_:)`` does. It takes nothing, and does not remember
+    /// the key.
     public func check(_ cost: Int = 1, for key: Key) -> Quota.Answer {
         lock.withLock {
             let (now, bucket) = (clock.nanoseconds, buckets[key])

@@ -71,8 +71,8 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
         }
     }
 
-    /// What ``take(_:)`` would answer, but for ``Answer/remaining`` and ``Answer/fullAfter``, which are those of now:
-    /// this takes nothing. Bucket4j: `estimateAbilityToConsume`.
+    /// Says what ``take(_:)`` would answer, and takes nothing. So ``Answer/remaining`` and ``Answer/fullAfter`` are
+    /// those of now. Bucket4j: `estimateAbilityToConsume`.
     public func check(_ cost: Int = 1) -> Answer {
         lock.withLock {
             let now = clock.nanoseconds

@@ -275,13 +275,14 @@ func restartedCalls() throws {
         print("read: \(count)")
     }
     while !hasBegun.load(ordering: .sequentiallyConsistent) { sched_yield() }
-    let source = try Source(SIGUSR1) { _, arrivals in print("heard: \(arrivals.count)") }
+    let heard = LoopBound(0, on: loop)
+    let source = try Source(SIGUSR1) { _, arrivals in heard.value += arrivals.count }
     loop.add(source)
     for _ in 0..<50 {
         pthread_kill(readingThread!, SIGUSR1)
-        usleep(100)
+        loop.run(mode: .default, until: .distantFuture, returnAfterSourceHandled: true)
     }
-    loop.run(mode: .default, until: .distantFuture, returnAfterSourceHandled: true)
+    print("heard: \(heard.value)")
     writeByte(writer, 1)
     thread.stop()
     thread.join()

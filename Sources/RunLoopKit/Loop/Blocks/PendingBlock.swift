@@ -24,7 +24,7 @@ extension Loop {
             number = loop.isMonitored.load(ordering: .relaxed) ? loop.waker.turns.next() : 0
         }
 
-        /// Makes a note for monitors of where a block comes from. Nobody withdraws the block.
+        /// Makes a note that tells monitors where a block comes from. Nobody withdraws the block.
         init(_ place: Place, number: UInt64) {
             loop = nil
             self.place = place
