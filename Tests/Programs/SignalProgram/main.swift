@@ -35,7 +35,12 @@ func changeMask(_ how: Int32, _ signal: Int32) {
 }
 
 func makeSource(_ name: String, _ signal: Int32 = SIGUSR1) throws -> Source {
-    try Source(signal) { _, arrivals in print("\(name): \(arrivals.count)") }
+    let source = try Source(signal) { _, arrivals in print("\(name): \(arrivals.count)") }
+    // One that was never in a loop would be reported as a mistake.
+    let other = Loop(clock: VirtualClock())
+    other.add(source)
+    other.remove(source)
+    return source
 }
 
 func arrives() throws {

@@ -34,6 +34,45 @@ import Testing
             ])
     }
 
+    @Test("Each kind of item says that it was never added, but not one that was added, refused or invalidated")
+    func itemsNeverAdded() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let (loop, ended) = (Loop(clock: VirtualClock()), Loop(clock: VirtualClock()))
+            ended.end()
+            let pipe = Pipe()
+            let kinds: [@Sendable (_ label: String) throws -> Loop.Item] = [
+                { Loop.Timer(after: .seconds(1), label: $0) { _ in } },
+                { Loop.Timer(after: .seconds(1), label: $0) },  // Without a handler.
+                { Loop.Observer(.all, label: $0) { _, _ in } },
+                { Loop.Source0(label: $0) {} },
+                { Loop.Source0(schedule: { _, _ in }, label: $0) {} },
+                { Loop.MessagePort<Int>(label: $0) { _ in } },
+                { try Loop.PortSource(label: $0) { _ in } },
+                { try Loop.SignalSource(SIGUSR1, label: $0) { _, _ in } },
+                { try Loop.ProcessSource(getppid(), label: $0) { _, _ in } },
+                { try Loop.FileDescriptorSource(pipe.fileHandleForReading.fileDescriptor, label: $0) { _, _ in } },
+                { try Loop.FolderSource("/", label: $0) { _, _ in } },
+            ]
+            for (index, make) in kinds.enumerated() {
+                _ = try make("\(index)")
+                for mode in [Loop.Mode.default, .common] {
+                    let added = try make("added")
+                    loop.add(added, in: mode)
+                    loop.remove(added, in: mode)
+                    ended.add(try make("refused"), in: mode)
+                }
+                try make("invalidated").invalidate()
+            }
+            let names = mistakes.entries.compactMap { mistake -> String? in
+                if case .neverAdded(let item) = mistake { item } else { nil }
+            }
+            let areNamed = names.enumerated().allSatisfy { $1.contains("\"\($0)\"") }
+            _exit(names.count == kinds.count && areNamed ? 0 : 1)
+        }
+    }
+
     @Test("An item or a block of the main actor is refused by any loop but the main loop")
     func itemsOfTheMainActor() async {
         await #expect(processExitsWith: .success) {

@@ -20,6 +20,7 @@ extension Loop.Mistake {
     fileprivate var kind: String {
         switch self {
         case .refusedItem: "refusedItem"
+        case .neverAdded: "neverAdded"
         case .loopThatNeverRuns: "loopThatNeverRuns"
         case .droppedThread: "droppedThread"
         case .runInCommonModes: "runInCommonModes"

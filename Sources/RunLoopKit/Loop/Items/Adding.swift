@@ -33,10 +33,19 @@ extension Loop {
     @discardableResult
     @inline(__always)
     package func insert(_ item: Item, in mode: Mode) -> Bool {
-        guard isOfThisProcess, item.isolation != .mainActor || isMain else { return false }
+        guard isOfThisProcess, item.isolation != .mainActor || isMain else {
+            item.wasRefused()
+            return false
+        }
         let isIn = mode.namesCommonModes ? insertIntoCommon(item) : insert(item, into: mode)
-        if isIn { watchIfUnrun(item.name) } else { complainIfMainIsGone() }
+        if isIn { watchIfUnrun(item.name) } else { refuse(item) }
         return isIn
+    }
+
+    @inline(never)
+    private func refuse(_ item: Item) {
+        item.wasRefused()
+        complainIfMainIsGone()
     }
 
     @inline(__always)

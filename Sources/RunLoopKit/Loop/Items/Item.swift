@@ -91,6 +91,9 @@ extension Loop {
         /// Whether `didJoin` and `didLeave` are called.
         final let isNotifiedOfModes: Bool
 
+        /// Whether the item was ever added, even if the loop refused it. Guarded by the item's lock.
+        @exclusivity(unchecked) private final var wasAdded = false
+
         init(
             _ place: Place = .unknown, _ label: String? = nil, _ rare: Rare? = nil, isNotifiedOfModes: Bool = false
         ) {
@@ -99,6 +102,15 @@ extension Loop {
             memberships.rare = rare
             if let label { changeRareProperties { $0.label = label } }
         }
+
+        deinit { if !wasAdded, isValid { reportAsNeverAdded() } }
+
+        /// A subclass's `deinit` has run; its properties still exist.
+        @inline(never)
+        private func reportAsNeverAdded() { Mistakes.shared.report(.neverAdded(item: name)) }
+
+        /// Records that a loop has refused the item, which the loop reports where the program is at fault.
+        final func wasRefused() { itemLock.withLock { wasAdded = true } }
 
         /// What diagnostics call the item; initially the initializer's `label`. Nil to call it by its kind and the
         /// place where it was made. From any thread.
@@ -218,6 +230,7 @@ extension Loop {
                 guard !memberships.contains(mode), canBeInManyLoops || other.waker === mode.waker else { return false }
             }
             memberships.join(mode, isNotified: isNotified(of: mode), makeRare())
+            wasAdded = true
             return true
         }
 
@@ -231,6 +244,7 @@ extension Loop {
             defer { itemLock.unlock() }
             guard isValid, memberships.first == nil, isolation != .mainActor || first.isOfMain else { return false }
             memberships.joinFirst(first, second)
+            wasAdded = true
             return true
         }
 

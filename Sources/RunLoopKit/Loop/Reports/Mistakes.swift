@@ -6,6 +6,9 @@ extension Loop {
         /// A loop refused an item. Reported even if the caller checks the result of ``Loop/add(_:in:)``, which the loop
         /// cannot know.
         case refusedItem(item: String, reason: Refusal)
+        /// An item was deallocated that was never added to a loop, and so has done nothing. Call
+        /// ``Loop/Item/invalidate()`` on one that the program has made and does not need after all.
+        case neverAdded(item: String)
         /// Swift concurrency lends a thread to tasks, and two seconds after its loop got an item or a block, no thread
         /// has run that loop. An example is ``Loop/current`` in a task, which is a limiter's default.
         case loopThatNeverRuns(item: String)
@@ -71,6 +74,9 @@ extension Loop {
         public var description: String {
             switch self {
             case .refusedItem(let item, let reason): "The loop refused the \(item), which \(reason.rawValue)."
+            case .neverAdded(let item):
+                "The \(item) was deallocated, and had never been added to a loop: it has done nothing. Add it, "
+                    + "by add(_:in:), which keeps it as long as it is valid; or call invalidate() if it is not needed."
             case .loopThatNeverRuns(let item):
                 "The \(item) waits on the loop of a thread of Swift concurrency, which no thread runs: give it the "
                     + "loop of a LoopThread; or Loop.main, which a program runs by Loop.runMain { … } instead of an "
