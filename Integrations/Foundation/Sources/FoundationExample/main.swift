@@ -8,13 +8,15 @@ import RunLoopKitFoundation
 let bridge = try FoundationBridge.begin()
 var done: Set<String> = []
 let wanted: Set<String> = [
-    "@MainActor task", "CFSocket", "DispatchQueue.main", "Loop.Timer", "Loop.perform", "Loop.run nested in a Timer",
+    "@MainActor task", "CFReadStream", "CFSocket", "DispatchQueue.main", "Loop.Timer", "Loop.perform",
+    "Loop.run nested in a Timer",
     "NotificationQueue", "Process.terminationHandler", "Process.waitUntilExit", "RunLoop nested in a Loop.Timer",
     "RunLoop.perform", "Timer",
 ]
 
 @MainActor func end() {
-    if CommandLine.arguments.last == "RunLoop" { CFRunLoopStop(CFRunLoopGetMain()) } else { Loop.main.stop() }
+    // Each library's stop ends the other one's run.
+    if CommandLine.arguments.last == "RunLoop" { Loop.main.stop() } else { CFRunLoopStop(CFRunLoopGetMain()) }
 }
 
 @MainActor func finish(_ what: String) {
@@ -48,6 +50,7 @@ let wanted: Set<String> = [
     startProcesses()
     postNotification()
     startSocket()
+    startStream()
     startNested()
 }
 
@@ -85,6 +88,19 @@ let wanted: Set<String> = [
     CFRunLoopAddSource(CFRunLoopGetMain(), CFSocketCreateRunLoopSource(nil, socket, 0), kCFRunLoopCommonModes)
     let writer = pair[1]
     Thread.detachNewThread { write(writer, "x", 1) }
+}
+
+/// The stream below Foundation's `Stream`, whose delegate Foundation on Linux does not call.
+@MainActor func startStream() {
+    let path = Array(CommandLine.arguments[0].utf8)
+    let url = CFURLCreateFromFileSystemRepresentation(nil, path, path.count, false)
+    let stream = CFReadStreamCreateWithFile(nil, url)!
+    var context = CFStreamClientContext()
+    CFReadStreamSetClient(
+        stream, CFStreamEventType.hasBytesAvailable.rawValue,
+        { _, _, _ in MainActor.assumeIsolated { finish("CFReadStream") } }, &context)
+    CFReadStreamScheduleWithRunLoop(stream, CFRunLoopGetMain(), kCFRunLoopCommonModes)
+    CFReadStreamOpen(stream)
 }
 
 @MainActor func startNested() {
