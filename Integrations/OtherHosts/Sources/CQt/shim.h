@@ -1,0 +1,1 @@
+// Empty: Swift imports nothing of Qt.
