@@ -35,27 +35,6 @@ struct SDL_EventType { let rawValue: UInt32 }
 let SDL_QUIT = SDL_EventType(rawValue: 0x100)
 nonisolated(unsafe) var event = SDL_Event()
 func SDL_PollEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 0 }
-func SDL_WaitEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 0 }
-func SDL_RegisterEvents(_ count: Int32) -> UInt32 { 0x8000 }
-@discardableResult func SDL_PushEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 1 }
-
-// libuv
-struct uv_loop_t {}
-typealias uv_poll_t = Int32  // a structure of C, which no declaration of Swift's can be
-struct uv_poll_event { let rawValue: UInt32 }
-struct uv_run_mode {}
-let UV_READABLE = uv_poll_event(rawValue: 1)
-let UV_RUN_DEFAULT = uv_run_mode()
-func uv_default_loop() -> UnsafeMutablePointer<uv_loop_t>? { nil }
-@discardableResult func uv_poll_init(
-    _ loop: UnsafeMutablePointer<uv_loop_t>?, _ handle: UnsafeMutablePointer<uv_poll_t>?, _ descriptor: Int32
-) -> Int32 { 0 }
-@discardableResult func uv_poll_start(
-    _ handle: UnsafeMutablePointer<uv_poll_t>?, _ events: Int32,
-    _ callback: @convention(c) (UnsafeMutablePointer<uv_poll_t>?, Int32, Int32) -> Void
-) -> Int32 { 0 }
-func uv_stop(_ loop: UnsafeMutablePointer<uv_loop_t>?) {}
-@discardableResult func uv_run(_ loop: UnsafeMutablePointer<uv_loop_t>?, _ mode: uv_run_mode) -> Int32 { 0 }
 
 // SwiftNIO
 struct EventLoopFuture<Value> { func wait() throws -> Value { fatalError() } }
