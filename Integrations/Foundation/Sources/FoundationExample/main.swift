@@ -8,9 +8,9 @@ import RunLoopKitFoundation
 let bridge = try FoundationBridge.begin()
 var done: Set<String> = []
 let wanted: Set<String> = [
-    "@MainActor task", "CFReadStream", "CFSocket", "DispatchQueue.main", "Loop.Timer", "Loop.perform",
-    "Loop.run nested in a Timer",
-    "NotificationQueue", "Process.terminationHandler", "Process.waitUntilExit", "RunLoop nested in a Loop.Timer",
+    "@MainActor task", "CFReadStream", "CFSocket", "DispatchQueue.main", "Loop.Timer", "Loop.Timer of a Date",
+    "Loop.perform", "Loop.run nested in a Timer", "NotificationQueue", "Process.terminationHandler",
+    "Process.waitUntilExit", "RunLoop nested in a Loop.Timer",
     "RunLoop.perform", "Timer",
 ]
 
@@ -36,7 +36,10 @@ let wanted: Set<String> = [
 
 @MainActor func startAll() throws {
     addTimer(0.005) { finish("Timer") }
-    addLoopTimer { finish("Loop.Timer") }
+    Loop.main.add(
+        Loop.Timer(timeInterval: 0.005, repeats: false, isolation: .shared) { _ in finish("Loop.Timer") }, in: .common)
+    Loop.main.add(
+        Loop.Timer(fire: Date() + 0.005, isolation: .shared) { _ in finish("Loop.Timer of a Date") }, in: .common)
     Task { @MainActor in
         try? await Task.sleep(for: .milliseconds(1))
         finish("@MainActor task")

@@ -67,4 +67,29 @@ extension Loop.Timer {
             after: interval, repeating: repeats ? interval : nil, label: label, file: file, line: line,
             handler: handler)
     }
+
+    /// Makes a timer for a date, as `init(fire:interval:repeats:label:file:line:handler:)` does, whose handler belongs
+    /// to the main actor. For `Loop.main` only.
+    public convenience init(
+        fire date: Date, interval: TimeInterval = 0, repeats: Bool = false, isolation mainActor: MainActor,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor @Sendable (_ firing: Firing) -> Void
+    ) {
+        self.init(
+            at: Loop.Instant(wallClock: date), repeating: repeats ? .timeInterval(interval) : nil,
+            timeBase: .wallClock, isolation: mainActor, label: label, file: file, line: line, handler: handler)
+    }
+
+    /// Makes a timer as `init(timeInterval:repeats:label:file:line:handler:)` does, whose handler belongs to the main
+    /// actor. For `Loop.main` only.
+    public convenience init(
+        timeInterval seconds: TimeInterval, repeats: Bool, isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor @Sendable (_ firing: Firing) -> Void
+    ) {
+        let interval = Duration.timeInterval(seconds)
+        self.init(
+            after: interval, repeating: repeats ? interval : nil, isolation: mainActor, label: label, file: file,
+            line: line, handler: handler)
+    }
 }

@@ -9,7 +9,8 @@ import Testing
     func services(_ runner: String) throws {
         let program = try Program.run("FoundationExample", [runner])
         let expected = [
-            "@MainActor task", "CFReadStream", "CFSocket", "DispatchQueue.main", "Loop.Timer", "Loop.perform",
+            "@MainActor task", "CFReadStream", "CFSocket", "DispatchQueue.main", "Loop.Timer", "Loop.Timer of a Date",
+            "Loop.perform",
             "Loop.run nested in a Timer",
             "NotificationQueue", "Process.terminationHandler", "Process.waitUntilExit",
             "RunLoop nested in a Loop.Timer", "RunLoop.perform", "Timer",
