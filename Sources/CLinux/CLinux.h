@@ -202,6 +202,12 @@ static inline int *clinux_thread_mark(void) {
     return &mark;
 }
 
+// Whether the calling thread, which forks, is the process's initial one. Called by one file only, as above.
+static inline int *clinux_forks_on_initial_thread(void) {
+    static _Thread_local int isInitial;
+    return &isInitial;
+}
+
 // A pointer of the calling thread, initially null, which costs less to read than a value of pthread's. Called by one
 // file only, as above.
 static inline void **clinux_thread_state(void) {
@@ -225,6 +231,9 @@ static inline unsigned int *clinux_thread_number(void) {
 
 // The calling thread's name, at most 15 bytes and a null. Allowed in signal handlers.
 static inline void clinux_get_thread_name(char name[16]) { prctl(PR_GET_NAME, (unsigned long)name, 0, 0, 0); }
+
+// As dup3, closed on exec: headers declare that with _GNU_SOURCE only.
+static inline int clinux_dup3(int from, int to) { return (int)syscall(SYS_dup3, from, to, O_CLOEXEC); }
 
 // How much waits in a descriptor: to be read, and to be sent. -1 where the kernel has no such number.
 static inline int clinux_unread(int descriptor) {

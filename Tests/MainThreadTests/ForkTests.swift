@@ -57,6 +57,24 @@ import Testing
             ])
     }
 
+    @Test("A child has a main loop and a main actor of its own, and so has its child")
+    func childHasMainLoop() throws {
+        func served(_ name: String) -> [String] {
+            ["\(name): own true, current true", "\(name): block", "\(name): timer", "\(name): job"]
+        }
+        #expect(
+            try fork("main").child == served("parent") + served("child") + served("grandchild")
+                + ["child ended", "child: goes on", "child ended", "parent: job again"])
+    }
+
+    @Test("A child that another thread has forked has a main loop, which does not serve the main actor")
+    func childOfWorkerHasMainLoop() throws {
+        #expect(
+            try fork("worker").child == [
+                "child: own true, current true", "child: block", "child: timer", "child ended",
+            ])
+    }
+
     @Test("A child does not wait for its parent's threads")
     func childDoesNotWait() throws {
         #expect(

@@ -22,6 +22,15 @@ extension System {
         try check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
     }
 
+    /// Puts a new eventfd, to which 1 was added, in the place of one that a forked child may share with its parent.
+    static func replace(eventFDOfParent descriptor: Descriptor) throws(LoopError) {
+        let own = try makeEventFD()
+        defer { close(own) }
+        _ = try check("dup3", clinux_dup3(own, descriptor))
+        // What was added to the old one in this process may have been lost.
+        signal(eventFD: descriptor)
+    }
+
     /// Adds 1 to an eventfd. Async-signal-safe: no lock, no allocation, errno kept. A count that cannot grow (EAGAIN)
     /// makes the descriptor readable already. Traps on any other failure, since a wake-up would be lost.
     ///

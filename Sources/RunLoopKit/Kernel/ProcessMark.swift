@@ -27,10 +27,22 @@ struct ProcessMark: Equatable, Sendable {
                 + "exec or _exit there, or make the loops and threads that the child needs anew.")
     }
 
+    /// Whether the process is a forked child of one that has used the library.
+    static var isOfForkedChild: Bool { current.generation > 0 }
+
+    /// Whether the thread that has called `main` still exists. It is another one in a child that any other thread
+    /// forked.
+    static var hasFirstThread: Bool { !hasLostFirstThread.load(ordering: .relaxed) }
+
     private static let currentGeneration = Atomic<UInt32>(0)
+    private static let hasLostFirstThread = Atomic<Bool>(false)
 
     private static let countsForks: Void = {
-        _ = currentGeneration.load(ordering: .relaxed)  // Initialized now, not in the child.
-        System.afterForkInChild { ProcessMark.currentGeneration.add(1, ordering: .relaxed) }
+        // Initialized now, not in the child.
+        _ = (currentGeneration.load(ordering: .relaxed), hasLostFirstThread.load(ordering: .relaxed))
+        System.onFork(before: { System.forksOnInitialThread = System.isInitialThread }) {
+            if !System.forksOnInitialThread { ProcessMark.hasLostFirstThread.store(true, ordering: .relaxed) }
+            ProcessMark.currentGeneration.add(1, ordering: .relaxed)
+        }
     }()
 }

@@ -28,6 +28,12 @@ extension System {
         @inline(never) set { clinux_thread_mark().pointee = newValue ? 1 : 0 }
     }
 
+    /// A second mark of the calling thread. Never inlined, as above.
+    static var forksOnInitialThread: Bool {
+        @inline(never) get { clinux_forks_on_initial_thread().pointee != 0 }
+        @inline(never) set { clinux_forks_on_initial_thread().pointee = newValue ? 1 : 0 }
+    }
+
     #if DEBUG
         /// A word of the calling thread, initially zero. Never inlined, for the same reason.
         static var heldLockRanks: UnsafeMutablePointer<UInt> { @inline(never) get { clinux_held_lock_ranks() } }

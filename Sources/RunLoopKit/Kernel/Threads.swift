@@ -8,7 +8,14 @@ extension System {
 
     /// Registers a handler that runs in every child forked from now on, on its only thread.
     static func afterForkInChild(_ handler: @escaping @convention(c) () -> Void) {
-        let code = pthread_atfork(nil, nil, handler)
+        onFork(before: nil, inChild: handler)
+    }
+
+    /// The same, and a handler that runs before, on the thread that forks.
+    static func onFork(
+        before: (@convention(c) () -> Void)?, inChild handler: @escaping @convention(c) () -> Void
+    ) {
+        let code = pthread_atfork(before, nil, handler)
         guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "pthread_atfork", code: code))") }
     }
 

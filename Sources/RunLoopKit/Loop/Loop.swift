@@ -199,11 +199,16 @@ public final class Loop: @unchecked Sendable {
     /// <doc:Hosting#A-main-loop-that-no-thread-can-run>. It ends, refuses work, and reports that once on stderr. If
     /// another thread makes the loop, the library finds this out a moment later, and drops the work accepted until
     /// then.
-    public static let main: Loop = {
+    ///
+    /// A forked child has a main loop of its own, for the thread that forked:
+    /// <doc:SignalsThreadsForkCancellation#Fork>.
+    public static var main: Loop { mainOfProcess.object }
+
+    private static let mainOfProcess = OnePerProcess<Loop> { _ in
         let main = Loop(clock: .monotonic, owner: .initial)
-        if System.isInitialThread { ThreadLoops.current.adopt(main) } else { findOutWhetherMainCanRun() }
+        if !System.isInitialThread { findOutWhetherMainCanRun() }
         return main
-    }()
+    }
 
     /// Whether the caller is on the loop's own thread.
     public var isOnOwnThread: Bool { ThreadLoops.currentID == owner }

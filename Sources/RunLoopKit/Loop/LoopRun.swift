@@ -194,9 +194,9 @@ extension Loop {
         if !process.isCurrent {
             fatalError(
                 "RunLoopKit: Loop.\(call) was called in a forked child, on a loop of its parent's. Call exec or _exit "
-                    + "there, or make what the child needs anew: Loop.current, a LoopThread.")
+                    + "there, or use what is the child's own: Loop.main, Loop.current, a LoopThread that it makes.")
         }
-        if self === Loop.main {
+        if isMain {
             fatalError(
                 "RunLoopKit: Loop.main.\(call) was called on a thread that is not the process's initial one. An async "
                     + "main function leaves that thread at its first real suspension: give the program to "
@@ -232,7 +232,6 @@ extension Loop {
 
     @inline(never)
     private func findMainQueueSlowly() throws(LoopError) {
-        guard self === Loop.main else { return }
         own.mainQueue = try MainQueue()
     }
 

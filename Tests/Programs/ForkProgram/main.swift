@@ -68,6 +68,21 @@ func beDaemon() {
     main.run(for: .zero)
 }
 
+/// A daemon, or the child of one, whose parent has used its main loop and the main actor: it has its own.
+func useMainLoop(of name: String, besides parents: Loop) {
+    say("\(name): own \(Loop.main !== parents), current \(Loop.current === Loop.main)")
+    Loop.main.perform { say("\(name): block") }
+    Loop.main.add(
+        Loop.Timer(after: .milliseconds(1), isolation: .shared) { _ in
+            say("\(name): timer")
+            Task { @MainActor in
+                say("\(name): job")
+                Loop.main.stop()
+            }
+        }, in: .common)
+    Loop.main.run()
+}
+
 /// The parent's loop: on its initial thread, the main loop; otherwise a thread's.
 let loop = Loop.current
 let pipeEnds = makePipe()
@@ -106,7 +121,11 @@ let children: [String: () -> Void] = [
     // The child's own loop works: it has descriptors of its own.
     "anew": {
         let own = Loop.current
-        own.add(Loop.Timer(after: .milliseconds(1)) { _ in say("child: timer") })
+        own.add(
+            Loop.Timer(after: .milliseconds(1)) { _ in
+                say("child: timer")
+                own.stop()
+            })
         own.perform { say("child: block") }
         say("child: own \(own !== loop), \(own.run())")
         do {
@@ -117,6 +136,16 @@ let children: [String: () -> Void] = [
         } catch {
             say("child: \(error)")
         }
+    },
+    "main": {
+        useMainLoop(of: "child", besides: loop)
+        let main = Loop.main
+        forkChild { useMainLoop(of: "grandchild", besides: main) }
+        Task { @MainActor in
+            say("child: goes on")
+            Loop.main.stop()
+        }
+        Loop.main.run()
     },
     // The parent's thread does not exist in the child: there is nothing to wait for and nothing to stop.
     "thread": {
@@ -191,6 +220,28 @@ case "return":
     }
     loop.run(mode: .default, for: .seconds(5))
 case "first": break
+case "main":
+    useMainLoop(of: "parent", besides: Loop(clock: VirtualClock()))
+    forkChild(children[choice]!)
+    Task { @MainActor in
+        say("parent: job again")
+        loop.stop()
+    }
+    loop.run()
+case "worker":
+    // libdispatch serves its main queue on the thread that called main, which the child lacks.
+    loop.run(mode: .default, for: .milliseconds(1))
+    let forking = try LoopThread(name: "forking")
+    try forking.performAndWait {
+        forkChild {
+            say("child: own \(Loop.main !== loop), current \(Loop.current === Loop.main)")
+            Loop.main.perform { say("child: block") }
+            Loop.main.add(Loop.Timer(after: .milliseconds(1)) { _ in say("child: timer") })
+            Loop.main.run()
+        }
+    }
+    forking.stop()
+    forking.join()
 case "thread":
     worker = try LoopThread(name: "parent's")
     waitUntilAsleep(worker!)

@@ -13,5 +13,6 @@ extension Loop {
 
     private static let complaintAboutFork: Void = System.complain(
         "RunLoopKit: a forked child gave work to a loop of its parent's, which refuses it there. Call exec or _exit in "
-            + "the child, or make what it needs anew: Loop.current, a LoopThread. (Reported only once.)")
+            + "the child, or use what is its own: Loop.main, Loop.current, a LoopThread that it makes. "
+            + "(Reported only once.)")
 }

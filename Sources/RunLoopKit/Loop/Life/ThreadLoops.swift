@@ -63,14 +63,18 @@ final class ThreadLoops {
     @inline(__always)
     func beginRunning(_ loop: Loop) -> Bool {
         if runningLoop === loop || runningLoop == nil && ownLoop === loop { return false }
-        replaceRunningLoop(by: loop)
-        return true
+        return beginRunningOther(loop)
     }
 
     @inline(never)
-    private func replaceRunningLoop(by loop: Loop) {
+    private func beginRunningOther(_ loop: Loop) -> Bool {
+        if loop.isMain, ownLoop == nil, runningLoop == nil {
+            ownLoop = loop
+            return false
+        }
         outerLoops.append(runningLoop)
         runningLoop = loop
+        return true
     }
 
     func endRunning() { runningLoop = outerLoops.removeLast() }
@@ -96,8 +100,7 @@ final class ThreadLoops {
     }
 
     private func makeLoop() -> Loop {
-        // In a forked child the main loop may be the parent's.
-        if id == .initial, Loop.main.process.isCurrent { return Loop.main }
+        if id == .initial { return Loop.main }
         let isInTask = withUnsafeCurrentTask { $0 != nil }
         let loop = Loop(clock: .monotonic, owner: id, isOfTaskThread: isInTask && id != .initial)
         if id == .ended { loop.end(tellingSources: false) }
@@ -159,7 +162,7 @@ final class ThreadLoops {
         // A thread that exits inside a run never reaches the end of the run, nor of those below it.
         for run in virtualRuns.reversed() { run.loop()?.end(tellingSources: true) }
         // The initial thread ends before its process if it has been given away.
-        (id == .initial && Loop.main.process.isCurrent ? Loop.main : ownLoop)?.end(tellingSources: true)
+        (id == .initial ? Loop.main : ownLoop)?.end(tellingSources: true)
         for run in virtualRuns { run.clock.endRun(on: id) }
         (runningLoop, outerLoops, standsInFor) = (nil, [], nil)
     }
