@@ -16,8 +16,8 @@ final class MainQueue {
     /// Whether a drain is active. It must not be re-entered: jobs would overtake the one that is running.
     @exclusivity(unchecked) private(set) var isDraining = false
 
-    /// Nil in a program without libdispatch, and in a child that another thread than the initial one forked: libdispatch
-    /// binds the queue to that thread. Called on the initial thread.
+    /// Nil in a program without libdispatch; and in a child that another thread than the initial one forked, since
+    /// libdispatch binds the queue to that. Called on the initial thread.
     init?() throws(LoopError) {
         guard ProcessMark.hasFirstThread else { return nil }
         // libdispatch makes an eventfd now, and crashes if it cannot. Making one first throws an error instead.
