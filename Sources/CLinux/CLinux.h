@@ -521,5 +521,6 @@ static const unsigned int CLINUX_EPOLLIN = EPOLLIN;
 static const unsigned int CLINUX_EPOLLET = EPOLLET;
 
 #include "SignalListening.h"
+#include "Spawning.h"
 
 #endif

@@ -168,3 +168,38 @@ extension Loop.FolderSource {
         isolated.item = self
     }
 }
+
+extension Loop.ChildProcess {
+    /// Starts a program, with a handler that is isolated to an actor on the loop, and may touch its state.
+    /// ``Loop/Item`` has the rules of such handlers.
+    ///
+    /// An exit after the actor's deallocation is not reported; the child is reaped all the same.
+    ///
+    /// - Parameters:
+    ///   - program: A path; or a name without a slash, which is looked up in this process's `PATH`.
+    ///   - arguments: What follows the name.
+    ///   - environment: All variables of the program; nil for those of this process.
+    ///   - folder: The program's working folder; nil for that of this process.
+    ///   - input: Its standard input.
+    ///   - output: Its standard output.
+    ///   - error: Its standard error.
+    ///   - actor: Its executor is the loop that the child is added to, or another one of the same thread.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called once, on the loop's thread.
+    /// - Throws: ``LoopError``, as the initializer without `isolation` does.
+    public convenience init<A: Actor>(
+        _ program: String, _ arguments: [String] = [], environment: [String: String]? = nil, folder: String? = nil,
+        input: Stream = .null, output: Stream = .inherited, error: ErrorStream = .inherited,
+        isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @Sendable (_ actor: isolated A, _ child: Loop.ChildProcess, _ exit: Exit) -> Void
+    ) throws(LoopError) {
+        let isolated = IsolatedHandler(actor, handler)
+        try self.init(
+            program, arguments, environment: environment, folder: folder, input: input, output: output, error: error,
+            label: label, file: file, line: line
+        ) { isolated.call(($0, $1)) }
+        isolated.item = self
+    }
+}

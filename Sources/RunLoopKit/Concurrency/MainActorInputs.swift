@@ -139,3 +139,34 @@ extension Loop.FolderSource {
         isolation = .mainActor
     }
 }
+
+extension Loop.ChildProcess {
+    /// Starts a program, for ``Loop/main``, with a handler that belongs to the main actor, and may touch its state.
+    /// Another loop refuses it.
+    ///
+    /// - Parameters:
+    ///   - program: A path; or a name without a slash, which is looked up in this process's `PATH`.
+    ///   - arguments: What follows the name.
+    ///   - environment: All variables of the program; nil for those of this process.
+    ///   - folder: The program's working folder; nil for that of this process.
+    ///   - input: Its standard input.
+    ///   - output: Its standard output.
+    ///   - error: Its standard error.
+    ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the main thread, once, with how the child has ended.
+    /// - Throws: ``LoopError``, as the initializer without `isolation` does.
+    public convenience init(
+        _ program: String, _ arguments: [String] = [], environment: [String: String]? = nil, folder: String? = nil,
+        input: Stream = .null, output: Stream = .inherited, error: ErrorStream = .inherited,
+        isolation mainActor: MainActor, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ child: Loop.ChildProcess, _ exit: Exit) -> Void
+    ) throws(LoopError) {
+        try self.init(
+            program, arguments, environment: environment, folder: folder, input: input, output: output, error: error,
+            label: label, file: file, line: line, handler: unsafeBitCast(handler, to: Handler.self))
+        isolation = .mainActor
+    }
+}

@@ -38,6 +38,10 @@ extension System {
             case ENOENT: "ENOENT"
             case ENOTDIR: "ENOTDIR"
             case ENAMETOOLONG: "ENAMETOOLONG"
+            case E2BIG: "E2BIG"
+            case ENOEXEC: "ENOEXEC"
+            case ETXTBSY: "ETXTBSY"
+            case EISDIR: "EISDIR"
             default: "errno \(code)"
             }
         return "\(String(cString: strerror(code))) (\(name))"

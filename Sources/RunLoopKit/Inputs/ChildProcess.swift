@@ -1,0 +1,152 @@
+extension Loop {
+    /// A version-1 source: starts a program, and reports once how it ended. Any thread may use it; the handler runs on
+    /// the loop's thread.
+    ///
+    /// ```swift
+    /// let child = try Loop.ChildProcess("sh", ["-c", "exit 3"]) { child, exit in
+    ///     print("\(child.process) \(exit)")  // 4711 exited with 3
+    /// }
+    /// Loop.current.add(child, in: .default)
+    /// ```
+    ///
+    /// The initializer starts the program: in a process group of its own, with no signal blocked or ignored, and with
+    /// no descriptor but its standard streams. An end before the child is added is reported then.
+    ///
+    /// - *Signals:* ``signal(_:)`` and ``end(within:)`` signal the group. The child keeps its number until it is
+    ///   reaped, so they never reach another process.
+    /// - *Reaping:* the child is reaped right before its handler is called. ``end(within:)`` has an exception.
+    /// - *Invalidated or released,* the object leaves its child running. A thread then waits for the end, and reaps it.
+    ///   An end that was asked for is completed.
+    /// - *If other code reaps it,* or SIGCHLD is ignored, which makes the kernel reap all children, the exit is
+    ///   ``Loop/ProcessSource/Exit/unknown``. After that nothing is signalled.
+    /// - *In a forked child of this process* nothing is signalled or reaped.
+    ///
+    /// The source becomes invalid right before the handler is called. It has one descriptor, a pidfd. It can be in
+    /// several modes of one loop, and keeps runs in them going.
+    ///
+    /// CF: none. Foundation: `Process`; GLib: `g_spawn_async` with `g_child_watch`.
+    public final class ChildProcess: Item, Source1, @unchecked Sendable {
+        /// How a child ended.
+        public typealias Exit = ProcessSource.Exit
+
+        /// The type of the handler.
+        public typealias Handler = @Sendable (_ child: ChildProcess, _ exit: Exit) -> Void
+
+        let group: ChildGroup
+
+        // Guarded by the item's lock, and exclusivity is unchecked for that.
+
+        /// Nil before it is set, once it has been called, and once the source is invalid.
+        @exclusivity(unchecked) private var handler: Handler?
+
+        /// The timer of the grace period: follows the child into its modes, until the child is invalid.
+        @exclusivity(unchecked) var graceTimer: Timer?
+
+        /// The shortest grace period that was asked for.
+        @exclusivity(unchecked) var graceLength = Int64.max
+
+        /// Starts a program.
+        ///
+        /// - Parameters:
+        ///   - program: A path; or a name without a slash, which is looked up in this process's `PATH`. Its own name
+        ///     for itself, too.
+        ///   - arguments: What follows the name.
+        ///   - environment: All variables of the program; nil for those of this process.
+        ///   - folder: The program's working folder, from which a relative path of a program counts; nil for that of
+        ///     this process.
+        ///   - input: Its standard input.
+        ///   - output: Its standard output.
+        ///   - error: Its standard error.
+        ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+        ///   - file: The source file that makes the source, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - handler: Called once, on the loop's thread. Nil to set it later: ``setHandler(_:)``.
+        /// - Throws: ``LoopError``, which names the call and the path; the program has not begun:
+        ///   - `ENOENT` if there is no such program, or its interpreter is missing; from `chdir`, no such folder.
+        ///   - `EACCES` if it may not be executed, `ENOEXEC` if it is of an unknown format. No shell is tried.
+        ///   - `E2BIG` if the arguments and the environment are too long.
+        ///   - `EAGAIN` if the user may have no more processes, `ENOMEM` without memory.
+        ///   - `EMFILE` if the process has no descriptor left. If another thread takes the last one at the same moment,
+        ///     the child has begun, and is killed.
+        ///   - `EBADF` if a stream's descriptor is not open.
+        ///   - `EINVAL` if a string contains a NUL, or a variable's name is empty or contains `=`.
+        ///   - `ENOSYS` before Linux 5.4; and for `folder`, if the C library has no
+        ///     `posix_spawn_file_actions_addchdir_np`.
+        public init(
+            _ program: String, _ arguments: [String] = [], environment: [String: String]? = nil, folder: String? = nil,
+            input: Stream = .null, output: Stream = .inherited, error: ErrorStream = .inherited,
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: Handler? = nil
+        ) throws(LoopError) {
+            self.handler = handler
+            group = try ChildGroup.start(program, arguments, environment, folder, input, output, error)
+            super.init(Place(file, line), label, isNotifiedOfModes: true)
+            if handler == nil { waitForHandler() }
+        }
+
+        deinit { group.release() }
+
+        /// The child's number, and that of its process group. Once the child has been reaped, another process may get
+        /// it.
+        public var process: Int32 { group.process }
+
+        /// Sets what the loop calls when the child has ended. An end before that is reported then, and the child is not
+        /// reaped earlier. ``Loop/Item`` has the rules.
+        ///
+        /// - Parameter handler: Called once, on the loop's thread.
+        /// - Returns: Whether the source is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping Handler) -> Bool { set(handler, .nothing) }
+
+        func set(_ handler: @escaping Handler, _ isolation: Isolation) -> Bool {
+            var new: Handler? = handler
+            return replaceHandler(isolation) { swap(&self.handler, &new) }
+        }
+
+        // MARK: Source1
+
+        /// Edge-triggered, as in `ProcessSource`.
+        var watches: [Watch] { [Watch(descriptor: group.processFD, events: [.read, .edge])] }
+
+        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? { group.exit == nil ? nil : events }
+
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+            guard let exit = group.exit else { return 0 }
+            guard let handler = itemLock.withLock({ self.handler.take() }) else { return 0 }
+            group.release()
+            // From now on the loop alone keeps the timer.
+            releaseUnlocked { graceTimer.take() }
+            invalidate()
+            handler(self, exit)
+            return 1
+        }
+
+        // MARK: Item
+
+        override var kind: String { "child process" }
+
+        override var status: ItemStatus { .waits("process \(process)" + (group.isEnding ? ", asked to end" : "")) }
+
+        override var canBeInManyLoops: Bool { false }
+        override func insert(into mode: ModeState) { mode.insert(self) }
+        override func remove(from mode: ModeState) { mode.remove(self) }
+        override func hasGotHandler() { beginBeingWatched() }
+
+        override func didJoin(_ mode: Mode, of loop: Loop) {
+            guard let timer = itemLock.withLock({ graceTimer }), timer.isValid else { return }
+            loop.insert(timer, in: mode)
+        }
+
+        /// The timer of an invalid child stays, to complete the end.
+        override func didLeave(_ mode: Mode, of loop: Loop) {
+            guard isValid, let timer = itemLock.withLock({ graceTimer }) else { return }
+            loop.remove(timer, in: mode)
+        }
+
+        override func loopHasEnded() { group.finishEnd() }
+
+        override func releaseHandlers() {
+            releaseUnlocked { (handler.take(), graceTimer.take()) }
+            group.release()
+        }
+    }
+}

@@ -1,0 +1,225 @@
+/// A child process, its group, and its pidfd: signals them, ends them, and reaps the child. It outlives the item.
+///
+/// | the child | then | and |
+/// |---|---|---|
+/// | runs | `release()`: nobody wants to know its exit | a thread waits for its end, and `settle()` |
+/// | has ended | `release()`: its exit is reported | `settle()` |
+/// | has ended, and a grace period runs in which others of its group live | `finishEnd()` | SIGKILL; it is reaped |
+///
+/// The child keeps its number, which is also that of its group, until it is reaped. So a signal is sent only before,
+/// with the lock held, and never reaches another process.
+final class ChildGroup: @unchecked Sendable {
+    let process: Int32
+
+    /// A pidfd; or an eventfd that is readable, of a child that was reaped before there was a pidfd.
+    let processFD: Descriptor
+    private let isLost: Bool
+
+    private let lock = Lock(.leaf)
+
+    private enum End { case none, asked, counting, killed }
+
+    // Guarded by the lock, and exclusivity is unchecked for that.
+    @exclusivity(unchecked) private var end = End.none
+    @exclusivity(unchecked) private var isReleased = false
+    @exclusivity(unchecked) private var isReaped = false
+
+    /// The timer of the grace period, which retains this object.
+    @exclusivity(unchecked) private weak var timer: Loop.Timer?
+
+    init(_ process: Int32, _ processFD: Descriptor, isLost: Bool) {
+        (self.process, self.processFD, self.isLost) = (process, processFD, isLost)
+    }
+
+    deinit { System.close(processFD) }
+
+    /// How the child has ended; nil if it has not. Reaps nothing.
+    var exit: Loop.ProcessSource.Exit? {
+        switch wait() {
+        case .running: nil
+        case .exited(let code): .exited(code)
+        case .killed(let signal, let coreDumped): .signalled(signal, coreDumped: coreDumped)
+        case .unknown: .unknown
+        }
+    }
+
+    private func wait(reaping: Bool = false) -> System.WaitResult {
+        isLost ? .unknown : System.wait(forProcess: processFD, reaping: reaping)
+    }
+
+    /// Whether the child has its number still. The lock is held.
+    private var hasNumberWhileLocked: Bool {
+        if !isReaped, case .unknown = wait() { isReaped = true }
+        return !isReaped
+    }
+
+    // MARK: Signals
+
+    func signal(_ number: Int32) -> Bool {
+        lock.withLock { hasNumberWhileLocked && System.signal(group: process, number) }
+    }
+
+    /// Sends SIGTERM, once.
+    ///
+    /// - Parameter counts: Whether `finishEnd()` is called later.
+    /// - Returns: False if the child has been reaped.
+    func beginEnd(counts: Bool) -> Bool {
+        lock.withLock {
+            guard hasNumberWhileLocked else { return false }
+            if end == .none {
+                System.terminate(group: process)
+                end = .asked
+            }
+            if counts, end == .asked { end = .counting }
+            return true
+        }
+    }
+
+    /// Whether SIGKILL is to come.
+    var isCounting: Bool { lock.withLock { end == .counting } }
+
+    var isEnding: Bool { lock.withLock { end != .none } }
+
+    /// The timer of the grace period, if there is one.
+    var graceTimer: Loop.Timer? { lock.withLock { timer } }
+
+    /// Keeps the timer, to invalidate it when there is nothing left to end. Returns false if that is so now.
+    func attach(_ timer: Loop.Timer) -> Bool {
+        lock.withLock {
+            guard !isReaped, end == .counting else { return false }
+            self.timer = timer
+            return true
+        }
+    }
+
+    /// The grace period is over: sends SIGKILL. A second call does nothing.
+    func finishEnd() {
+        lock.withLock {
+            guard end == .counting else { return }
+            end = .killed
+            guard hasNumberWhileLocked else { return }
+            System.kill(group: process)
+            // Otherwise whoever waits for the child's end reaps it.
+            if isReleased, exit != nil { reapWhileLocked() }
+        }
+    }
+
+    // MARK: Reaping
+
+    private func reapWhileLocked() {
+        _ = wait(reaping: true)
+        isReaped = true
+    }
+
+    /// Nobody wants to know the exit any more: the child is reaped now, when it ends, or when its group is killed.
+    func release() {
+        let isFirst = lock.withLock {
+            defer { isReleased = true }
+            return !isReleased
+        }
+        guard isFirst else { return }
+        if exit != nil { return settle() }
+        // Without a thread the child stays a zombie after its end, until this process ends.
+        let thread = try? System.startThread(stackSize: nil) { [self] in
+            System.blockAllSignals()
+            System.waitForEnd(of: processFD)
+            settle()
+        }
+        if let thread { System.detach(thread) }
+    }
+
+    /// Reaps the child, which has ended, unless others of its group are to be killed later: until then it keeps the
+    /// number for them.
+    private func settle() {
+        let timer = lock.withLock { () -> Loop.Timer? in
+            if isReaped || end == .counting && System.groupHasOthers(process) { return nil }
+            reapWhileLocked()
+            return self.timer
+        }
+        timer?.invalidate()
+    }
+}
+
+/// What the handler of a grace period's timer holds. If the timer never fires, since its loop has ended, the period is
+/// over when the timer is released.
+private final class Grace: Sendable {
+    private let group: ChildGroup
+    init(of group: ChildGroup) { self.group = group }
+    func isOver() { group.finishEnd() }
+    deinit { group.finishEnd() }
+}
+
+extension Loop.ChildProcess {
+    /// Sends a signal to the child's process group. From any thread.
+    ///
+    /// - Returns: Whether it was sent. False if the child has been reaped, if the number is no signal, and if this
+    ///   process may signal nobody of the group.
+    @discardableResult
+    public func signal(_ number: Int32) -> Bool { group.signal(number) }
+
+    /// Asks the child to end, and ends it if it does not: sends SIGTERM to its process group, and SIGKILL after the
+    /// grace period. From any thread, before the child is added and after it has ended.
+    ///
+    /// The exit is reported as soon as the child has ended. SIGCONT follows SIGTERM, since a stopped process takes no
+    /// other signal.
+    ///
+    /// - *The grace period* is counted by a timer in the child's modes, on the clock of its loop: from this call, or
+    ///   from when the child is added. If the loop ends before, or the child is invalid or released and in no loop,
+    ///   SIGKILL is sent then.
+    /// - *Zero, or less:* SIGKILL follows at once. *A period beyond* ``Loop/Instant/distantFuture``, such as
+    ///   `.seconds(Int64.max)`: there is no SIGKILL.
+    /// - *Grandchildren* that are in the group when the child has ended get SIGKILL at the end of the period. Until
+    ///   then the child stays a zombie, so that no other process gets its number, and the timer keeps runs going. If
+    ///   nobody is left, both end with the child.
+    /// - *A second call* sends no second SIGTERM. Of the two periods the one counts that ends first.
+    /// - *In virtual time* the period is virtual and the child's end is real: a loop that has nothing else to do goes
+    ///   to the end of the period at once.
+    ///
+    /// - Parameter grace: How long to wait before SIGKILL.
+    /// - Returns: Whether the child had not been reaped. If false, nothing was done.
+    @discardableResult
+    public func end(within grace: Duration) -> Bool {
+        let grace = max(0, grace.wholeNanoseconds)
+        let counts = grace < Loop.Instant.distantFuture.nanoseconds
+        guard group.beginEnd(counts: counts) else { return false }
+        guard counts, group.isCounting else { return true }
+        if grace == 0 { group.finishEnd() } else { count(grace) }
+        return true
+    }
+
+    private func count(_ grace: Int64) {
+        var isNew = false
+        var isShorter = false
+        let timer = itemLock.withLock { () -> Loop.Timer? in
+            isShorter = grace < graceLength
+            graceLength = min(grace, graceLength)
+            if let timer = graceTimer ?? group.graceTimer { return timer }
+            guard isValid else { return nil }
+            isNew = true
+            let token = Grace(of: group)
+            graceTimer = Loop.Timer(after: .nanoseconds(grace), label: "grace period of process \(process)") { _ in
+                token.isOver()
+            }
+            return graceTimer
+        }
+        guard let timer else { return group.finishEnd() }
+        guard isNew else { return shorten(timer, to: grace, isShorter) }
+        guard group.attach(timer) else { return timer.invalidate() }
+        for mode in currentModes {
+            guard let loop = mode.loop else { continue }
+            loop.insert(timer, in: mode.mode)
+            // It may have left the mode meanwhile.
+            if isValid, !isIn(mode) { loop.remove(timer, in: mode.mode) }
+        }
+    }
+
+    private func shorten(_ timer: Loop.Timer, to grace: Int64, _ isShorter: Bool) {
+        guard let loop = timer.currentModes.first?.loop else {
+            if isShorter { timer.restart(after: .nanoseconds(grace)) }
+            return
+        }
+        let time = loop.now + .nanoseconds(grace)
+        if let current = timer.nextFireTime, current <= time { return }
+        timer.nextFireTime = time
+    }
+}

@@ -1,0 +1,105 @@
+extension Loop.ChildProcess {
+    /// What a child gets as its standard input or output.
+    public enum Stream: Equatable, Sendable {
+        /// That of this process. A child that reads from a terminal is stopped by SIGTTIN, since its group is not the
+        /// terminal's.
+        case inherited
+
+        /// `/dev/null`.
+        case null
+
+        /// A descriptor of this process, which stays the caller's. Close the end of a pipe that the child has got:
+        /// otherwise the other end never comes to an end.
+        case descriptor(_ descriptor: Int32)
+
+        var ofSystem: System.ChildStream {
+            switch self {
+            case .inherited: .inherited
+            case .null: .null
+            case .descriptor(let descriptor): .descriptor(descriptor)
+            }
+        }
+    }
+
+    /// What a child gets as its standard error.
+    public enum ErrorStream: Equatable, Sendable {
+        /// That of this process.
+        case inherited
+
+        /// `/dev/null`.
+        case null
+
+        /// A descriptor of this process, which stays the caller's.
+        case descriptor(_ descriptor: Int32)
+
+        /// What its output is.
+        case sameAsOutput
+
+        var ofSystem: System.ChildStream {
+            switch self {
+            case .inherited: .inherited
+            case .null: .null
+            case .descriptor(let descriptor): .descriptor(descriptor)
+            case .sameAsOutput: .sameAsOutput
+            }
+        }
+    }
+}
+
+extension ChildGroup {
+    /// Starts a program. Before that, it makes a pidfd of this process: to know that the kernel has pidfds, and that
+    /// there is a descriptor left for the child's.
+    static func start(
+        _ program: String, _ arguments: [String], _ environment: [String: String]?, _ folder: String?,
+        _ input: Loop.ChildProcess.Stream, _ output: Loop.ChildProcess.Stream, _ error: Loop.ChildProcess.ErrorStream
+    ) throws(LoopError) -> ChildGroup {
+        let call = "\(program.contains("/") ? "posix_spawn" : "posix_spawnp")(\(program.printable))"
+        if let fault = fault(program, arguments, environment, folder) {
+            throw LoopError(call: call, code: System.invalidArgument, advice: fault)
+        }
+        let streams = (input.ofSystem, output.ofSystem, error.ofSystem)
+        for case .descriptor(let descriptor) in [streams.0, streams.1, streams.2] where !System.isOpen(descriptor) {
+            throw LoopError(call: "dup2(\(descriptor))", code: System.badDescriptor)
+        }
+        let reserved = try System.makeProcessFD(System.processNumber)
+        let (process, code) = System.spawn(
+            program, [program] + arguments,
+            environment: environment.map { $0.map { "\($0.key)=\($0.value)" }.sorted() }, folder: folder, streams)
+        System.close(reserved)
+        guard code == 0 else {
+            if let folder, case let code = System.errorEntering(folder), code != 0 {
+                throw LoopError(call: "chdir(\(folder.printable))", code: code)
+            }
+            throw LoopError(call: call, code: code)
+        }
+        do throws(LoopError) {
+            return ChildGroup(process, try System.makeProcessFD(process), isLost: false)
+        } catch where error.errno == System.noSuchProcess {
+            // It has ended, and the kernel or other code has reaped it.
+            let readable = try System.makeEventFD()
+            System.signal(eventFD: readable)
+            return ChildGroup(process, readable, isLost: true)
+        } catch {
+            System.kill(group: process)
+            System.reap(process)
+            throw error
+        }
+    }
+
+    /// What cannot be passed to a program.
+    private static func fault(
+        _ program: String, _ arguments: [String], _ environment: [String: String]?, _ folder: String?
+    ) -> String? {
+        func hasNUL(_ text: String) -> Bool { text.utf8.contains(0) }
+        if hasNUL(program) { return "the program's name contains a NUL" }
+        if let index = arguments.firstIndex(where: hasNUL) { return "argument \(index + 1) contains a NUL" }
+        if let folder, hasNUL(folder) { return "the working folder contains a NUL" }
+        for (name, value) in environment ?? [:] {
+            if name.isEmpty || name.utf8.contains(UInt8(ascii: "=")) {
+                return "\"\(name.excerpt)\" is no name of a variable"
+            }
+            if hasNUL(name) || hasNUL(value) { return "the variable \"\(name.excerpt)\" contains a NUL" }
+        }
+        return nil
+    }
+}
