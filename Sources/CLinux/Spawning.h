@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 
 // Under a name of our own: another module declares it, too.
 extern char **clinux_environment __asm__("environ");
@@ -72,7 +73,8 @@ static inline int clinux_spawn(
     sigset_t signals;
     sigemptyset(&signals);
     if (!error) error = posix_spawnattr_setsigmask(&attributes, &signals);
-    sigfillset(&signals);
+    // Those of the C library too, which sigfillset leaves out, and which it would ignore in the child.
+    memset(&signals, 0xFF, sizeof signals);
     if (!error) error = posix_spawnattr_setsigdefault(&attributes, &signals);
     if (!error) error = posix_spawnattr_setpgroup(&attributes, 0);
     if (!error)

@@ -16,7 +16,8 @@ extension Loop {
     ///   reaped, so they never reach another process.
     /// - *Reaping:* the child is reaped right before its handler is called. ``end(within:)`` has an exception.
     /// - *Invalidated or released,* the object leaves its child running. A thread then waits for the end, and reaps it.
-    ///   An end that was asked for is completed.
+    ///   An end that was asked for is completed. A program that does not care for the end invalidates the object:
+    ///   releasing one that was never added is a mistake.
     /// - *If other code reaps it,* or SIGCHLD is ignored, which makes the kernel reap all children, the exit is
     ///   ``Loop/ProcessSource/Exit/unknown``. After that nothing is signalled.
     /// - *In a forked child of this process* nothing is signalled or reaped.
@@ -83,7 +84,10 @@ extension Loop {
             if handler == nil { waitForHandler() }
         }
 
-        deinit { group.release() }
+        deinit {
+            dropTimer(graceTimer)
+            group.release()
+        }
 
         /// The child's number, and that of its process group. Once the child has been reaped, another process may get
         /// it.
@@ -145,7 +149,8 @@ extension Loop {
         override func loopHasEnded() { group.finishEnd() }
 
         override func releaseHandlers() {
-            releaseUnlocked { (handler.take(), graceTimer.take()) }
+            releaseUnlocked { handler.take() }
+            dropTimer(itemLock.withLock { graceTimer.take() })
             group.release()
         }
     }

@@ -211,6 +211,14 @@ extension Loop.ChildProcess {
             // It may have left the mode meanwhile.
             if isValid, !isIn(mode) { loop.remove(timer, in: mode.mode) }
         }
+        // The child may have become invalid meanwhile. Then no loop counts.
+        if !isValid { dropTimer(timer) }
+    }
+
+    /// Lets go of the timer when the child is invalid or released: without a loop it counts no more.
+    func dropTimer(_ timer: Loop.Timer?) {
+        guard let timer, timer.currentModes.isEmpty else { return }
+        timer.invalidate()
     }
 
     private func shorten(_ timer: Loop.Timer, to grace: Int64, _ isShorter: Bool) {

@@ -47,8 +47,8 @@ extension Loop.ChildProcess {
 }
 
 extension ChildGroup {
-    /// Starts a program. Before that, it makes a pidfd of this process: to know that the kernel has pidfds, and that
-    /// there is a descriptor left for the child's.
+    /// Starts a program. What may fail after that is tried before: whether the kernel has pidfds, and whether there is
+    /// a descriptor left.
     static func start(
         _ program: String, _ arguments: [String], _ environment: [String: String]?, _ folder: String?,
         _ input: Loop.ChildProcess.Stream, _ output: Loop.ChildProcess.Stream, _ error: Loop.ChildProcess.ErrorStream
@@ -61,29 +61,43 @@ extension ChildGroup {
         for case .descriptor(let descriptor) in [streams.0, streams.1, streams.2] where !System.isOpen(descriptor) {
             throw LoopError(call: "dup2(\(descriptor))", code: System.badDescriptor)
         }
-        let reserved = try System.makeProcessFD(System.processNumber)
+        System.close(try System.makeProcessFD(System.processNumber))
+        let spare = try System.makeEventFD()
         let (process, code) = System.spawn(
             program, [program] + arguments,
             environment: environment.map { $0.map { "\($0.key)=\($0.value)" }.sorted() }, folder: folder, streams)
-        System.close(reserved)
         guard code == 0 else {
+            System.close(spare)
             if let folder, case let code = System.errorEntering(folder), code != 0 {
                 throw LoopError(call: "chdir(\(folder.printable))", code: code)
             }
             throw LoopError(call: call, code: code)
         }
         do throws(LoopError) {
-            return ChildGroup(process, try System.makeProcessFD(process), isLost: false)
-        } catch where error.errno == System.noSuchProcess {
-            // It has ended, and the kernel or other code has reaped it.
-            let readable = try System.makeEventFD()
-            System.signal(eventFD: readable)
-            return ChildGroup(process, readable, isLost: true)
+            let processFD = try System.makeProcessFD(process)
+            if case .unknown = System.wait(forProcess: processFD, reaping: false) {
+                // Another process may have got its number before the call.
+                System.close(processFD)
+                return lost(process, spare)
+            }
+            System.close(spare)
+            return ChildGroup(process, processFD, isLost: false)
         } catch {
+            if error.errno == System.noSuchProcess { return lost(process, spare) }
+            System.close(spare)
+            if let processFD = try? System.makeProcessFD(process) {
+                return ChildGroup(process, processFD, isLost: false)
+            }
             System.kill(group: process)
             System.reap(process)
             throw error
         }
+    }
+
+    /// A child that has ended already, and that the kernel or other code has reaped.
+    private static func lost(_ process: Int32, _ spare: Descriptor) -> ChildGroup {
+        System.signal(eventFD: spare)
+        return ChildGroup(process, spare, isLost: true)
     }
 
     /// What cannot be passed to a program.

@@ -66,10 +66,12 @@ extension System {
 
     // MARK: The end
 
-    /// Signals a process group or, if nobody is in it, the process of its number. Returns whether it could.
+    /// Signals a process group, and the process of its number if that has joined another. Returns whether it could
+    /// signal anybody.
     static func signal(group: Int32, _ signal: Int32) -> Bool {
-        if clinux_kill(-group, signal) == 0 { return true }
-        return lastError == ESRCH && clinux_kill(group, signal) == 0
+        let isSent = clinux_kill(-group, signal) == 0
+        if getpgid(group) == group { return isSent }
+        return clinux_kill(group, signal) == 0 || isSent
     }
 
     /// Asks a process group to end, and continues it: a process that is stopped takes no other signal.

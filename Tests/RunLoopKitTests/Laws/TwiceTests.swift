@@ -204,6 +204,25 @@ import Testing
             for _ in 0..<times { loop.end() }
             return log.entries
         },
+        Case("end", "a child") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            // It counts the signals of kind TERM until it is told to end.
+            let (gate, output) = (Ends.blockingPipe(), Ends.blockingPipe())
+            let child = try Loop.ChildProcess(
+                "sh", ["-c", "trap 'echo asked' TERM; echo ready; while ! read line; do :; done; exit 3"],
+                input: .descriptor(gate.reader), output: .descriptor(output.writer)
+            ) { _, exit in log.add("\(exit)") }
+            output.hangUp()
+            log.add(output.take() ?? "")
+            loop.add(child)
+            for _ in 0..<times { child.end(within: .seconds(1000)) }
+            log.add(output.take() ?? "")
+            gate.send("\n")
+            waitForEnd(of: child.process)
+            log.add(output.take() ?? "")
+            loop.run(mode: .default, for: .seconds(1))
+            return log.entries
+        },
         Case("cancel", "a limiter") { times in
             let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
             let debounce = Debounce<Int>(interval: .seconds(1), on: loop) { log.add("\($0)") }

@@ -52,6 +52,7 @@ import Testing
                 { try Loop.PortSource(label: $0) { _ in } },
                 { try Loop.SignalSource(SIGUSR1, label: $0) { _, _ in } },
                 { try Loop.ProcessSource(getppid(), label: $0) { _, _ in } },
+                { try Loop.ChildProcess("true", label: $0) { _, _ in } },
                 { try Loop.FileDescriptorSource(pipe.fileHandleForReading.fileDescriptor, label: $0) { _, _ in } },
                 { try Loop.FolderSource("/", label: $0) { _, _ in } },
             ]
@@ -123,11 +124,14 @@ import Testing
             let descriptor = try Loop.FileDescriptorSource(pipe.fileHandleForReading.fileDescriptor, label: "d") {
                 _, _ in withExtendedLifetime(pipe) {}
             }
-            for item in [signal, process, descriptor] { try drop("sources", item) }
+            let child = try Loop.ChildProcess("sleep", ["1000"], label: "c") { _, _ in }
+            for item in [signal, process, descriptor, child] { try drop("sources", item) }
+            child.signal(SIGKILL)
             let names = mistakes.entries.flatMap { mistake -> [String] in
                 if case .droppedThread("sources", let items) = mistake { items } else { ["?"] }
             }
-            let isReported = names.count == 3 && zip(names, ["s", "p", "d"]).allSatisfy { $0.contains("\"\($1)\"") }
+            let labels = ["s", "p", "d", "c"]
+            let isReported = names.count == 4 && zip(names, labels).allSatisfy { $0.contains("\"\($1)\"") }
             _exit(isReported ? 0 : 1)
         }
     }

@@ -78,6 +78,7 @@ final class ExtremeProgram {
         case 7, 8: useLimiter()
         case 9: useRules()
         case 10: if isHeads { useState() } else { useQuota() }
+        case 11 where isHeads: endChild()
         default:
             loop.spinDuration = duration
             loop.spinDuration = .zero
@@ -242,6 +243,14 @@ final class ExtremeProgram {
         _ = (limiter.description, limiter.keyCount)
         if isHeads { limiter.flushAll() }
         others.append(limiter)
+    }
+
+    /// One whose end needs no SIGKILL: SIGTERM comes first.
+    private func endChild() {
+        guard let child = try? Loop.ChildProcess("sleep", ["1000"], handler: { _, _ in }) else { return }
+        if isHeads { loop.add(child) }
+        for _ in 0...dice(3) { child.end(within: duration) }
+        others.append(child)
     }
 
     /// The rules alone, whose times are numbers. They must not decrease.
