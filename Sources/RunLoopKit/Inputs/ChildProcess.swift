@@ -13,7 +13,7 @@ extension Loop {
     /// no descriptor but its standard streams. An end before the child is added is reported then.
     ///
     /// - *Signals:* ``signal(_:)`` and ``end(within:)`` signal the group. The child keeps its number until it is
-    ///   reaped, so they never reach another process.
+    ///   reaped, so they never reach another process, unless other code reaps it at that moment.
     /// - *Reaping:* the child is reaped right before its handler is called. ``end(within:)`` has an exception.
     /// - *Invalidated or released,* the object leaves its child running. A thread then waits for the end, and reaps it.
     ///   An end that was asked for is completed. A program that does not care for the end invalidates the object:
