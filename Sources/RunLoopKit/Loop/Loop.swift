@@ -206,7 +206,8 @@ public final class Loop: @unchecked Sendable {
 
     private static let mainOfProcess = OnePerProcess<Loop> { _ in
         let main = Loop(clock: .monotonic, owner: .initial)
-        if !System.isInitialThread { findOutWhetherMainCanRun() }
+        // A thread with a state ends its loop with itself.
+        if System.isInitialThread { _ = ThreadLoops.current } else { findOutWhetherMainCanRun() }
         return main
     }
 

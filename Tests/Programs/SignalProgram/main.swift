@@ -368,11 +368,15 @@ func forked() throws {
     if child == 0 {
         send(SIGUSR1)
         print("child, without a source: \(old)")
-        let source = try makeSource("child")
-        Loop.current.add(source)
+        let own = Loop.current
+        let source = try Source(SIGUSR1) { source, arrivals in
+            print("child: \(arrivals.count)")
+            source.invalidate()
+            own.stop()
+        }
+        own.add(source)
         send(SIGUSR1)
-        Loop.current.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true)
-        source.invalidate()
+        own.run(mode: .default, for: .seconds(60))
         send(SIGUSR1)
         print("child, afterwards: \(old)")
         fflush(nil)
