@@ -2,7 +2,7 @@
 ///
 /// | the child | then | and |
 /// |---|---|---|
-/// | runs | `release()`: nobody wants to know its exit | a thread waits for its end, and `settle()` |
+/// | runs | `release()`: the item will not report its exit | a thread waits for its end, and `settle()` |
 /// | has ended | `release()`: its exit is reported | `settle()` |
 /// | has ended, and a grace period runs in which others of its group live | `finishEnd()` | SIGKILL; it is reaped |
 ///
@@ -99,7 +99,7 @@ final class ChildGroup: @unchecked Sendable {
             end = .killed
             guard hasNumberWhileLocked else { return }
             System.kill(group: process)
-            // Otherwise whoever waits for the child's end reaps it.
+            // Otherwise the item, or the thread that waits for the child's end, reaps it.
             if isReleased, exit != nil { reapWhileLocked() }
         }
     }
@@ -111,7 +111,7 @@ final class ChildGroup: @unchecked Sendable {
         isReaped = true
     }
 
-    /// Nobody wants to know the exit any more: the child is reaped now, when it ends, or when its group is killed.
+    /// The item no longer needs the exit. Reaps the child: now, when it ends, or when its group is killed.
     func release() {
         let isFirst = lock.withLock {
             defer { isReleased = true }
@@ -153,7 +153,7 @@ extension Loop.ChildProcess {
     /// Sends a signal to the child's process group. From any thread.
     ///
     /// - Returns: Whether it was sent. False if the child has been reaped, if the number is no signal, and if this
-    ///   process may signal nobody of the group.
+    ///   process lacks the permission to signal any process of the group.
     @discardableResult
     public func signal(_ number: Int32) -> Bool { group.signal(number) }
 
@@ -170,7 +170,7 @@ extension Loop.ChildProcess {
     ///   `.seconds(Int64.max)`: there is no SIGKILL.
     /// - *Grandchildren* that are in the group when the child has ended get SIGKILL at the end of the period. Until
     ///   then the child stays a zombie, so that no other process gets its number, and the timer keeps runs going. If
-    ///   nobody is left, both end with the child.
+    ///   the child was the last of its group, the timer ends at once.
     /// - *A second call* sends no second SIGTERM. Of the two periods the one counts that ends first.
     /// - *In virtual time* the period is virtual and the child's end is real: a loop that has nothing else to do goes
     ///   to the end of the period at once.
