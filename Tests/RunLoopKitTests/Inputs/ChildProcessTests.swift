@@ -41,9 +41,6 @@ final class TalkingChild {
     func waitUntilReady() { #expect(output.take() == "ready\n") }
 }
 
-/// Whether a process is a child of this one: it runs or is a zombie.
-private func isChild(_ number: Int32) -> Bool { isZombie(number) }
-
 /// Whether this process has children, zombies included.
 private var hasChildren: Bool {
     var info = siginfo_t()

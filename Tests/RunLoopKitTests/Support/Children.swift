@@ -35,6 +35,12 @@ final class Child: Sendable {
 /// Whether a child has ended and has not been reaped.
 func isZombie(_ number: Int32) -> Bool {
     var info = siginfo_t()
+    return waitid(P_PID, id_t(number), &info, Int32(WEXITED | WNOWAIT | WNOHANG)) == 0 && info.si_signo == SIGCHLD
+}
+
+/// Whether a process is a child of this one that has not been reaped, whether it runs or has ended.
+func isChild(_ number: Int32) -> Bool {
+    var info = siginfo_t()
     return waitid(P_PID, id_t(number), &info, Int32(WEXITED | WNOWAIT | WNOHANG)) == 0
 }
 
