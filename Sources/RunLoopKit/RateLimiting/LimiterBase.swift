@@ -128,6 +128,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
             if time == nil, !timer.firing.load(ordering: .relaxed) { giveTimerBack() } else { timer.set(to: time) }
         } else if let time {
             timer = pool.lend(at: time) { [self] _ in fired() }
+            loop.watchCallIfUnrun(name, timer: timer)
         }
     }
 
@@ -204,6 +205,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
             : loop.perform(in: modes, place) { self.performPortion() }
         if isAccepted {
             for action in actions { linedUp.append(action) }
+            loop.watchCallIfUnrun(name)
         } else if whenReleased == .flush, isOpen, !modes.isEmpty {
             leftForTheEnd += actions
             return (true, 0)

@@ -233,6 +233,19 @@ let mistakes = [
             loop.add(try Loop.FileDescriptorSource(descriptor) { _, _ in })
         }
     },
+    Mistake(name: "main-never-runs", text: "A call of the debounce \"save\" has been due for two seconds on Loop.main")
+    {
+        Loop.mistakeHandling = .trap
+        let save = Debounce<Int>(interval: .milliseconds(1), on: .main, label: "save") { _ in }
+        save(1)
+        while true { pause() }
+    },
+    Mistake(name: "handed-to-main", text: "A call of the throttle \"save\" has been due for two seconds on Loop.main") {
+        Loop.mistakeHandling = .trap
+        let save = Throttle<Int>(interval: .milliseconds(1), on: .main, label: "save") { _ in }
+        try LoopThread().performAndWait { _ = save(1) }
+        while true { pause() }
+    },
     Mistake(name: "closed-eventfd", text: "Bad file descriptor (EBADF); the program has closed a descriptor") {
         let thread = try LoopThread()
         // It sleeps until somebody writes.

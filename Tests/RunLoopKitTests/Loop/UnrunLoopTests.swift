@@ -87,6 +87,33 @@ import Testing
         }
     }
 
+    @Test("A limiter's call is reported when it has been due for two seconds, not one that has moved or is gone")
+    func callThatWaits() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let loop = Loop(clock: .monotonic, owner: ThreadLoops.currentID)
+            let (now, hour) = (System.monotonicNanoseconds(), Int64(3_600_000_000_000))
+            let timer = Loop.Timer(at: Loop.Instant(nanoseconds: now + hour)) { _ in }
+            loop.add(timer)
+            let loops = UnrunLoops { _ throws(LoopError) in try System.startThread(stackSize: nil) {} }
+            loops.watch(loop, for: "debounce", timer: timer)
+            loops.check(at: now + hour)
+            timer.nextFireTime = Loop.Instant(nanoseconds: now + 2 * hour)
+            loops.check(at: now + hour + UnrunLoops.patience)
+            #expect(mistakes.entries == [])
+            loops.check(at: now + 2 * hour + UnrunLoops.patience)
+            #expect(mistakes.entries == [.loopThatNeverRuns(item: "debounce")])
+
+            loops.watch(loop, for: "throttle", timer: timer)
+            timer.nextFireTime = nil
+            loop.isWatchedAsUnrun.store(true, ordering: .relaxed)
+            loops.check(at: .max)
+            #expect(mistakes.entries.count == 1 && !loop.isWatchedAsUnrun.load(ordering: .relaxed))
+            _exit(0)
+        }
+    }
+
     @Test("The thread that looks for loops that never run reports by itself")
     func watchingThread() async {
         await #expect(processExitsWith: .success) {

@@ -22,6 +22,7 @@ extension Loop.Mistake {
         case .refusedItem: "refusedItem"
         case .neverAdded: "neverAdded"
         case .loopThatNeverRuns: "loopThatNeverRuns"
+        case .mainLoopThatNeverRuns: "mainLoopThatNeverRuns"
         case .droppedThread: "droppedThread"
         case .runInCommonModes: "runInCommonModes"
         case .emptyRun: "emptyRun"

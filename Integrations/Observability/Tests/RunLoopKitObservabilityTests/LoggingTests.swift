@@ -24,7 +24,7 @@ import Testing
             .emptyRun(mode: .default, others: [.tracking]), .droppedLimiter(limiter: "debounce"),
             .refusedMessage(port: "message port", capacity: 1), .refusedCall(limiter: "debounce"),
             .descriptorLeftReady(source: "descriptor", ready: "readable"), .lostSignals(source: "signal", count: 2),
-            .neverAdded(item: "timer"),
+            .neverAdded(item: "timer"), .mainLoopThatNeverRuns(item: "debounce"),
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {
@@ -37,7 +37,7 @@ import Testing
         let kinds: [Logger.Metadata.Value?] = [
             "refusedItem", "loopThatNeverRuns", "droppedThread", "runInCommonModes", "mainLoopWithoutThread",
             "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter", "refusedMessage", "refusedCall",
-            "descriptorLeftReady", "lostSignals", "neverAdded",
+            "descriptorLeftReady", "lostSignals", "neverAdded", "mainLoopThatNeverRuns",
         ]
         #expect(handler.entries.map { $0.metadata["runloop.mistake"] } == kinds)
     }

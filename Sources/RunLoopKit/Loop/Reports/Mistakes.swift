@@ -12,6 +12,8 @@ extension Loop {
         /// Swift concurrency lends a thread to tasks, and two seconds after its loop got an item or a block, no thread
         /// has run that loop. An example is ``Loop/current`` in a task, which is a limiter's default.
         case loopThatNeverRuns(item: String)
+        /// A limiter's call waits on ``Loop/main``, which no thread has run: for two seconds its action has been due.
+        case mainLoopThatNeverRuns(item: String)
         /// A ``LoopThread`` was dropped, and not stopped, while timers, or sources of descriptors, signals or
         /// processes, were on it: its last reference was released.
         ///
@@ -81,6 +83,9 @@ extension Loop {
                 "The \(item) waits on the loop of a thread of Swift concurrency, which no thread runs: give it the "
                     + "loop of a LoopThread; or Loop.main, which a program runs by Loop.runMain { … } instead of an "
                     + "async main function."
+            case .mainLoopThatNeverRuns(let item):
+                "A call of the \(item) has been due for two seconds on Loop.main, which has never run: run it, by "
+                    + "Loop.main.run() or Loop.runMain { … }; or give the limiter the loop of a LoopThread."
             case .droppedThread(let name, let items):
                 "The LoopThread \"\(name.printable)\" was dropped, and so stopped, while these waited on it: "
                     + "\(items.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work, "

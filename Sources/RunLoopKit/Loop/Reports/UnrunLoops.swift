@@ -1,5 +1,8 @@
-/// Loops of threads of Swift concurrency that have work and have never run, and the thread that checks after two
-/// seconds whether they have run. The thread exists only as long as there are such loops.
+/// Loops that have work and have never run, and the thread that checks after two seconds whether they have run. The
+/// thread exists only as long as there are such loops.
+///
+/// They are the loops of threads of Swift concurrency, with any work; and the main loop with a limiter's call, which a
+/// program forgets to run most easily, since its leading actions do not need that.
 final class UnrunLoops: @unchecked Sendable {
     private static let ofProcess = OnePerProcess { _ in UnrunLoops() }
     static var shared: UnrunLoops { ofProcess.object }
@@ -19,7 +22,10 @@ final class UnrunLoops: @unchecked Sendable {
     private struct Entry {
         @LightWeak var loop: Loop?
         let item: String
-        let deadline: Int64
+        var deadline: Int64
+        /// The timer of the limiter's call that is watched, if one is; without the call it has no fire time.
+        @LightWeak var timer: Loop.Timer?
+        let isOfCall: Bool
     }
 
     private let start: Start
@@ -30,10 +36,14 @@ final class UnrunLoops: @unchecked Sendable {
 
     /// Looks at `loop` later, since it has got its first work. If the thread cannot be started, the next loop tries
     /// again, for all loops that wait.
-    func watch(_ loop: Loop, for item: String) {
+    ///
+    /// - Parameter timer: Acts on a limiter's call, if that is the work: it must have been due for two seconds.
+    func watch(_ loop: Loop, for item: String, timer: Loop.Timer? = nil) {
         let needsThread = lock.withLock {
             entries.append(
-                Entry(loop: loop, item: item, deadline: System.monotonicNanoseconds() + UnrunLoops.patience))
+                Entry(
+                    loop: loop, item: item, deadline: System.monotonicNanoseconds() + UnrunLoops.patience,
+                    timer: timer, isOfCall: timer != nil))
             defer { hasThread = true }
             return !hasThread
         }
@@ -69,9 +79,31 @@ final class UnrunLoops: @unchecked Sendable {
         }
         for entry in due {
             guard let loop = entry.loop, !loop.hasEverRun, !loop.hasEnded else { continue }
-            Mistakes.shared.report(.loopThatNeverRuns(item: entry.item))
+            if entry.isOfCall, !waits(entry, in: loop, at: now) { continue }
+            Mistakes.shared.report(
+                loop.isMain ? .mainLoopThatNeverRuns(item: entry.item) : .loopThatNeverRuns(item: entry.item))
         }
     }
+
+    /// Whether the call that is watched has been due for long enough. A call that has moved is watched on; one that has
+    /// gone makes room for the next.
+    private func waits(_ entry: Entry, in loop: Loop, at now: Int64) -> Bool {
+        guard let time = entry.timer?.pendingTime else {
+            loop.isWatchedAsUnrun.store(false, ordering: .relaxed)
+            return false
+        }
+        let deadline = time.addingSaturating(UnrunLoops.patience)
+        if deadline <= now { return true }
+        var entry = entry
+        entry.deadline = deadline
+        lock.withLock { entries.append(entry) }
+        return false
+    }
+}
+
+extension Loop.Timer {
+    /// When it fires, on the monotonic clock; nil if it does not.
+    fileprivate var pendingTime: Int64? { nextFireTime?.nanoseconds }
 }
 
 extension Loop {
@@ -84,10 +116,19 @@ extension Loop {
         if isOfTaskThread, !hasEverRun { watch(item()) }
     }
 
+    /// Called when a limiter's call waits on the loop. `limiter` is evaluated for the first one only, of a main loop
+    /// that may never run.
+    ///
+    /// - Parameter timer: Acts on the call; nil if its action was handed over to the loop.
+    @inline(__always)
+    func watchCallIfUnrun(_ limiter: @autoclosure () -> String, timer: Timer? = nil) {
+        if isOfInitialThread, !hasEverRun, isMain { watch(limiter(), timer) }
+    }
+
     @inline(never)
-    private func watch(_ item: String) {
+    private func watch(_ item: String, _ timer: Timer? = nil) {
         // Relaxed: the exchange decides which thread enters the loop.
         guard !isWatchedAsUnrun.exchange(true, ordering: .relaxed) else { return }
-        UnrunLoops.shared.watch(self, for: item)
+        UnrunLoops.shared.watch(self, for: item, timer: timer)
     }
 }
