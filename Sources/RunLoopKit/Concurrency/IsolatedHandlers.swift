@@ -51,7 +51,7 @@ extension Loop.Timer {
         ) {
             isolated.call($0)
         }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 
     /// Makes a timer that fires `delay` after it is added to a loop, and again whenever it is restarted, with a handler
@@ -69,7 +69,7 @@ extension Loop.Timer {
         ) {
             isolated.call($0)
         }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 
     /// Makes a timer that fires at `time`, on the clock of the loop or that of another `timeBase`, and then every
@@ -88,7 +88,7 @@ extension Loop.Timer {
         ) {
             isolated.call($0)
         }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 
     /// Makes a timer that fires every `interval`, with a handler that is isolated to an actor on the loop. See
@@ -113,7 +113,7 @@ extension Loop.Source0 {
     ) {
         let isolated = IsolatedHandler(actor) { (actor: isolated A, _: Void) in perform(actor) }
         self.init(order: order, label: label, file: file, line: line) { isolated.call(()) }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }
 
@@ -128,7 +128,7 @@ extension Loop.PortSource {
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
         try self.init(label: label, file: file, line: line) { isolated.call($0) }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }
 
@@ -155,37 +155,49 @@ extension Loop.Observer {
         self.init(activities, repeats: repeats, order: order, label: label, file: file, line: line) {
             isolated.call(($0, $1))
         }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }
 
-/// An item's handler that runs isolated to an actor.
+/// What has a handler, and ends when the actor of the handler is gone.
+protocol HandlerOwner: AnyObject {
+    func invalidate()
+}
+
+extension Loop.Item: HandlerOwner {}
+
+/// A handler of an item, or of a limiter, that runs isolated to an actor.
 final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
     private weak let actor: A?
     private let handler: @Sendable (isolated A, Input) -> Void
+    private weak var owner: (any HandlerOwner)?
 
-    /// Set once, before the item is shared.
-    weak var item: Loop.Item? { didSet { item?.isolation = .actor } }
-
-    /// - Parameter item: The item that gets the handler, if it exists already.
+    /// - Parameter owner: What gets the handler, if it exists already.
     init(
-        _ actor: A, for item: Loop.Item? = nil, _ handler: @escaping @Sendable (isolated A, Input) -> Void
+        _ actor: A, for owner: (any HandlerOwner)? = nil, _ handler: @escaping @Sendable (isolated A, Input) -> Void
     ) {
         self.actor = actor
         self.handler = handler
-        self.item = item
+        self.owner = owner
+    }
+
+    /// Called once, before the item is shared.
+    func belongs(to item: Loop.Item) {
+        owner = item
+        item.isolation = .actor
     }
 
     /// For a handler with two arguments besides the actor.
     convenience init<First, Second>(
-        _ actor: A, for item: Loop.Item? = nil, _ handler: @escaping @Sendable (isolated A, First, Second) -> Void
+        _ actor: A, for owner: (any HandlerOwner)? = nil,
+        _ handler: @escaping @Sendable (isolated A, First, Second) -> Void
     ) where Input == (First, Second) {
-        self.init(actor, for: item) { (actor: isolated A, input: Input) in handler(actor, input.0, input.1) }
+        self.init(actor, for: owner) { (actor: isolated A, input: Input) in handler(actor, input.0, input.1) }
     }
 
     func call(_ input: Input) {
         guard let actor else {
-            item?.invalidate()
+            owner?.invalidate()
             return
         }
         Loop.current.withoutJobs { actor.assumeIsolated { handler($0, input) } }

@@ -38,7 +38,7 @@ extension Loop.FileDescriptorSource {
         ) {
             isolated.call(($0, $1))
         }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 
     /// Makes a source that owns its descriptor, and closes it when it is invalidated or deallocated, with a handler
@@ -60,7 +60,7 @@ extension Loop.FileDescriptorSource {
         ) {
             isolated.call(($0, $1))
         }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }
 
@@ -87,7 +87,7 @@ extension Loop.MessagePort {
     ) {
         let isolated = IsolatedHandler(actor, handler)
         self.init(capacity: capacity, isOneShot: isOneShot, label: label, file: file, line: line) { isolated.call($0) }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }
 
@@ -115,7 +115,7 @@ extension Loop.SignalSource {
         try self.init(signal, label: label, file: file, line: line) {
             isolated.call(($0, $1))
         }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }
 
@@ -141,7 +141,7 @@ extension Loop.ProcessSource {
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
         try self.init(process, reaping: reaping, label: label, file: file, line: line) { isolated.call(($0, $1)) }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }
 
@@ -165,7 +165,7 @@ extension Loop.FolderSource {
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
         try self.init(path, options: options, label: label, file: file, line: line) { isolated.call(($0, $1)) }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }
 
@@ -200,6 +200,6 @@ extension Loop.ChildProcess {
             program, arguments, environment: environment, folder: folder, input: input, output: output, error: error,
             label: label, file: file, line: line
         ) { isolated.call(($0, $1)) }
-        isolated.item = self
+        isolated.belongs(to: self)
     }
 }

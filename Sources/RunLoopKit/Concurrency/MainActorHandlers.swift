@@ -178,4 +178,27 @@ extension Loop {
             in: mode, wake: wake, label: label, file: file, line: line,
             unsafeBitCast(block, to: (@Sendable () -> Void).self))
     }
+
+    /// Runs a block of the main actor on ``Loop/main`` after a delay, by a timer, as
+    /// ``Loop/perform(after:in:label:file:line:_:)`` does. Another loop refuses it, which is reported as
+    /// ``Loop/Mistake/refusedItem(item:reason:)``.
+    ///
+    /// - Parameters:
+    ///   - delay: How long to wait at least. If zero or less, the block is due at once.
+    ///   - mode: The mode in which the block may run.
+    ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the timer; nil to call it by the place where the block was posted.
+    ///   - file: The source file that posts the block, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - block: Called on the main thread, and released after the call.
+    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil if the loop is another one, or
+    ///   has ended.
+    @discardableResult
+    public func perform(
+        after delay: Duration, in mode: Mode = .default, isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @MainActor () -> Void
+    ) -> Timer? {
+        let timer = Timer(after: delay, isolation: mainActor, label: label, file: file, line: line) { _ in block() }
+        return add(timer, in: mode) ? timer : nil
+    }
 }

@@ -17,29 +17,9 @@
 ///
 /// **Isolation.** The action is `@Sendable`, and does not belong to the caller's actor:
 /// <doc:ThrottleOrDebounce#Whose-state-the-action-may-touch>. One of the main actor goes to an initializer with
-/// `isolation: .shared`, whose limiter is on ``Loop/main``. It enters an actor whose executor is the limiter's loop
-/// without `await`:
-///
-/// ```swift
-/// actor Store {
-///     private let thread: LoopThread
-///     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
-///     private let save: Debounce<String>
-///
-///     init() throws {
-///         thread = try LoopThread(name: "store")
-///         save = Debounce(interval: .seconds(2), on: thread.loop)
-///         save.setHandler { [weak self] text in
-///             self?.assumeIsolated { $0.write(text) }  // traps if the actor is on another loop
-///         }
-///     }
-///
-///     func edit(_ text: String) { save(text) }
-///     private func write(_ text: String) { print("saves \(text)") }
-/// }
-/// ```
-///
-/// For an actor that is on no loop, take an ``AsyncLimiter``, whose action may `await` it.
+/// `isolation: .shared`, whose limiter is on ``Loop/main``. One of an actor on the limiter's loop is set by
+/// `setHandler(isolation: self)`, in the actor's `init`. For an actor that is on no loop, take an ``AsyncLimiter``,
+/// whose action may `await` it.
 ///
 /// **Lifetime:**
 ///

@@ -22,6 +22,40 @@ private actor Guest {
     init(_ thread: LoopThread) { self.thread = thread }
 }
 
+/// An actor that makes its limiters in its `init`.
+private actor Limited {
+    private let thread: LoopThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.loop.asUnownedSerialExecutor() }
+    nonisolated let save: Throttle<Int>
+    nonisolated let collect: Debounce<Int>
+    nonisolated let keyed: KeyedThrottle<String, Int>
+    nonisolated let keyedCollect: KeyedDebounce<String, Int>
+    private var lines: [String] = []
+
+    init() throws {
+        thread = try LoopThread(name: "limited")
+        let loop = thread.loop
+        save = Throttle(interval: .zero, on: loop)
+        collect = .collecting(interval: .seconds(3600), on: loop)
+        keyed = KeyedThrottle(interval: .zero, on: loop)
+        keyedCollect = .collecting(interval: .seconds(3600), on: loop)
+        save.setHandler(isolation: self) { home, input in home.lines.append("\(input)") }
+        collect.setHandler(isolation: self, collecting: { home, inputs in home.lines.append("\(inputs)") })
+        keyed.setHandler(isolation: self) { home, key, input in home.lines.append("\(key): \(input)") }
+        keyedCollect.setHandler(isolation: self, collecting: { $0.lines.append("\($1): \($2)") })
+    }
+
+    /// What the limiters have written, sorted, after what pends was flushed.
+    var results: [String] {
+        collect.flush()
+        keyedCollect.flushAll()
+        return lines.sorted()
+    }
+}
+
+/// An actor that is on no loop.
+private actor Unbound {}
+
 @Suite(.timeBound) struct IsolatedHandlerTests {
     @Test("Handlers access the actor's state")
     func actorState() async throws {
@@ -42,6 +76,31 @@ private actor Guest {
             while await household.take(name) < times { await Task.yield() }
             #expect(await household.take(name) == times)
         }
+    }
+
+    @Test("Actions of limiters access the actor's state, and those that an actor sets in its init")
+    func limiters() async throws {
+        let limited = try Limited()
+        for input in 1...2 {
+            limited.save(input)
+            limited.collect(input)
+            limited.keyed(input, for: "key")
+            limited.keyedCollect(input, for: "key")
+        }
+        #expect(await limited.results == ["1", "2", "[1, 2]", "key: 1", "key: 2", "key: [1, 2]"].sorted())
+    }
+
+    @Test("A limiter whose actor is gone acts no more, and refuses calls")
+    func limiterOfActorThatIsGone() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let (throttle, log) = (Throttle<Int>(interval: .milliseconds(1), on: loop), Log<Int>())
+        do {
+            let guest = Unbound()
+            #expect(throttle.setHandler(isolation: guest) { _, input in log.add(input) })
+        }
+        #expect(throttle(1), "the actor is missed now")
+        #expect(!throttle(2))
+        #expect(log.entries == [])
     }
 
     @Test("Handlers of descriptors, messages and processes access it too")

@@ -352,6 +352,7 @@ final class ExtremeProgram {
         for _ in 0..<4 {
             thread.perform(after: duration) {}
             thread.loop.perform(after: duration) {}
+            thread.loop.perform(after: duration, isolation: .shared) {}
             // A limit that is over is an error.
             _ = try? await thread.run(for: duration) {}
             _ = try? await thread.loop.run(for: duration) {}
