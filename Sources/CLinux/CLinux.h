@@ -521,6 +521,7 @@ static const unsigned int CLINUX_EPOLLIN = EPOLLIN;
 static const unsigned int CLINUX_EPOLLET = EPOLLET;
 
 #include "SignalListening.h"
+#include "Sockets.h"
 #include "Spawning.h"
 
 #endif

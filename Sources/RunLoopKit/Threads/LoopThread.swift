@@ -102,7 +102,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         if item.isolation == .actor { return false }
         if let timer = item as? Loop.Timer { return !timer.isOfLimiter }
         return item is Loop.FileDescriptorSource || item is Loop.SignalSource || item is Loop.ProcessSource
-            || item is Loop.ChildProcess
+            || item is Loop.ChildProcess || item is Loop.Connection || item is Loop.Listener
     }
 
     /// Starts a thread. Its loop accepts work when this returns, even if the thread has not begun to run. For more

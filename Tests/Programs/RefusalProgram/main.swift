@@ -83,6 +83,8 @@ let terminal = open("/dev/ptmx", O_RDWR | O_CLOEXEC)
 /// A source that ended would close the terminal.
 var kept: [Loop.Item] = []
 
+let listenerAtStart = try Loop.Listener(.tcp(.loopback, port: 0))
+
 func add(_ item: Loop.Item) {
     precondition(Loop.current.add(item, in: "things"))
     item.invalidate()
@@ -102,6 +104,10 @@ let things = [
     Thing("port", needs: "descriptors") { add(try Loop.PortSource { _ in }) },
     Thing("borrowed", needs: "descriptors") { add(try Loop.FileDescriptorSource(ends[0]) { _, _ in }) },
     Thing("owned", needs: "descriptors") { kept.append(try Loop.FileDescriptorSource(owning: terminal) { _, _ in }) },
+    Thing("listener", needs: "descriptors") { add(try Loop.Listener(.tcp(.loopback, port: 0)) { _, _ in }) },
+    Thing("connection", needs: "descriptors") {
+        add(try Loop.Connection(connectingTo: listenerAtStart.address!) { _, _ in })
+    },
     Thing("signal", needs: "descriptors") {
         // It has its old effect, whether or not the source was made.
         defer { precondition(signal(SIGUSR1, SIG_DFL) == nil) }

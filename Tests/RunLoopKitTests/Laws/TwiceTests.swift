@@ -223,6 +223,45 @@ import Testing
             loop.run(mode: .default, for: .seconds(1))
             return log.entries
         },
+        Case("end", "a connection") { times in
+            let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
+            let connection = try Loop.Connection(owning: ends.reader) { _, event in log.add("\(event)") }
+            ends.isReaderClosed = true
+            loop.add(connection)
+            for _ in 0..<times { connection.end() }
+            log.add(readText(ends.writer) ?? "no end")
+            ends.send("dropped")
+            loop.run(mode: .default, for: .seconds(1))
+            finishWriting(ends.writer)
+            loop.run(mode: .default, for: .seconds(1))
+            return log.entries
+        },
+        Case("finishSending") { times in
+            let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
+            let connection = try Loop.Connection(owning: ends.reader) { _, event in log.add("\(event)") }
+            ends.isReaderClosed = true
+            loop.add(connection)
+            connection.send(Array("sent".utf8))
+            for _ in 0..<times { connection.finishSending() }
+            for _ in 0..<2 { log.add(readText(ends.writer) ?? "no end") }
+            ends.send("received")
+            loop.run(mode: .default, for: .seconds(1))
+            connection.invalidate()
+            return log.entries
+        },
+        Case("end", "a listener") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let address = Loop.SocketAddress.unix("\0RunLoopKit-\(UInt64.random(in: 0 ... .max))")
+            let listener = try Loop.Listener(address) { _, connection in
+                connection.invalidate()
+                log.add("accepted")
+            }
+            loop.add(listener)
+            let client = try Loop.Connection(connectingTo: address)
+            for _ in 0..<times { listener.end() }
+            client.invalidate()
+            return log.entries + ["\(listener.isValid)"]
+        },
         Case("cancel", "a limiter") { times in
             let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
             let debounce = Debounce<Int>(interval: .seconds(1), on: loop) { log.add("\($0)") }

@@ -55,6 +55,8 @@ import Testing
                 { try Loop.ChildProcess("true", label: $0) { _, _ in } },
                 { try Loop.FileDescriptorSource(pipe.fileHandleForReading.fileDescriptor, label: $0) { _, _ in } },
                 { try Loop.FolderSource("/", label: $0) { _, _ in } },
+                { try Loop.Connection(owning: dup(pipe.fileHandleForReading.fileDescriptor), label: $0) { _, _ in } },
+                { try Loop.Listener(.tcp(.loopback, port: 0), label: $0) { _, _ in } },
             ]
             for (index, make) in kinds.enumerated() {
                 _ = try make("\(index)")

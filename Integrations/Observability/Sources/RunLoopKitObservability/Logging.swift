@@ -31,6 +31,7 @@ extension Loop.Mistake {
         case .refusedMessage: "refusedMessage"
         case .descriptorLeftReady: "descriptorLeftReady"
         case .lostSignals: "lostSignals"
+        case .pausedListener: "pausedListener"
         case .mainLoopWithoutThread: "mainLoopWithoutThread"
         case .jobsOfEndedLoop: "jobsOfEndedLoop"
         case .rulesNotApplied: "rulesNotApplied"

@@ -17,6 +17,7 @@ import Testing
 
     @Test("Each mistake is logged as a warning, with its kind")
     func mistakes() throws {
+        let error = try #require(throws: LoopError.self) { try Loop.Listener(.unix("/nowhere/socket")) }
         let mistakes: [Loop.Mistake] = [
             .refusedItem(item: "timer", reason: .itemIsInvalid), .loopThatNeverRuns(item: "block"),
             .droppedThread(name: "worker", items: ["timer"]), .runInCommonModes, .mainLoopWithoutThread,
@@ -25,6 +26,7 @@ import Testing
             .refusedMessage(port: "message port", capacity: 1), .refusedCall(limiter: "debounce"),
             .descriptorLeftReady(source: "descriptor", ready: "readable"), .lostSignals(source: "signal", count: 2),
             .neverAdded(item: "timer"), .mainLoopThatNeverRuns(item: "debounce"),
+            .pausedListener(listener: "listener", error: error),
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {
@@ -37,7 +39,7 @@ import Testing
         let kinds: [Logger.Metadata.Value?] = [
             "refusedItem", "loopThatNeverRuns", "droppedThread", "runInCommonModes", "mainLoopWithoutThread",
             "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter", "refusedMessage", "refusedCall",
-            "descriptorLeftReady", "lostSignals", "neverAdded", "mainLoopThatNeverRuns",
+            "descriptorLeftReady", "lostSignals", "neverAdded", "mainLoopThatNeverRuns", "pausedListener",
         ]
         #expect(handler.entries.map { $0.metadata["runloop.mistake"] } == kinds)
     }

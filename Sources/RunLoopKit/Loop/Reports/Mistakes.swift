@@ -16,6 +16,8 @@ extension Loop {
         case mainLoopThatNeverRuns(item: String)
         /// A ``LoopThread`` was dropped, and not stopped, while timers, or sources of descriptors, signals or
         /// processes, were on it: its last reference was released.
+        /// A ``LoopThread`` was dropped, and not stopped, while timers, or sources of descriptors, connections, signals
+        /// or processes, were on it: its last reference was released.
         ///
         /// Items with handlers of an actor do not count, since the actor is gone as well. Nor do limiters, which report
         /// a dropped call themselves: ``Loop/Mistake/droppedLimiter(limiter:)``.
@@ -46,6 +48,9 @@ extension Loop {
         case descriptorLeftReady(source: String, ready: String)
         /// More real-time signals came than a ``Loop/SignalSource`` holds, before a run served it: so many are lost.
         case lostSignals(source: String, count: Int)
+        /// A ``Loop/Listener`` could not accept a connection, for lack of descriptors or memory, and accepts nothing
+        /// for a second. It goes on trying. Found once for each listener.
+        case pausedListener(listener: String, error: LoopError)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended. They run on a thread of last resort. Found
@@ -118,6 +123,10 @@ extension Loop {
                 "The \(source) has lost \(counted(count, "signal")), since it was full when they came. Let its "
                     + "handler, and others of its loop, return sooner; run the loop in a mode that has the source; or "
                     + "let the sender wait for an answer."
+            case .pausedListener(let listener, let error):
+                "The \(listener) accepts nothing for a second, and then tries again (\(error)). Close connections that "
+                    + "are idle, raise the limit (ulimit -n, RLIMIT_NOFILE), or set isAccepting to false while there "
+                    + "are enough of them."
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
                     + "(by dispatchMain(), an async main function, or Swift Testing). Let the program begin "

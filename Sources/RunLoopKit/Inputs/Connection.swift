@@ -1,0 +1,348 @@
+import Synchronization
+
+extension Loop {
+    /// A version-1 source: a stream of bytes in both directions, which never blocks. It owns a connected stream socket,
+    /// or one end of a pipe. Any thread may use it; the handler runs on the loop's thread.
+    ///
+    /// ```swift
+    /// let connection = try Loop.Connection(connectingTo: .tcp(.loopback, port: 7007)) { connection, event in
+    ///     switch event {
+    ///     case .received(let bytes): print(String(decoding: bytes, as: UTF8.self))
+    ///     case .peerFinished: connection.end()
+    ///     case .closed(let error): print(error.map { "failed: \($0)" } ?? "closed")
+    ///     case .connected, .drained: break
+    ///     }
+    /// }
+    /// Loop.current.add(connection, in: .default)
+    /// connection.send(Array("hello".utf8))
+    /// ```
+    ///
+    /// A ``Listener`` makes the connections of a server.
+    ///
+    /// - *Receiving:* the connection reads, 64 KiB at most in each pass, and calls the handler with the bytes. What
+    ///   arrives while it has no handler, or is in no loop, waits in the kernel. So does what arrives while
+    ///   ``isReceiving`` is false, which slows a peer that is too fast.
+    /// - *Sending:* ``send(_:)`` sends at once what the kernel has room for. The rest waits in memory without limit,
+    ///   until the loop has sent it: ``Event/drained``. ``pendingByteCount`` is for senders that are too fast.
+    /// - *Half-close:* after ``Event/peerFinished`` the connection can still send, and after ``finishSending()`` it
+    ///   still receives. It is closed once both have ended.
+    ///
+    /// | the end | what waits to be sent | what the peer still sends | ``Event/closed(_:)`` |
+    /// |---|---|---|---|
+    /// | ``finishSending()`` | is sent, then the peer is told | is received | after ``Event/peerFinished`` |
+    /// | ``end()`` | is sent, then the peer is told | is dropped | once the peer has finished |
+    /// | ``Loop/Item/invalidate()`` | is dropped | is lost: TCP resets the connection | is not reported |
+    /// | a failure | is dropped | was received before, unless ``isReceiving`` is false | with the error |
+    ///
+    /// **Closed**, it is invalid and has no descriptor. ``Event/closed(_:)`` comes once, after all others. A handler
+    /// that does nothing at ``Event/peerFinished`` leaves the connection, and its descriptor, open.
+    ///
+    /// A failure is noticed by a read or a write. While the connection neither receives nor has anything to send, it
+    /// notices none. No SIGPIPE is raised.
+    ///
+    /// It makes its descriptor non-blocking and closed on exec. The first is a property of the open file, which other
+    /// processes may share: do not give it a standard stream. It can be in several modes of one loop, and keeps runs in
+    /// them going.
+    ///
+    /// CF: `CFSocket` and `CFStream`. Foundation: `Stream`; Node.js: `net.Socket`; libevent: `bufferevent`.
+    public final class Connection: Item, Source1, @unchecked Sendable {
+        /// The type of the handler.
+        public typealias Handler = @Sendable (_ connection: Connection, _ event: Event) -> Void
+
+        /// What a connection reports.
+        public enum Event: Equatable, Sendable {
+            /// The connection was made, of one that was begun by
+            /// ``Loop/Connection/init(connectingTo:label:file:line:handler:)``. The first event.
+            case connected
+
+            /// Bytes of the peer's, at least one. They come in order, and in other pieces than they were sent.
+            case received(_ bytes: [UInt8])
+
+            /// The peer sends nothing more, and may still receive. Of a pipe: no process can write to it any more.
+            case peerFinished
+
+            /// All bytes that waited in memory have been handed to the kernel. Not reported of bytes that never waited.
+            case drained
+
+            /// The last event. Without an error both sides have finished. With one, what waited was dropped:
+            ///
+            /// - `ECONNRESET`: the peer has reset the connection, or has closed it and left bytes unread.
+            /// - `EPIPE`: something was sent to a peer that has closed.
+            /// - `ECONNREFUSED`, `ETIMEDOUT` and others: the connection was not made.
+            case closed(_ error: LoopError?)
+        }
+
+        /// The number of the descriptor, for options of the socket. Once the connection is invalid, another file may
+        /// have it.
+        public let descriptor: Int32
+
+        /// How many bytes are read at once.
+        private static var readSize: Int { 64 * 1024 }
+
+        /// Guards `state`, and the calls that send. Another one than the item's, since a large send takes a while.
+        private let stateLock = Lock(.leaf)
+        @exclusivity(unchecked) private var state: ConnectionState
+
+        /// `state.interest`, for a loop that must not wait for a send. Written with the state's lock held. Relaxed:
+        /// after each change the modes look again, with the lock of their loop.
+        private let interest: Atomic<UInt32>
+        private static var nothing: UInt32 { .max }
+
+        // Guarded by the item's lock, so exclusivity is unchecked.
+
+        /// Nil before it is set, after the last event, and once the connection is invalid.
+        @exclusivity(unchecked) private var handler: Handler?
+
+        /// As those of `FileDescriptorSource`.
+        @exclusivity(unchecked) private var activeCalls = 0
+        @exclusivity(unchecked) private var isReported = false
+
+        /// See `sourceSlot`. Guarded by the lock of the loop.
+        @exclusivity(unchecked) private var slot = -1
+
+        // MARK: Making one
+
+        /// Makes a connection of a stream that is connected already: a stream socket, an end of a pipe, or another
+        /// descriptor that the kernel can poll. The connection closes it: do not close it elsewhere.
+        ///
+        /// - Parameters:
+        ///   - descriptor: Becomes non-blocking and closed on exec.
+        ///   - label: What diagnostics call the connection; nil to call it by its kind and the place where it was made.
+        ///   - file: The source file that makes the connection, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - handler: Called on the loop's thread with one event at a time. Nil to set it later: ``setHandler(_:)``.
+        /// - Throws: ``LoopError``; the descriptor stays open then, and is the caller's:
+        ///   - `EBADF` if the descriptor is not open.
+        ///   - `EPERM` if it is always ready, as a regular file is: the kernel does not watch it.
+        ///   - `EINVAL` for a socket that listens, or has messages instead of a stream.
+        ///   - `EMFILE` if it is neither a socket nor a pipe, and the process has no descriptor left for the test.
+        public convenience init(
+            owning descriptor: Int32, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+            handler: Handler? = nil
+        ) throws(LoopError) {
+            let stream = try System.makeStream(descriptor)
+            self.init(ConnectionState(OwnedDescriptor(descriptor), stream), Place(file, line), label, handler)
+        }
+
+        /// Begins to connect to an address, and does not wait for it. ``Event/connected`` reports that it is made.
+        /// Bytes that are sent before wait.
+        ///
+        /// - Parameters:
+        ///   - address: The address of a listener.
+        ///   - label: What diagnostics call the connection; nil to call it by its kind and the place where it was made.
+        ///   - file: The source file that makes the connection, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - handler: Called on the loop's thread with one event at a time. Nil to set it later: ``setHandler(_:)``.
+        /// - Throws: ``LoopError``, of what is known at once. What is known later, even of this machine, is the error
+        ///   of ``Event/closed(_:)``.
+        ///   - `ECONNREFUSED` or `ENOENT` if nothing listens at the path of a Unix socket; `EAGAIN` if too many wait
+        ///     there; `ENAMETOOLONG` or `EINVAL` for a path that cannot be one.
+        ///   - `ENETUNREACH` and others if there is no way to the host.
+        ///   - `EMFILE` if the process has no descriptor left.
+        public convenience init(
+            connectingTo address: SocketAddress, label: String? = nil, file: StaticString = #fileID,
+            line: UInt = #line, handler: Handler? = nil
+        ) throws(LoopError) {
+            let descriptor = OwnedDescriptor(try System.connect(to: address.ofSystem("connect"), "\(address)"))
+            self.init(
+                ConnectionState(descriptor, .ofSocket, connectingTo: address), Place(file, line), label, handler)
+        }
+
+        /// Makes a connection of a socket that a listener has accepted, without a handler.
+        convenience init(accepted descriptor: OwnedDescriptor, _ place: Place) {
+            self.init(ConnectionState(descriptor, .ofSocket), place, nil, nil)
+        }
+
+        private init(_ state: ConnectionState, _ place: Place, _ label: String?, _ handler: Handler?) {
+            self.state = state
+            descriptor = state.descriptor!.number
+            interest = Atomic(state.interest?.rawValue ?? Self.nothing)
+            self.handler = handler
+            super.init(place, label)
+            if handler == nil { waitForHandler() }
+        }
+
+        /// Sets what the loop calls, from the next event on. Without a handler the connection receives nothing, and
+        /// sends only what the kernel has room for at once. ``Loop/Item`` has the rules.
+        ///
+        /// - Parameter handler: Called on the loop's thread with one event at a time.
+        /// - Returns: Whether the connection is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping Handler) -> Bool { set(handler, .nothing) }
+
+        func set(_ handler: @escaping Handler, _ isolation: Isolation) -> Bool {
+            var new: Handler? = handler
+            return replaceHandler(isolation) { swap(&self.handler, &new) }
+        }
+
+        /// The peer's address; nil if it is no socket's, or the connection is closed. A Unix socket's is mostly without
+        /// a name: `.unix("")`.
+        public var peerAddress: SocketAddress? {
+            let descriptor = stateLock.withLock { state.descriptor }
+            return descriptor.flatMap { SocketAddress(System.peerAddress(of: $0.number)) }
+        }
+
+        // MARK: Sending
+
+        /// Sends bytes in order, and does not wait for it: what the kernel has no room for waits in memory. From any
+        /// thread, even before the connection is in a loop. The bytes of one call stay together.
+        ///
+        /// - Returns: Whether the bytes were accepted. False if the connection is invalid, has failed, or only
+        ///   receives; and after ``finishSending()`` and ``end()``. Bytes that were accepted may still be lost, if the
+        ///   connection fails.
+        @discardableResult
+        public func send(_ bytes: [UInt8]) -> Bool { isValid && change { $0.send(bytes) } }
+
+        /// How many bytes wait in memory to be sent. From any thread.
+        public var pendingByteCount: Int { stateLock.withLock { state.pendingCount } }
+
+        /// Tells the peer that nothing more comes, after what waits was sent. Receiving goes on. Of a pipe's writing
+        /// end, or another descriptor that is no socket, only closing tells it. From any thread. A second call does
+        /// nothing.
+        public func finishSending() { change { $0.finishSending(dropping: false) } }
+
+        /// Ends the connection in order: sends what waits, tells the peer that nothing more comes, and drops what the
+        /// peer still sends. When the peer has finished too, ``Event/closed(_:)`` is reported. From any thread. A
+        /// second call does nothing.
+        ///
+        /// Closing a TCP socket at once would lose what the peer has not received. A peer that neither reads nor
+        /// closes keeps the connection: invalidate it by a timer.
+        public func end() { change { $0.finishSending(dropping: true) } }
+
+        // MARK: Receiving
+
+        /// Whether the connection receives; initially true. While it is false, bytes wait in the kernel, and their
+        /// sender is slowed down by it. Neither the peer's end nor a failure is noticed then, unless bytes wait to be
+        /// sent. From any thread.
+        public var isReceiving: Bool {
+            get { stateLock.withLock { state.isReceiving } }
+            set { change { $0.isReceiving = newValue } }
+        }
+
+        // MARK: Source1
+
+        /// Changes the state, and then what the modes watch.
+        @inline(__always)
+        @discardableResult
+        private func change<Result>(_ body: (inout ConnectionState) -> Result) -> Result {
+            stateLock.lock()
+            let result = body(&state)
+            let new = state.interest?.rawValue ?? Self.nothing
+            let old = interest.load(ordering: .relaxed)
+            if new != old { interest.store(new, ordering: .relaxed) }
+            stateLock.unlock()
+            if new != old { watchesChanged(areWatched: old != Self.nothing) }
+            return result
+        }
+
+        private var watchedEvents: PollEvents? {
+            let events = interest.load(ordering: .relaxed)
+            return events == Self.nothing ? nil : PollEvents(rawValue: events)
+        }
+
+        var watches: [Watch] {
+            @inline(__always) get { [Watch(descriptor: descriptor, events: watchedEvents, mayBeMissing: true)] }
+        }
+
+        func noteReport() { itemLock.withLock { isReported = true } }
+
+        /// As that of a `FileDescriptorSource` which owns its descriptor.
+        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
+            guard let wanted = watchedEvents else { return nil }
+            var found = events
+            let holds = itemLock.withLock { isReported && activeCalls == 0 && !events.contains(.write) }
+            if !isFresh, !holds { found = System.openReadiness(of: descriptor, for: wanted) }
+            found.formIntersection(wanted.union([.error, .hangUp]))
+            return found.isEmpty ? nil : found
+        }
+
+        /// Calls the handler with one event, and with the last one if that follows.
+        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+            itemLock.withLock {
+                isReported = false
+                activeCalls += 1
+            }
+            defer {
+                itemLock.withLock {
+                    isReported = false
+                    activeCalls -= 1
+                }
+            }
+            var count = 0
+            var hasReadAll = false
+            if !events.isDisjoint(with: [.write, .error, .hangUp]), let event = change({ $0.serveSending() }) {
+                count = call(event)
+            } else if let event = receive(ifReadable: events != .write, &hasReadAll) {
+                count = call(event)
+            }
+            if let error = stateLock.withLock({ state.end(hasReadAll: hasReadAll) }) { count |= close(error) }
+            return count
+        }
+
+        /// Reads once, and returns what there is to report.
+        ///
+        /// - Parameter hasReadAll: Set to true if nothing is left to read.
+        private func receive(ifReadable isReadable: Bool, _ hasReadAll: inout Bool) -> Event? {
+            // Retained: another thread may close the connection meanwhile.
+            let descriptor = stateLock.withLock {
+                state.reads && (isReadable || state.readsRest) ? state.descriptor : nil
+            }
+            guard let descriptor else { return nil }
+            return withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 16) { buffer in
+                switch System.receive(descriptor.number, into: buffer) {
+                case .count(let count):
+                    guard change({ $0.serveReceiving(count) }) else { return nil }
+                    return count == 0 ? .peerFinished : .received(Array(buffer[..<count]))
+                case .nothing: hasReadAll = true
+                case .failed(let error):
+                    hasReadAll = true
+                    change { $0.failReceiving(error) }
+                }
+                return nil
+            }
+        }
+
+        private func call(_ event: Event) -> Int {
+            guard let handler = itemLock.withLock({ handler }) else { return 0 }
+            handler(self, event)
+            return 1
+        }
+
+        /// Calls the handler with the last event.
+        private func close(_ error: LoopError?) -> Int {
+            guard let handler = itemLock.withLock({ self.handler.take() }) else { return 0 }
+            invalidate()
+            handler(self, .closed(error))
+            return 1
+        }
+
+        // MARK: Item
+
+        override var kind: String { "connection \(descriptor)" }
+
+        override var status: ItemStatus {
+            let (receives, isConnecting, count) = stateLock.withLock {
+                (state.isReceiving && !state.hasPeerFinished, state.isConnecting, state.pendingCount)
+            }
+            let words = isConnecting ? "connects" : receives ? "receives" : "receives nothing"
+            return .waits(words + (count == 0 ? "" : ", \(count) bytes to send"))
+        }
+
+        override var canBeInManyLoops: Bool { false }
+
+        override var sourceSlot: Int {
+            get { slot }
+            set { slot = newValue }
+        }
+
+        override func insert(into mode: ModeState) { mode.insert(self) }
+        override func remove(from mode: ModeState) { mode.remove(self) }
+        override func hasGotHandler() { beginBeingWatched() }
+
+        override func releaseHandlers() {
+            releaseUnlocked { handler.take() }
+            let released = stateLock.withLock { state.close() }
+            withExtendedLifetime(released) {}
+        }
+    }
+}

@@ -1,0 +1,158 @@
+/// What a connection has received and sent, and what it waits for. Guarded by the connection's lock, with which its
+/// system calls are made, except for reading.
+///
+/// | direction | open | then | ended |
+/// |---|---|---|---|
+/// | receiving | `hasPeerFinished` is false | a read of 0 bytes | `hasPeerFinished` is true |
+/// | sending | `finish` is `none` | `asked`, while bytes wait | `done`: the peer was told |
+///
+/// The connection is over when both have ended, or when a system call has failed.
+struct ConnectionState {
+    enum Finish { case none, asked, done }
+
+    /// Nil once the connection is closed.
+    private(set) var descriptor: OwnedDescriptor?
+    private let stream: System.Stream
+    private var queue = SendQueue()
+
+    /// What is connected to, until it is.
+    private var target: Loop.SocketAddress?
+
+    /// Whether the program wants bytes.
+    var isReceiving = true
+    private(set) var hasPeerFinished: Bool
+    private var finish: Finish
+
+    /// Whether bytes that arrive are dropped.
+    private var isEnding = false
+
+    /// Why nothing can be sent any more.
+    private var failure: LoopError?
+
+    init(_ descriptor: OwnedDescriptor, _ stream: System.Stream, connectingTo target: Loop.SocketAddress? = nil) {
+        self.descriptor = descriptor
+        self.stream = stream
+        self.target = target
+        hasPeerFinished = !stream.canReceive
+        finish = stream.canSend ? .none : .done
+    }
+
+    var pendingCount: Int { queue.count }
+    var isConnecting: Bool { target != nil }
+    var reads: Bool { !isConnecting && !hasPeerFinished && (isReceiving || isEnding) }
+
+    /// Whether to read although nothing has arrived: to know that everything was read before a failure is reported.
+    var readsRest: Bool { failure != nil && reads }
+
+    private var isFinished: Bool { hasPeerFinished && finish == .done }
+
+    /// The error with which the connection is over, or nil in an optional; nil if it is not over.
+    ///
+    /// - Parameter hasReadAll: Whether what the peer has sent before a failure was read. While receiving pauses, it is
+    ///   not waited for.
+    func end(hasReadAll: Bool = false) -> LoopError?? {
+        if let failure { return reads && !hasReadAll ? nil : .some(failure) }
+        return isFinished ? .some(nil) : nil
+    }
+
+    /// What to wait for; nil to hear nothing, not even hang-ups, which would be reported again and again. A descriptor
+    /// that is over is writable, or hung up.
+    var interest: PollEvents? {
+        guard descriptor != nil else { return nil }
+        var events: PollEvents = reads ? .read : []
+        if isConnecting || !queue.isEmpty || failure != nil || isFinished { events.insert(.write) }
+        if !events.isEmpty { return events }
+        // The writing end of a pipe reports that no process reads any more.
+        return stream.canReceive ? nil : []
+    }
+
+    // MARK: Sending
+
+    /// Sends bytes, or adds them to those that wait. Returns false if they cannot be sent.
+    mutating func send(_ bytes: [UInt8]) -> Bool {
+        guard let descriptor, finish == .none, failure == nil else { return false }
+        var start = 0
+        if queue.isEmpty, !isConnecting, !bytes.isEmpty {
+            switch bytes.withUnsafeBytes({ transfer($0, by: descriptor) }) {
+            case .count(let count): start = count
+            case .nothing: break
+            case .failed(let error):
+                failure = error
+                return false
+            }
+        }
+        if start < bytes.count { queue.append(bytes, from: start) }
+        return true
+    }
+
+    private func transfer(_ bytes: UnsafeRawBufferPointer, by descriptor: OwnedDescriptor) -> System.Transfer {
+        System.send(bytes, to: descriptor.number, isSocket: stream.isSocket)
+    }
+
+    /// The descriptor is writable, or in error. Returns what there is to report.
+    mutating func serveSending() -> Loop.Connection.Event? {
+        guard let descriptor else { return nil }
+        if let target {
+            self.target = nil
+            let code = System.takeError(of: descriptor.number)
+            guard code == 0 else {
+                fail(LoopError(call: "connect(\(target))", code: code))
+                return nil
+            }
+            finishIfEmpty()
+            return .connected
+        }
+        if queue.isEmpty {
+            // Reported only without anything to send: no process reads from the pipe.
+            if !stream.canReceive, finish == .none { fail(System.brokenPipe(descriptor.number)) }
+            return nil
+        }
+        switch queue.withBytes({ transfer($0, by: descriptor) }) {
+        case .count(let count):
+            queue.removeFirst(count)
+            guard queue.isEmpty else { return nil }
+            finishIfEmpty()
+            return .drained
+        case .nothing: return nil
+        case .failed(let error):
+            fail(error)
+            return nil
+        }
+    }
+
+    private mutating func fail(_ error: LoopError) {
+        failure = failure ?? error
+        queue = SendQueue()
+    }
+
+    /// - Parameter dropping: Whether to drop what the peer sends from now on.
+    mutating func finishSending(dropping: Bool) {
+        if dropping { isEnding = true }
+        guard descriptor != nil, finish == .none else { return }
+        finish = .asked
+        finishIfEmpty()
+    }
+
+    private mutating func finishIfEmpty() {
+        guard finish == .asked, queue.isEmpty, !isConnecting, let descriptor else { return }
+        finish = .done
+        if stream.isSocket { System.finishSending(descriptor.number) }
+    }
+
+    // MARK: Receiving
+
+    /// A read has given so many bytes; 0 at the end. Returns whether to report it.
+    mutating func serveReceiving(_ count: Int) -> Bool {
+        if count == 0 { hasPeerFinished = true }
+        return !isEnding && (count > 0 || failure == nil)
+    }
+
+    /// A read has failed.
+    mutating func failReceiving(_ error: LoopError) { fail(error) }
+
+    /// Drops what waits, and the descriptor, which its last user closes. Released without the lock.
+    mutating func close() -> (OwnedDescriptor?, SendQueue) {
+        defer { (descriptor, queue) = (nil, SendQueue()) }
+        return (descriptor, queue)
+    }
+}
