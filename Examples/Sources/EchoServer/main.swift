@@ -29,37 +29,42 @@ func raiseDescriptorLimit() -> Int {
 
 @MainActor func serve(port: UInt16, idleTime: Duration) throws {
     _ = raiseDescriptorLimit()
-    let listener = try makeListener(port: port)
-    let server = try EchoServer(listening: listener.socket, idleTime: idleTime)
+    let server = try EchoServer(port: port, idleTime: idleTime)
     for signal in [SIGINT, SIGTERM] {
-        let source = try Loop.SignalSource(signal, isolation: .shared) { _, _ in
-            server.end()
-            Loop.main.stop()
-        }
+        let source = try Loop.SignalSource(signal, isolation: .shared) { _, _ in Loop.main.stop() }
         Loop.main.add(source, in: .common)
     }
-    print("listening on port \(listener.port)")
+    print("listening on port \(server.port)")
     Loop.main.run()
-    print("ended, with \(server.connections.count) connections")
+    server.end()
+    print("ended, with \(server.clients.count) connections")
 }
 
 @MainActor func selfTest(connections wanted: Int) async throws {
     let count = min(wanted, (raiseDescriptorLimit() - 50) / 2)
     if count < wanted { print("the limit of descriptors allows \(count) connections") }
-    let listener = try makeListener(port: 0)
-    let server = try EchoServer(listening: listener.socket, idleTime: .seconds(3600))
-    // The clients wait in their system calls, on a thread of their own.
+    let server = try EchoServer(port: 0, idleTime: .seconds(3600))
     let clients = try LoopThread(name: "clients")
-    let sockets = try await clients.run {
-        try (1...count).map { try connectAndEcho(port: listener.port, text: "I am number \($0)") }
+    let (echoes, gotEcho) = AsyncStream.makeStream(of: Void.self)
+    let (ends, gotEnd) = AsyncStream.makeStream(of: Void.self)
+    var (nextEcho, nextEnd) = (echoes.makeAsyncIterator(), ends.makeAsyncIterator())
+    for number in 1...count {
+        let text = Array("I am number \(number)".utf8)
+        let client = try Loop.Connection(connectingTo: .tcp(.loopback, port: server.port)) { client, event in
+            if event == .received(text) { gotEcho.yield() }
+            if event == .peerFinished {
+                client.end()
+                gotEnd.yield()
+            }
+        }
+        client.send(text)
+        clients.loop.add(client, in: .common)
+        await nextEcho.next()
     }
-    print("served \(server.connections.count) connections")
+    print("served \(server.clients.count) connections")
     server.idleTime = .milliseconds(100)
-    let closedCount = try await clients.run {
-        var byte: UInt8 = 0
-        return sockets.count { read($0, &byte, 1) == 0 }
-    }
-    print("closed \(closedCount) connections; \(server.connections.count) are left")
+    for _ in 1...count { await nextEnd.next() }
+    print("closed \(count) connections; \(server.clients.count) are left")
 }
 
 var port: UInt16 = 0
