@@ -211,6 +211,33 @@ extension Loop.ProcessSource {
     }
 }
 
+extension Loop.FolderSource {
+    /// Sets a handler that is isolated to an actor on the loop, and may touch its state, as
+    /// ``setHandler(_:)`` sets another one. ``Loop/Item`` has the rules.
+    ///
+    /// - Returns: Whether the source is valid, and has the handler.
+    @discardableResult
+    public func setHandler<A: Actor>(
+        isolation actor: A,
+        _ handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.FolderSource, _ events: [Event]) -> Void
+    ) -> Bool {
+        let isolated = IsolatedHandler(actor, for: self, handler)
+        return set({ isolated.call(($0, $1)) }, .actor)
+    }
+
+    /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
+    ///
+    /// - Returns: Whether the source has the handler. False if it is invalid; and if it is in a loop other than
+    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    @discardableResult
+    public func setHandler(
+        isolation mainActor: MainActor,
+        _ handler: @escaping @MainActor (_ source: Loop.FolderSource, _ events: [Event]) -> Void
+    ) -> Bool {
+        set(unsafeBitCast(handler, to: Handler.self), .mainActor)
+    }
+}
+
 extension Loop.ChildProcess {
     /// Sets a handler that is isolated to an actor on the loop, and may touch its state, as
     /// ``setHandler(_:)`` sets another one. ``Loop/Item`` has the rules.

@@ -9,8 +9,8 @@ extension Loop {
     /// Loop.current.add(source, in: .default)
     /// ```
     ///
-    /// It watches from the moment it is made; what happens before it is in a loop waits. A call gets all events since
-    /// the last one, in their order, some thousands at most.
+    /// It watches from the moment it is made; what happens before it is in a loop and has a handler waits. A call gets
+    /// all events since the last one, in their order, some thousands at most.
     ///
     /// - *Paths* are relative to the watched folder: `"sub/file.txt"`. Names that are not UTF-8 are kept as bytes:
     ///   ``Entry``.
@@ -46,7 +46,7 @@ extension Loop {
         private let treeLock = Lock(.leaf)
         @exclusivity(unchecked) private var tree: FolderTree
 
-        /// Nil once the source is invalid. Guarded by the item's lock.
+        /// Nil before it is set, and once the source is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var handler: Handler?
 
         /// Makes a source, and begins to watch. With `subfolders` it lists the whole tree before it returns.
@@ -57,7 +57,8 @@ extension Loop {
         ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
-        ///   - handler: Called on the loop's thread with what has happened; never with an empty array.
+        ///   - handler: Called on the loop's thread with what has happened; never with an empty array. Nil to set it
+        ///     later: ``setHandler(_:)``.
         /// - Throws: ``LoopError``:
         ///   - `ENOENT` if there is nothing at the path, `ENOTDIR` if it is no folder, `EACCES` if it may not be read.
         ///   - `ENOSPC` if the user has no watch left: `fs.inotify.max_user_watches` is the limit.
@@ -65,7 +66,7 @@ extension Loop {
         ///     `fs.inotify.max_user_instances` is that limit, 128 as a rule.
         public init(
             _ path: String, options: Options = [], label: String? = nil, file: StaticString = #fileID,
-            line: UInt = #line, handler: @escaping Handler
+            line: UInt = #line, handler: Handler? = nil
         ) throws(LoopError) {
             self.path = path
             self.options = options
@@ -79,6 +80,22 @@ extension Loop {
             }
             self.inotify = inotify
             super.init(Place(file, line), label)
+            if handler == nil { waitForHandler() }
+        }
+
+        /// Sets what the loop calls, from the next call on. What happens in the folder without a handler waits in the
+        /// kernel, which keeps 16,384 events as a rule (`fs.inotify.max_queued_events`): what comes on top is
+        /// ``Event/lookAgain``. Until then a new subfolder is not watched. ``Loop/Item`` has the rules: a call that
+        /// runs finishes with the old handler.
+        ///
+        /// - Parameter handler: Called on the loop's thread with what has happened; never with an empty array.
+        /// - Returns: Whether the source is valid, and has the handler.
+        @discardableResult
+        public func setHandler(_ handler: @escaping Handler) -> Bool { set(handler, .nothing) }
+
+        func set(_ handler: @escaping Handler, _ isolation: Isolation) -> Bool {
+            var new: Handler? = handler
+            return replaceHandler(isolation) { swap(&self.handler, &new) }
         }
 
         deinit { System.close(inotify) }
@@ -115,6 +132,7 @@ extension Loop {
         override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
+        override func hasGotHandler() { beginBeingWatched() }
         override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }
 }

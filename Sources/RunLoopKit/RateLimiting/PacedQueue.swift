@@ -29,6 +29,8 @@
 ///
 /// The input may be work: `PacedQueue<@Sendable () -> Void>(…) { $0() }`.
 ///
+/// A queue that was made without an action keeps its inputs until ``setHandler(_:)`` gives it one.
+///
 /// **Threads.** A call on the loop's thread acts at once if nothing waits, the tokens are there, and the loop runs in
 /// one of the queue's modes or not at all. Otherwise the input waits for the loop, which must run.
 ///
@@ -57,11 +59,11 @@ public final class PacedQueue<Input: Sendable>: CustomStringConvertible, @unchec
     ///   - file: The source file that makes the queue, for diagnostics.
     ///   - line: The line in that file.
     ///   - action: Called on the loop's thread for each input, with no lock held. It may do anything, including calling
-    ///     the queue or dropping it.
+    ///     the queue or dropping it. Nil to set it later: ``setHandler(_:)``.
     public init(
         _ tokens: Int, per period: Duration, burst: Int = 1, capacity: Int, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard, label: String? = nil,
-        file: StaticString = #fileID, line: UInt = #line, action: @escaping @Sendable (_ input: Input) -> Void
+        file: StaticString = #fileID, line: UInt = #line, action: (@Sendable (_ input: Input) -> Void)? = nil
     ) {
         let quota = QuotaSettings(tokens, period, max(1, burst))
         let settings = LimiterSettings(
@@ -84,6 +86,31 @@ public final class PacedQueue<Input: Sendable>: CustomStringConvertible, @unchec
     /// - Returns: `accepted`; `full` if as many wait as the capacity allows; `closed` after ``invalidate()`` and after
     ///   the end of the loop. Unless it is accepted, the input is dropped.
     public func callAsFunction(_ input: Input, cost: Int = 1) -> Loop.SendAnswer { core.call(input, max(0, cost)) }
+
+    /// Sets the action, for the inputs whose turn comes from now on: one that is on its way to the loop's thread
+    /// already goes to the old action. From any thread, any number of times.
+    ///
+    /// It lets an object make its queue in its `init`, without an action, and then set one that captures it. Until then
+    /// inputs wait, as many as the capacity allows, and take no tokens. ``flush()`` leaves them waiting, and
+    /// `whenReleased` has no effect. The first handler gets them from the loop, at the rate.
+    ///
+    /// The old action is released as soon as no call uses it, with no lock held.
+    ///
+    /// - Parameter handler: Called on the loop's thread for each input, with no lock held.
+    /// - Returns: Whether the queue has the action. False if it was invalidated, or its loop has ended.
+    @discardableResult
+    public func setHandler(_ handler: @escaping @Sendable (_ input: Input) -> Void) -> Bool { core.setHandler(handler) }
+
+    /// Sets an action of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
+    ///
+    /// - Returns: Whether the queue has the action. False if it has ended; and if its loop is not ``Loop/main``, which
+    ///   is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    @discardableResult
+    public func setHandler(
+        isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ input: Input) -> Void
+    ) -> Bool {
+        core.mayBelongToMainActor() && core.setHandler(unsafeBitCast(handler, to: (@Sendable (Input) -> Void).self))
+    }
 
     /// Acts now on all inputs that wait, in order. From any thread: the actions run where they always do. They take
     /// their tokens, so that later inputs wait until nothing is owed.
@@ -127,10 +154,10 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
 
     init(
         _ settings: LimiterSettings, _ quota: QuotaSettings, capacity: Int,
-        _ action: @escaping @Sendable (Input) -> Void
+        _ action: (@Sendable (Input) -> Void)?
     ) {
         (self.quota, self.capacity, self.action) = (quota, capacity, action)
-        super.init(settings, keepsAll: true, isWithoutHandler: false, kind: .pacedQueue)
+        super.init(settings, keepsAll: true, isWithoutHandler: action == nil, kind: .pacedQueue)
     }
 
     // MARK: Events
@@ -142,7 +169,7 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
             return refuse()
         }
         // Elsewhere the tokens are taken when the loop comes around: a busy one would act on many at once.
-        if waiting.isEmpty, loopIsHere, take(cost, at: now) {
+        if waiting.isEmpty, !isWithoutHandler, loopIsHere, take(cost, at: now) {
             perform(makeAction((input, cost)), unlocking: held)
             return .accepted
         }
@@ -176,6 +203,22 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
 
     var waitingCount: Int { lock.withLock { waiting.count } }
 
+    /// Returns false if the queue has ended.
+    func setHandler(_ handler: @escaping @Sendable (Input) -> Void) -> Bool {
+        let held = lock.hold()
+        guard isOpen else {
+            lock.unlock(held)
+            return false
+        }
+        let old = exchange(&action, with: handler)
+        isWithoutHandler = false
+        setTimerToFirst()
+        lock.unlock(held)
+        // Released without the lock, as its captures.
+        withExtendedLifetime(old) {}
+        return true
+    }
+
     var description: String {
         let count = waitingCount
         return "PacedQueue: \(quota.rate), " + (count == 0 ? "none wait" : "\(count) wait. \(explanation)")
@@ -194,7 +237,7 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
     override var hasPending: Bool { !waiting.isEmpty }
 
     override func takePending() -> [Action] {
-        guard isOpen, !waiting.isEmpty else { return [] }
+        guard isOpen, !isWithoutHandler, !waiting.isEmpty else { return [] }
         setTimer(to: nil)
         let now = now
         var actions: [Action] = []
@@ -231,7 +274,7 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
     }
 
     private func setTimerToFirst() {
-        guard isOpen, let first = waiting.first else { return setTimer(to: nil) }
+        guard isOpen, !isWithoutHandler, let first = waiting.first else { return setTimer(to: nil) }
         let now = now
         let wait = quota.rules.wait(for: least(for: first.cost), in: bucket, at: now)
         // Of several that are due, the timer is not moved for each.

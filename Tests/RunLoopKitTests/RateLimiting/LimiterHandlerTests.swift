@@ -85,14 +85,6 @@ import Testing
 
     @Test("A new action counts from the next one that falls due, and the old one is released")
     func replacing() {
-        final class Captured: Sendable {
-            let released: Count
-            init(_ released: Count) { self.released = released }
-            deinit {
-                Lock.assertNoneHeld()
-                released.up()
-            }
-        }
         let scene = Scene()
         let log = Log<String>()
         let released = Count()
@@ -254,6 +246,93 @@ import Testing
             spin(until: log.entries.count == 20)
             #expect(log.entries == Array(0..<20))
             thread.stop()
+        }
+    }
+
+    // MARK: A paced queue
+
+    @Test("Inputs of a paced queue wait for its action without a timer, take no tokens, and then come at the rate")
+    func pacedQueue() {
+        let scene = Scene()
+        let queue = PacedQueue<Int>(10, per: .seconds(1), burst: 2, capacity: 4, on: scene.loop)
+        scene.at(0) { #expect((1...5).map { queue($0) } == [.accepted, .accepted, .accepted, .accepted, .full]) }
+        scene.at(990) {
+            #expect(!queue.flush() && queue.waitingCount == 4)
+            let state = "PacedQueue: 10 per 1.0 seconds, burst 2, 4 wait. No handler is set. No timer runs."
+            #expect(queue.description == state)
+        }
+        scene.at(1000) {
+            let before = scene.loop.counters
+            #expect(queue.setHandler(scene.write))
+            #expect(scene.log.entries == [], "not inside the call")
+            #expect(scene.loop.counters.since(before).passes == 0)
+        }
+        scene.at(1350) { #expect(queue(6) == .accepted) }
+        scene.run()
+        let entries = [(1000, 1), (1000, 2), (1100, 3), (1200, 4), (1350, 6)].map { Entry($0.0, $0.1) }
+        #expect(scene.log.entries == entries)
+    }
+
+    @Test("A paced queue's new action gets what comes from now on, and the old one is released")
+    func replacingOfPacedQueue() {
+        let scene = Scene()
+        let log = Log<String>()
+        let released = Count()
+        let queue = PacedQueue<Int>(10, per: .seconds(1), capacity: 9, on: scene.loop)
+        do {
+            let captured = Captured(released)
+            queue.setHandler { log.add("old \($0), released \(captured.released.value)") }
+        }
+        scene.at(0) {
+            for input in 1...4 { #expect(queue(input) == .accepted) }
+            queue.setHandler { input in
+                let isSet = queue.setHandler { log.add("third \($0)") }
+                log.add("new \(input), \(isSet)")
+            }
+            #expect(released.value == 1)
+        }
+        scene.at(250) { queue.flush() }
+        scene.run()
+        #expect(log.entries == ["old 1, released 0", "new 2, true", "third 3", "third 4"])
+        queue.invalidate()
+        let isSet = queue.setHandler { log.add("\($0)") }
+        #expect(!isSet)
+    }
+
+    @Test("Without an action, cancel, the end of a paced queue and that of its loop drop what waits")
+    func droppingOfPacedQueue() {
+        let scene = Scene()
+        let released = Count()
+        var queue: PacedQueue<Captured>? = PacedQueue(
+            1, per: .seconds(1), capacity: 9, on: scene.loop, whenReleased: .flush)
+        #expect(queue!(Captured(released)) == .accepted)
+        queue!.cancel()
+        #expect(queue!.waitingCount == 0 && released.value == 1)
+        #expect(queue!(Captured(released)) == .accepted)
+        queue = nil
+        #expect(released.value == 2)
+        let kept = PacedQueue<Captured>(1, per: .seconds(1), capacity: 9, on: scene.loop, whenReleased: .flush)
+        #expect(kept(Captured(released)) == .accepted)
+        scene.loop.end()
+        #expect(released.value == 3 && kept(Captured(released)) == .closed)
+        let isSet = kept.setHandler { _ in }
+        #expect(!isSet)
+    }
+
+    @Test("Calls of a thread, as a paced queue gets its actions, are acted on once and in order")
+    func threadsOfPacedQueue() throws {
+        for _ in 0..<100 {
+            let thread = try LoopThread()
+            let log = Log<Int>()
+            let queue = PacedQueue<Int>(1, per: .zero, capacity: 100, on: thread.loop)
+            let caller = try System.startThread(stackSize: nil) {
+                for number in 0..<20 where queue(number) != .accepted { log.add(-1) }
+            }
+            for _ in 0..<3 { queue.setHandler { log.add($0) } }
+            System.join(caller)
+            spin(until: log.entries.count == 20)
+            #expect(log.entries == Array(0..<20))
+            withExtendedLifetime(thread) {}
         }
     }
 }
