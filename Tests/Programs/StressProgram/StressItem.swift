@@ -82,10 +82,10 @@ final class Ends: Sendable {
     let writer: Int32
     private let ownsReader: Bool
 
-    init(ownsReader: Bool, sockets: Bool) {
+    init(ownsReader: Bool, sockets: Bool, blocks: Bool = false) {
         var ends: [Int32] = [-1, -1]
         let stream: Int32 = 1
-        let flags = Int32(O_CLOEXEC) | Int32(O_NONBLOCK)
+        let flags = Int32(O_CLOEXEC) | (blocks ? 0 : Int32(O_NONBLOCK))
         precondition((sockets ? socketpair(AF_UNIX, stream | flags, 0, &ends) : pipe2(&ends, flags)) == 0)
         (reader, writer, self.ownsReader) = (ends[0], ends[1], ownsReader)
     }
@@ -112,14 +112,18 @@ func readAll(_ descriptor: Int32) -> Int {
 /// An item that all threads use.
 final class StressItem: Sendable {
     enum Kind: CaseIterable {
-        case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, timer,
-            continuousTimer, wallClockTimer, observer
+        case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, childProcess,
+            folder, timer, continuousTimer, wallClockTimer, observer
+
+        /// Whether making one, or releasing it, takes long.
+        var isSlow: Bool { [.process, .childProcess, .folder].contains(self) }
     }
 
     let item: Loop.Item
     let account: Account
     private let ends: Ends?
     private let child: Child?
+    private let folder: ScratchFolder?
     private let signal: Int32
     private let wasInvalidated = Atomic<Bool>(false)
 
@@ -131,6 +135,7 @@ final class StressItem: Sendable {
         let isOneShot = random.once(in: 3)
         var ends: Ends?
         var child: Child?
+        var folder: ScratchFolder?
         switch kind {
         case .source0:
             let (schedule, cancel) = (Account.Closure(account), Account.Closure(account))
@@ -172,6 +177,18 @@ final class StressItem: Sendable {
                 closure.account.call()
                 withExtendedLifetime(made) {}
             }
+        case .childProcess:
+            // It ends, at the latest, when the item is released: no child outlives the program.
+            let made = Ends(ownsReader: true, sockets: false, blocks: true)
+            ends = made
+            item = try! Loop.ChildProcess("cat", input: .descriptor(made.reader), output: .null) { _, exit in
+                expect(exit != .unknown, "a child is reaped by other code")
+                closure.account.call()
+            }
+        case .folder:
+            let made = ScratchFolder()
+            folder = made
+            item = try! Loop.FolderSource(made.path) { closure.account.call($1.count) }
         case .timer, .continuousTimer, .wallClockTimer:
             let (delay, tolerance) = (random.below(2000), Duration.microseconds(random.below(300)))
             let interval = 200 + random.below(3000)
@@ -199,6 +216,7 @@ final class StressItem: Sendable {
         self.account = account
         self.ends = ends
         self.child = child
+        self.folder = folder
         self.signal = signal
     }
 
@@ -219,6 +237,10 @@ final class StressItem: Sendable {
             account.sent.add(1)
             kill(getpid(), signal)
         case is Loop.ProcessSource: child!.end()
+        case let child as Loop.ChildProcess: child.end(within: .microseconds(account.sent.value % 3 * 100))
+        case is Loop.FolderSource:
+            account.sent.add(1)
+            folder!.makeFile()
         default: break
         }
     }
@@ -270,9 +292,10 @@ final class StressItem: Sendable {
         case let source as Loop.Source0: return !source.isSignalled
         case is Loop.MessagePort<Message>:
             return account.sent.value == account.handled.value + account.withdrawn.value
-        case is Loop.PortSource, is Loop.FileDescriptorSource: return account.sent.value == account.handled.value
+        case is Loop.PortSource, is Loop.FileDescriptorSource, is Loop.FolderSource:
+            return account.sent.value == account.handled.value
         // They may include signals sent to an earlier source for the same number.
-        case is Loop.SignalSource, is Loop.ProcessSource: return account.handled.value > 0
+        case is Loop.SignalSource, is Loop.ProcessSource, is Loop.ChildProcess: return account.handled.value > 0
         default: return true
         }
     }

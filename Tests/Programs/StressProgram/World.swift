@@ -22,6 +22,8 @@ final class World: Sendable {
     private struct State {
         var loops: [LoopThread] = []
         var retired: [LoopThread] = []
+        /// A paced queue on each of the loops.
+        var queues: [PacedQueue<Fate.Closure>] = []
         var items: [StressItem] = []
         /// Released references: the item exists while a loop has it.
         var dropped: [WeakItem] = []
@@ -57,6 +59,11 @@ final class World: Sendable {
 
     private let state: Mutex<State>
 
+    private static let quotaPeriod = Int64(20_000)
+    private let quota = Quota(1, per: .nanoseconds(World.quotaPeriod), burst: 10)
+    private let start = Loop.Instant.now
+    private let allowed = Sum()
+
     init(seed: UInt64) {
         state = Mutex(State(random: SplitMix(seed)))
         for _ in 0..<World.loopCount { add(World.makeLoop()) }
@@ -66,7 +73,12 @@ final class World: Sendable {
         }
     }
 
-    private func add(_ loop: LoopThread) { state.withLock { $0.loops.append(loop) } }
+    private func add(_ loop: LoopThread) {
+        state.withLock {
+            $0.loops.append(loop)
+            $0.queues.append(World.makeQueue(on: loop.loop))
+        }
+    }
 
     /// All of its modes are common: each epoll set watches the same number of descriptors when its mode is empty.
     private static func makeLoop() -> LoopThread {
@@ -76,12 +88,20 @@ final class World: Sendable {
         return thread
     }
 
+    private static func makeQueue(on loop: Loop) -> PacedQueue<Fate.Closure> {
+        PacedQueue(1, per: .microseconds(20), burst: 2, capacity: 16, on: loop, whenReleased: .flush, action: act)
+    }
+
+    private static let act: @Sendable (Fate.Closure) -> Void = { closure in
+        closure.fate.ran.add(1)
+        closure.world.happens(one: 3)
+    }
+
     /// Signal sources of the same slot have the same signal: never two valid ones at a time, but almost.
     private func makeItem(_ slot: Int, _ kind: StressItem.Kind? = nil) -> StressItem {
         var random = fork()
         var kind = kind ?? random.pick(StressItem.Kind.allCases)
-        // A process takes long.
-        if kind == .process, !random.once(in: 4) { kind = .messagePort }
+        if kind.isSlow, !random.once(in: 4) { kind = .messagePort }
         return StressItem(kind, signal: World.firstSignal + Int32(slot), self, &random)
     }
 
@@ -102,7 +122,7 @@ final class World: Sendable {
         let (stressed, thread) = state.withLock { ($0.items[slot], $0.loops[random.below($0.loops.count)]) }
         let (item, loop) = (stressed.item, thread.loop)
         let mode = random.pick(World.modes + [.common])
-        switch random.below(32) {
+        switch random.below(35) {
         case 0..<8: loop.add(item, in: mode)
         case 8..<12: loop.remove(item, in: mode)
         case 12, 13: replace(slot, by: makeItem(slot), invalidating: true)
@@ -116,6 +136,8 @@ final class World: Sendable {
         case 27: loop.wakeUp()
         case 28: loop.stop()
         case 30: loop.spinDuration = random.once(in: 2) ? .zero : .microseconds(random.below(100))
+        case 32, 33: pace(&random)
+        case 34: if quota.take().isAllowed { allowed.add(1) }
         case 29: if random.once(in: 6) { replaceLoop(random.below(World.loopCount)) }
         default: if isOnLoop { runNested(&random) }
         }
@@ -144,13 +166,16 @@ final class World: Sendable {
 
     private func replaceLoop(_ index: Int) {
         let new = World.makeLoop()
-        let old = state.withLock { state in
-            let old = state.loops[index]
+        // Before the loop ends, or after: the queue acts on what waits.
+        let (old, queue) = state.withLock { state in
+            let old = (state.loops[index], state.queues[index])
             state.loops[index] = new
-            state.retired.append(old)
+            state.queues[index] = World.makeQueue(on: new.loop)
+            state.retired.append(old.0)
             return old
         }
         old.stop()
+        withExtendedLifetime(queue) {}
     }
 
     private func post(to loop: Loop, _ mode: Loop.Mode, _ random: inout SplitMix) {
@@ -167,6 +192,16 @@ final class World: Sendable {
             fate.isAccepted.store(handle != nil, ordering: .relaxed)
             if let handle, random.once(in: 2), handle.withdraw() { fate.withdrawn.add(1) }
         }
+        state.withLock { $0.fates.append(fate) }
+    }
+
+    private func pace(_ random: inout SplitMix) {
+        let queue = state.withLock { $0.queues[random.below($0.queues.count)] }
+        if random.once(in: 8) { queue.flush() }
+        if random.once(in: 8) { queue.setHandler(World.act) }
+        let fate = Fate(isEndHandler: false)
+        let answer = queue(Fate.Closure(fate, self), cost: random.below(3))
+        fate.isAccepted.store(answer == .accepted, ordering: .relaxed)
         state.withLock { $0.fates.append(fate) }
     }
 
@@ -332,11 +367,14 @@ final class World: Sendable {
         }
         let fates = state.withLock { state in
             state.loops = []
+            state.queues = []
             return state.fates
         }
+        let most = 11 + start.duration(to: .now).wholeNanoseconds / World.quotaPeriod
+        expect(allowed.value <= most, "a quota has allowed \(allowed.value) calls, \(most) at most")
         for fate in fates {
             let (ran, withdrawn) = (fate.ran.value, fate.withdrawn.value)
-            let kind = fate.isEndHandler ? "an end handler" : "a block"
+            let kind = fate.isEndHandler ? "an end handler" : "a block, or an input of a queue,"
             guard fate.isAccepted.load(ordering: .relaxed) else {
                 expect(ran == 0, "\(kind) was refused and ran")
                 continue

@@ -58,6 +58,8 @@ var seed = firstSeed
 while Loop.Instant.now < end {
     seed += 1
     play(seed)
+    // A thread of the library reaps an invalid child, and closes its pidfd.
+    wait(for: "children to be reaped") { !openDescriptors().values.contains { $0.contains("pidfd") } }
     let after = openDescriptors()
     expect(after.keys == descriptors, "descriptors are left behind: \(after), before \(descriptors)")
     expect(StallWatchdog.loopsAlive == 0, "\(StallWatchdog.loopsAlive) loops are not deallocated")

@@ -23,7 +23,7 @@ struct LawCoverage {
                 return "an operation of a loop concerns the items in it"
             default: break
             }
-            if context == .own, kind == .process, modes > 0 {
+            if context == .own, kind.isProcess, modes > 0 {
                 return "a process source is invalid before its callout, and so in no mode"
             }
             return nil

@@ -66,9 +66,10 @@ struct LawGenerator {
     private mutating func noise() -> LawProgram.Step {
         if program.items.isEmpty || random.once(in: 8) { _ = makeItem(random.pick(LawProgram.Kind.allCases)) }
         let item = random.below(program.items.count)
-        switch random.below(14) {
+        switch random.below(15) {
         case 0: return .post(place(), script: makeScript([]))
         case 12: return .withdraw
+        case 14: return .pace(loop: random.below(LawProgram.loops), script: makeScript([]))
         case 13:
             let loop = random.below(LawProgram.loops)
             return .onEnd(loop: loop, script: makeScript([]), isCancelled: random.once(in: 2))
@@ -115,7 +116,7 @@ struct LawGenerator {
             callOut(of: item, to: script, at: stage)
         case .source:
             let kinds: [LawProgram.Kind] = [
-                .source0, .portSource, .messagePort, .borrowedDescriptor, .ownedDescriptor, .signal,
+                .source0, .portSource, .messagePort, .borrowedDescriptor, .ownedDescriptor, .signal, .folder,
             ]
             callOut(of: makeItem(random.pick(kinds)), to: script, at: stage)
         case .timer:
@@ -129,6 +130,14 @@ struct LawGenerator {
                 program.scripts[script].append(.withdraw)
             }
             play(.operate(.run, item: item, stage))
+        case .action:
+            // Another loop, in virtual time. What exceeds the burst waits for the next runs.
+            let paced = home == 1 ? 2 : 1
+            for _ in 0..<random.below(4) { play(.pace(loop: paced, script: makeScript([]))) }
+            play(.pace(loop: paced, script: script))
+            for _ in 0..<2 {
+                play(.operate(.run, item: item, .init(loop: paced, mode: random.pick(LawProgram.modes))))
+            }
         case .schedule, .cancel:
             let source = makeItem(.source0)
             if cell.context == .schedule {

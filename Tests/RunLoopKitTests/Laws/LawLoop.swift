@@ -8,6 +8,9 @@ final class LawLoop: @unchecked Sendable {
     private(set) weak var remains: Loop?
     let isReal: Bool
 
+    /// Made when it is first called. A loop in real time has none.
+    var queue: LawQueue?
+
     var commonModes = ["default"]
     var isEnding = false
     var hasEnded = false
@@ -56,6 +59,7 @@ final class LawLoop: @unchecked Sendable {
     /// For a thread's own loop: its thread has ended it.
     func release() {
         hasEnded = true
+        queue?.checkTheEnd()
         guards = []
         loop = nil
     }

@@ -8,11 +8,17 @@ final class LawMonitor: LoopMonitor, @unchecked Sendable {
     /// The numbers of handlers that were called in the callouts in progress, innermost last.
     private var calls: [Int] = []
     private let hasBlock: (Loop.Mode) -> Bool
+    private let isOfProgram: (Loop.Item) -> Bool
     private let report: (String) -> Void
 
-    /// - Parameter hasBlock: Whether a block waits for a mode of the loop of the innermost run.
-    init(hasBlock: @escaping (Loop.Mode) -> Bool, report: @escaping (String) -> Void) {
-        (self.hasBlock, self.report) = (hasBlock, report)
+    /// - Parameters:
+    ///   - hasBlock: Whether a block waits for a mode of the loop of the innermost run.
+    ///   - isOfProgram: Whether an item is one of the program's, and no limiter's timer.
+    init(
+        hasBlock: @escaping (Loop.Mode) -> Bool, isOfProgram: @escaping (Loop.Item) -> Bool,
+        report: @escaping (String) -> Void
+    ) {
+        (self.hasBlock, self.isOfProgram, self.report) = (hasBlock, isOfProgram, report)
     }
 
     /// A handler of the program has been called.
@@ -28,6 +34,8 @@ final class LawMonitor: LoopMonitor, @unchecked Sendable {
         guard let count = calls.popLast() else { return report("the end of a callout that has not begun") }
         // Loops of the laws also have observers of their own.
         guard callout.kind != .observer, count != 1 else { return }
+        // The timer of a limiter calls any number of actions, and none if it is too early.
+        if callout.kind == .timer, count == 0, let item = callout.item, !isOfProgram(item) { return }
         report("\(count) handlers were called in one callout: \(callout.item.map { "\($0)" } ?? "a block")")
     }
 }

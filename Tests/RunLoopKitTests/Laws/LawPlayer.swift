@@ -1,3 +1,4 @@
+import LoopTestSupport
 import TestSupport
 
 @testable import RunLoopKit
@@ -17,6 +18,8 @@ final class LawPlayer: @unchecked Sendable {
         case callout(of: LawItem)
         case schedule(of: LawItem), cancel(of: LawItem)
         case block, endHandler
+        /// Of a limiter.
+        case action
     }
 
     let program: LawProgram
@@ -40,6 +43,7 @@ final class LawPlayer: @unchecked Sendable {
     private var signals = 0
     private lazy var monitor = LawMonitor(
         hasBlock: { [unowned self] in innermost?.hasBlock(for: $0) ?? false },
+        isOfProgram: { [unowned self] item in items.contains { $0.item === item } },
         report: { [unowned self] in expect(false, $0) })
 
     /// Messages that exist, queued or not.
@@ -62,6 +66,10 @@ final class LawPlayer: @unchecked Sendable {
         System.join(thread)
         player.checkTheEnd()
         player.itemsByIndex = []
+        // A thread of the library reaps an invalid child, and closes its pidfd a moment later.
+        while descriptorKinds.contains(where: { $0.value.contains("pidfd") && descriptors[$0.key] == nil }) {
+            leaveProcessor()
+        }
         let after = descriptorKinds
         let (more, less) = (
             after.filter { descriptors[$0.key] != $0.value }, descriptors.filter { after[$0.key] != $0.value }
@@ -156,7 +164,8 @@ final class LawPlayer: @unchecked Sendable {
         frames.append(frame)
         switch frame {
         case .callout, .block: monitor.handlerBegins()
-        case .schedule, .cancel, .endHandler: break
+        // A limiter acts in its caller's call, or several times in a timer's.
+        case .schedule, .cancel, .endHandler, .action: break
         }
     }
 
@@ -167,6 +176,7 @@ final class LawPlayer: @unchecked Sendable {
         case nil: .main
         case .block: .block
         case .endHandler: .endHandler
+        case .action: .action
         case .callout(let other) where other === item: .own
         case .schedule(let other) where other === item: .own
         case .cancel(let other) where other === item: .own
@@ -198,6 +208,7 @@ final class LawPlayer: @unchecked Sendable {
             operate(operation, self.item(item), loops[place.loop], place.mode)
         case .post(let place, let script): post(loops[place.loop], place.mode, script)
         case .withdraw: blocks.first { $0.waits }?.withdraw(self)
+        case .pace(let loop, let script): pace(loops[loop], script)
         case .onEnd(let loop, let script, let isCancelled): onEnd(loops[loop], script, isCancelled)
         }
     }

@@ -9,6 +9,7 @@ extension LawPlayer {
             (item.item as? Loop.FileDescriptorSource)?.interest = .read
             arm(item, true)
         }
+        for loop in loops { loop.queue?.goQuiet() }
         // At first without the handlers that are not set yet: nothing happens for what waits for one.
         serveAll()
         for item in items where !item.hasHandler && item.isValid { during([item]) { item.setHandler() } }
@@ -83,6 +84,7 @@ extension LawPlayer {
         for block in endHandlers where block.isAccepted && !block.isWithdrawn {
             expect(block.ran == 1, "an end handler was called \(block.ran) times")
         }
+        for loop in loops + endedLoops { loop.queue?.checkHandlersAreReleased() }
         for loop in loops + endedLoops { expect(loop.remains == nil, "loop \(loop.number) was not deallocated") }
     }
 }

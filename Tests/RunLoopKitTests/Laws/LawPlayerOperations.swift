@@ -104,6 +104,13 @@ extension LawPlayer {
         blocks.append(block)
     }
 
+    func pace(_ loop: LawLoop, _ script: Int) {
+        guard !loop.isReal, !loop.isEnding else { return }
+        let queue = loop.queue ?? LawQueue(on: loop, self)
+        loop.queue = queue
+        queue.call(script)
+    }
+
     func onEnd(_ loop: LawLoop, _ script: Int, _ isCancelled: Bool) {
         let block = LawBlock(mode: "", loop: loop)
         let closure = LawBlock.Closure(block)

@@ -6,8 +6,8 @@ import TestSupport
 /// The same seed makes the same program. A program never depends on real time.
 struct LawProgram: ScriptedProgram, CustomStringConvertible {
     enum Kind: String, CaseIterable {
-        case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, timer,
-            continuousTimer, wallClockTimer, observer
+        case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, childProcess,
+            folder, timer, continuousTimer, wallClockTimer, observer
 
         /// The clock of a timer; nil for other kinds.
         var timeBase: Loop.TimeBase? {
@@ -19,6 +19,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
             }
         }
         var isTimer: Bool { timeBase != nil }
+        var isProcess: Bool { self == .process || self == .childProcess }
         var isDescriptor: Bool { self == .borrowedDescriptor || self == .ownedDescriptor }
 
         /// Whether several loops may have one at the same time.
@@ -46,7 +47,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         /// The item's own callout.
         case own
         // Another item's callout, or what its name says.
-        case source, observer, timer, block, schedule, cancel, endHandler
+        case source, observer, timer, block, schedule, cancel, endHandler, action
     }
 
     struct Place: Hashable, CustomStringConvertible {
@@ -78,6 +79,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case post(Place, script: Int)
         /// The oldest queued block; a pass may have already taken it out.
         case withdraw
+        /// Calls the loop's paced queue, whose action plays the script.
+        case pace(loop: Int, script: Int)
         case onEnd(loop: Int, script: Int, isCancelled: Bool)
     }
 
@@ -131,6 +134,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case .operate(let operation, let item, let place): "\(operation) \(item), \(place)"
         case .post(let place, let script): "post \(script) for \(place)"
         case .withdraw: "withdraw"
+        case .pace(let loop, let script): "pace \(script) on \(loop)"
         case .onEnd(let loop, let script, let isCancelled):
             "at the end of \(loop): \(script)" + (isCancelled ? ", cancelled" : "")
         }

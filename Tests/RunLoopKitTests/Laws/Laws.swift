@@ -12,6 +12,7 @@ extension LawPlayer {
             checkTimers(of: loop, moment)
         }
         for item in items { item.checkItself() }
+        for loop in loops { loop.queue?.checkItself() }
         // Not each time: common modes catch up with items of `common` when they are asked.
         if isOutside, stepsLeft % 3 == 0 { checkMembership() }
     }

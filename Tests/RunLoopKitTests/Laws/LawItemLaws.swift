@@ -1,0 +1,89 @@
+import LoopTestSupport
+
+@testable import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// The laws of a single item.
+extension LawItem {
+    /// Whether everything that was sent to it has been handled, for an item that reports.
+    var isQuiet: Bool {
+        guard isValid, hasHandler, let item else { return true }
+        switch item {
+        case let source as Loop.Source0: return !source.isSignalled
+        case let port as Loop.MessagePort<Message>: return port.waitingCount == 0 && accepted == handled + withdrawn
+        case let timer as Loop.Timer:
+            guard let loop = player.loops.first(where: { places.first?.loop == $0.number })?.loop else { return true }
+            return timer.nextFireTime.map { $0 > loop.now(timer.timeBase) } ?? true
+        case is Loop.Observer: return true
+        default: return handled == accepted
+        }
+    }
+
+    func checkItself() {
+        if kind == .source0 || kind.isProcess {
+            player.expect(handled <= accepted, "\(self): \(handled) calls for \(accepted) signals")
+        }
+        guard player.isSettled(self) else { return }
+        if kind == .source0 {
+            let expected = Dictionary(uniqueKeysWithValues: places.map { ($0, 1) })
+            let found = notified.filter { $0.value != 0 }
+            player.expect(found == expected, "\(self): schedule less cancel notifications: \(found), not \(expected)")
+        }
+        if isValid, item != nil {
+            let areAlive = closuresAlive == closures || closuresAlive > closures && callsInProgress > 0
+            player.expect(areAlive, "\(self): \(closuresAlive) handlers while it is valid, not \(closures)")
+        } else if callsInProgress == 0, !isValid || player.isOutside {
+            player.expect(closuresAlive == 0, "\(self): \(closuresAlive) handlers not released")
+        }
+        guard let item else { return }
+        player.expect(item.isValid == isValid, "\(self): valid: \(item.isValid)")
+        let armed = (item as? Loop.FileDescriptorSource)?.isArmed ?? (item as? Loop.MessagePort<Message>)?.isArmed
+        player.expect(armed == nil || armed == isArmed, "\(self): armed: \(armed ?? false)")
+        // Whether the other end sees a hang-up.
+        if kind == .ownedDescriptor {
+            player.expect(isHungUp == (!isValid && callsInProgress == 0), "\(self): closed: \(isHungUp)")
+        }
+    }
+
+    /// An invalid signal source listens no more: a signal that another listener hears does not reach its pipe.
+    func checkThatItIsSilent() {
+        guard !isValid, let source = item as? Loop.SignalSource else { return }
+        let listener = try! SignalListener(signal)
+        defer { listener.stop() }
+        // What came before the end, and waits.
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        while read(source.watches[0].descriptor, &bytes, bytes.count) > 0 {}
+        pthread_kill(pthread_self(), signal)
+        player.expect(listener.takeArrivals().count == 1, "\(self): its signal does not arrive elsewhere")
+        let readiness = System.readiness(of: source.watches[0].descriptor, for: .read)
+        player.expect(!readiness.contains(.read), "\(self): is invalid and still listens")
+    }
+
+    /// A closure of the item has been released.
+    func closureIsReleased(isReplaced: Bool) {
+        closuresAlive -= 1
+        player.expect(closuresAlive >= 0, "\(self): released twice")
+        guard !isReplaced, kind == .source0, operationsInProgress < 2 else { return }
+        let due = notified.filter { $0.value != 0 }
+        player.expect(due.isEmpty, "\(self): released before its last notification: \(due)")
+    }
+
+    private var isHungUp: Bool {
+        var request = pollfd(fd: ends!.writer, events: 0, revents: 0)
+        return poll(&request, 1, 0) == 1
+    }
+
+    /// At the end, after its deallocation.
+    func checkDescriptorsAreClosed() {
+        guard let ends, kind.isDescriptor else { return }
+        if kind == .borrowedDescriptor { ends.stopReading() }
+        player.expect(isHungUp, "\(self): its descriptor, or a duplicate, is still open")
+    }
+}
