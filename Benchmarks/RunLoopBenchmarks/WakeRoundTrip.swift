@@ -156,14 +156,16 @@ private final class KitPortRally: Rally, @unchecked Sendable {
     let score = Score()
     private let near: LoopThread
     private let far: LoopThread
-    private var ping: Loop.PortSource!
-    private var pong: Loop.PortSource!
+    private let ping: Loop.PortSource
+    private let pong: Loop.PortSource
 
     init() throws {
         near = try LoopThread(name: "near")
         far = try LoopThread(name: "far")
-        ping = try Loop.PortSource { [unowned(unsafe) self] _ in pinged() }
-        pong = try Loop.PortSource { [unowned(unsafe) self] _ in ponged() }
+        ping = try Loop.PortSource()
+        pong = try Loop.PortSource()
+        ping.setHandler { [unowned(unsafe) self] _ in pinged() }
+        pong.setHandler { [unowned(unsafe) self] _ in ponged() }
         near.loop.add(ping, in: .default)
         far.loop.add(pong, in: .default)
     }
@@ -180,14 +182,14 @@ private final class KitMessageRally: Rally, @unchecked Sendable {
     let score = Score()
     private let near: LoopThread
     private let far: LoopThread
-    private var ping: Loop.MessagePort<Int>!
-    private var pong: Loop.MessagePort<Int>!
+    private let ping = Loop.MessagePort<Int>()
+    private let pong = Loop.MessagePort<Int>()
 
     init() throws {
         near = try LoopThread(name: "near")
         far = try LoopThread(name: "far")
-        ping = Loop.MessagePort { [unowned(unsafe) self] _ in pinged() }
-        pong = Loop.MessagePort { [unowned(unsafe) self] _ in ponged() }
+        ping.setHandler { [unowned(unsafe) self] _ in pinged() }
+        pong.setHandler { [unowned(unsafe) self] _ in ponged() }
         near.loop.add(ping, in: .default)
         far.loop.add(pong, in: .default)
     }
@@ -204,14 +206,14 @@ private final class KitSourceRally: Rally, @unchecked Sendable {
     let score = Score()
     private let near: LoopThread
     private let far: LoopThread
-    private var ping: Loop.Source0!
-    private var pong: Loop.Source0!
+    private let ping = Loop.Source0()
+    private let pong = Loop.Source0()
 
     init() throws {
         near = try LoopThread(name: "near")
         far = try LoopThread(name: "far")
-        ping = Loop.Source0 { [unowned(unsafe) self] in pinged() }
-        pong = Loop.Source0 { [unowned(unsafe) self] in ponged() }
+        ping.setHandler { [unowned(unsafe) self] in pinged() }
+        pong.setHandler { [unowned(unsafe) self] in ponged() }
         near.loop.add(ping, in: .default)
         far.loop.add(pong, in: .default)
     }

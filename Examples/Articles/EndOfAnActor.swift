@@ -9,12 +9,14 @@ actor Journal {
     }
     private var written = 0
 
-    // Lazy, since its handler is isolated to the actor.
-    private lazy var lines = Loop.MessagePort<String>(isolation: self) {
-        journal, line in journal.write(line)
-    }
+    private let lines = Loop.MessagePort<String>()
 
-    init() throws { thread = try LoopThread(name: "journal") }
+    init() throws {
+        thread = try LoopThread(name: "journal")
+        lines.setHandler(isolation: self) { journal, line in
+            journal.write(line)
+        }
+    }
 
     /// Begins. Any thread may send to the port.
     func open() -> Loop.MessagePort<String> {

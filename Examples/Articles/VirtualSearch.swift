@@ -7,17 +7,19 @@ actor Search {
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         thread.loop.asUnownedSerialExecutor()
     }
-    // Lazy, since an initializer cannot capture the actor; weak, since the
-    // actor retains the limiter, and the limiter its action.
-    private lazy var limiter = AsyncLimiter<String, [String]>.debounce(
-        interval: .milliseconds(300), on: thread.loop,
-        whileRunning: .cancelPrevious,
-        executorPreference: thread.loop.taskExecutor
-    ) { [weak self] text in
-        try await self?.find(text) ?? []
-    }
+    private let limiter: AsyncLimiter<String, [String]>
 
-    init(on thread: LoopThread) { self.thread = thread }
+    init(on thread: LoopThread) {
+        self.thread = thread
+        limiter = .debounce(
+            interval: .milliseconds(300), on: thread.loop,
+            whileRunning: .cancelPrevious,
+            executorPreference: thread.loop.taskExecutor)
+        // Weak, since the actor retains the limiter, and that its action.
+        limiter.setHandler { [weak self] text in
+            try await self?.find(text) ?? []
+        }
+    }
 
     /// Calls the limiter. The answer comes later.
     func type(_ text: String) -> AsyncLimiter<String, [String]>.Answer {

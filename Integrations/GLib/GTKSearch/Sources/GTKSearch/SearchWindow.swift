@@ -16,16 +16,10 @@ import RunLoopKit
     var onAnswer: (() -> Void)?
 
     /// A limiter: the search begins when no key has been pressed for 300 ms.
-    private lazy var search = Debounce<String>(interval: .milliseconds(300), isolation: .shared) { [weak self] text in
-        // A task of the main actor, which waits for another actor.
-        Task { await self?.showMatches(of: text) }
-    }
+    private let search = Debounce<String>(interval: .milliseconds(300), on: .main)
 
     /// A timer.
-    private lazy var clock = Loop.Timer(every: .seconds(1), isolation: .shared) { [weak self] _ in
-        self?.seconds += 1
-        self?.showStatus()
-    }
+    private let clock = Loop.Timer(every: .seconds(1))
 
     /// - Parameter changed: GTK's callback for a changed text, which calls `textHasChanged()`.
     init(of application: UnsafeMutablePointer<GtkApplication>, changed: @convention(c) () -> Void) {
@@ -43,6 +37,14 @@ import RunLoopKit
         gtk_window_set_default_size(window, 420, 220)
         gtk_window_set_child(window, box)
         gtk_window_present(window)
+        search.setHandler(isolation: .shared) { [weak self] text in
+            // A task of the main actor, which waits for another actor.
+            Task { await self?.showMatches(of: text) }
+        }
+        clock.setHandler(isolation: .shared) { [weak self] _ in
+            self?.seconds += 1
+            self?.showStatus()
+        }
         Loop.main.add(clock, in: .common)
     }
 

@@ -6,16 +6,19 @@ final class Retry: Sendable {
     private static let longest = Duration.seconds(10)
 
     private let pause: LoopBound<Duration>
-    private let timer: Loop.Timer
+    private let timer = Loop.Timer(restartableAfter: Retry.shortest)
 
-    init(on loop: Loop, action: @escaping @Sendable () -> Void) {
+    init(on loop: Loop) {
         pause = LoopBound(Self.shortest, on: loop)
-        timer = Loop.Timer(restartableAfter: Self.shortest) { _ in action() }
         timer.nextFireTime = nil  // or it would count from when it is added
         loop.add(timer, in: .common)
     }
 
     deinit { timer.invalidate() }
+
+    func setAction(_ action: @escaping @Sendable () -> Void) {
+        timer.setHandler { _ in action() }
+    }
 
     /// Calls the action after a pause, twice as long as the last one. Returns it.
     func schedule() -> Duration {

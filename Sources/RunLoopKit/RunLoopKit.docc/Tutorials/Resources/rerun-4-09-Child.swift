@@ -14,10 +14,10 @@ final class Child {
 
     var command = ""
     private var state = State.idle
-    private var retry: Retry!
+    private let retry = Retry(on: .main)
 
     init() {
-        retry = Retry(on: .main) { [weak self] in
+        retry.setAction { [weak self] in
             MainActor.assumeIsolated { self?.start() }
         }
     }

@@ -5,19 +5,18 @@ import RunLoopKit
 @MainActor
 final class Connection {
     private unowned let server: Server
-    private var source: Loop.FileDescriptorSource!
-    private var timeout: Loop.Timer!
+    private let source: Loop.FileDescriptorSource
+    private let timeout = Loop.Timer(restartableAfter: .seconds(5))
     private var line: [UInt8] = []
 
     init(_ socket: Int32, of server: Server) throws {
         self.server = server
-        source = try .init(owning: socket, isolation: .shared) {
-            [weak self] _, _ in
+        source = try Loop.FileDescriptorSource(owning: socket)
+        source.setHandler(isolation: .shared) { [weak self] _, _ in
             guard let self else { return }
             receive()
         }
-        timeout = .init(restartableAfter: .seconds(5), isolation: .shared) {
-            [weak self] _ in
+        timeout.setHandler(isolation: .shared) { [weak self] _ in
             guard let self else { return }
             end()
         }

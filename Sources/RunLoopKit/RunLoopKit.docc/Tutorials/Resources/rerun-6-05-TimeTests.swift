@@ -29,7 +29,8 @@ import Testing
         let clock = VirtualClock(.manual)
         let loop = Loop(clock: clock)
         let calls = LoopBound(0, on: loop)
-        let retry = Retry(on: loop) { calls.value += 1 }
+        let retry = Retry(on: loop)
+        retry.setAction { calls.value += 1 }
 
         clock.advance(by: .seconds(3600))
         #expect(calls.value == 0)  // Nothing was scheduled.

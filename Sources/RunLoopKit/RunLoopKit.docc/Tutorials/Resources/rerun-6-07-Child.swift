@@ -18,7 +18,7 @@ final class Child {
 
     var command = ""
     private var state = State.idle
-    private var retry: Retry!
+    private let retry = Retry(on: .main)
     private var starts = 0
 
     var status: String {
@@ -30,7 +30,7 @@ final class Child {
     }
 
     init() {
-        retry = Retry(on: .main) { [weak self] in
+        retry.setAction { [weak self] in
             MainActor.assumeIsolated { self?.start() }
         }
     }

@@ -5,16 +5,15 @@ import RunLoopKit
 @MainActor
 final class Server {
     private let path: String
-    private var listener: Loop.FileDescriptorSource!
+    private let listener: Loop.FileDescriptorSource
     private var connections: [ObjectIdentifier: Connection] = [:]
     let answer: @MainActor (_ line: String) -> String
 
     init(path: String, answer: @escaping @MainActor (_ line: String) -> String) throws {
         self.path = path
         self.answer = answer
-        listener = try .init(
-            owning: makeListener(path: path), isolation: .shared
-        ) { [unowned self] source, _ in
+        listener = try Loop.FileDescriptorSource(owning: makeListener(path: path))
+        listener.setHandler(isolation: .shared) { [unowned self] source, _ in
             acceptClient(of: source.descriptor)
         }
         Loop.main.add(listener, in: .common)
