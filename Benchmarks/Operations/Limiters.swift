@@ -34,6 +34,33 @@ extension Operation {
             let keys = NewKeys()
             return { count in for key in keys.next(count) { limiter(key, for: key) } }
         },
+        Operation("quota-allowed") { loop in
+            let quota = Quota(1 << 30, per: .seconds(1), on: loop)
+            return { count in for _ in 0..<count { _ = quota.take() } }
+        },
+        Operation("quota-refused") { loop in
+            let quota = Quota(1, per: .anHour, on: loop)
+            _ = quota.take()
+            return { count in for _ in 0..<count { _ = quota.take() } }
+        },
+        // A call that acts at once.
+        Operation("paced-queue-call") { loop in
+            let queue = PacedQueue<Int>(1, per: .zero, capacity: 1, on: loop) { _ in }
+            return { count in for number in 0..<count { _ = queue(number) } }
+        },
+        // A call that has to wait, in virtual time, and the run in which its action is due.
+        Operation("paced-queue-and-run") { _ in
+            let loop = Loop(clock: VirtualClock())
+            let period = Duration.microseconds(1)
+            let queue = PacedQueue<Int>(1, per: period, capacity: 1, on: loop) { _ in }
+            _ = queue(0)
+            return { count in
+                for number in 0..<count {
+                    _ = queue(number)
+                    loop.run(for: period)
+                }
+            }
+        },
     ]
 }
 
