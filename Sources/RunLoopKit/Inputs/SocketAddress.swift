@@ -41,7 +41,9 @@ extension Loop.SocketAddress {
 
         /// Reads an address that is written in numbers, such as `192.0.2.1` or `2001:db8::1`. Nil if the text is none.
         ///
-        /// - Parameter scope: The number of an interface, for a link-local IPv6 address.
+        /// - Parameters:
+        ///   - text: The numbers, without a port.
+        ///   - scope: The number of an interface, for a link-local IPv6 address.
         public init?(_ text: String, scope: UInt32 = 0) {
             guard !text.utf8.contains(0), let bytes = System.hostBytes(text) else { return nil }
             self.init(bytes: bytes, scope: scope)
