@@ -361,6 +361,7 @@ typedef struct {
     int thread;
     int was_interrupted;
     int count;
+    long long time;
     unsigned long addresses[CLINUX_BACKTRACE_CAPACITY];
 } clinux_backtrace;
 
@@ -406,6 +407,7 @@ static inline void clinux_handle_backtrace_signal(int signal) {
     clinux_backtrace *shared = clinux_shared_backtrace();
     if (__atomic_load_n(&shared->thread, __ATOMIC_RELAXED) == clinux_thread_id()
         && clinux_change_backtrace(CLINUX_BACKTRACE_REQUESTED, CLINUX_BACKTRACE_TAKING)) {
+        shared->time = clinux_nanoseconds(CLOCK_MONOTONIC);
         clinux_write_backtrace(shared);
         if (!clinux_change_backtrace(CLINUX_BACKTRACE_TAKING, CLINUX_BACKTRACE_TAKEN))
             clinux_change_backtrace(CLINUX_BACKTRACE_ABANDONED, CLINUX_BACKTRACE_IDLE);
@@ -442,6 +444,7 @@ static inline int clinux_has_backtrace(void) {
 
 // Of the answer. An access from Swift would count as one of the whole request, with the state.
 static inline int clinux_backtrace_count(void) { return clinux_shared_backtrace()->count; }
+static inline long long clinux_backtrace_time(void) { return clinux_shared_backtrace()->time; }
 static inline unsigned long clinux_backtrace_address(int index) { return clinux_shared_backtrace()->addresses[index]; }
 
 static inline void clinux_pause(long nanoseconds) {

@@ -205,7 +205,12 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         return name.map { "\($0) for \(Duration.nanoseconds(max(0, now().subtractingSaturating(since))))" }
     }
 
-    func isInHandler(_ number: UInt64) -> Bool { mark.load(ordering: .acquiring) == number }
+    /// Whether the handler with this mark, a stall, ran at a time that is over: it still does, or it has ended later.
+    /// Called before its end is taken.
+    func wasInHandler(_ number: UInt64, at time: Int64) -> Bool {
+        if mark.load(ordering: .acquiring) == number { return true }
+        return lock.withLock { ended.contains { $0.mark == number && time <= $0.end } }
+    }
 
     /// Calls `body` if the handler with this mark still runs. The handler cannot return meanwhile, so be quick.
     func whileInHandler<Result>(_ number: UInt64, _ body: ([Level], _ thread: Int32) -> Result) -> Result? {

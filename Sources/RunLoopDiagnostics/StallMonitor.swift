@@ -84,7 +84,7 @@ public final class StallMonitor: Sendable {
             // A thread that a thread of Dispatch has started blocks it.
             prepareThread: { if let signal { System.unblock(signal) } },
             takeBacktrace: { thread in
-                signal.map { System.backtrace(ofThread: thread, by: $0, within: StallMonitor.patience) } ?? []
+                signal.flatMap { System.sample(ofThread: thread, by: $0, within: StallMonitor.patience) }
             })
         watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }, handler: handler)
         thread = try LoopThread(name: "StallMonitor")

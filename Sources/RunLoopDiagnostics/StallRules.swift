@@ -12,14 +12,14 @@ final class StallRules: Sendable {
     /// Called on the thread of a loop at its first event.
     let prepareThread: @Sendable () -> Void
 
-    /// Returns the addresses in the frames of the thread with this number.
-    let takeBacktrace: @Sendable (Int32) -> [UInt]
+    /// Returns where the thread with this number is; nil if it does not say.
+    let takeBacktrace: @Sendable (Int32) -> System.Sample?
 
     private let lastNumber = Atomic<Int>(0)
 
     init(
         thresholds: [Int64], isTraced: @escaping @Sendable () -> Bool,
-        prepareThread: @escaping @Sendable () -> Void, takeBacktrace: @escaping @Sendable (Int32) -> [UInt]
+        prepareThread: @escaping @Sendable () -> Void, takeBacktrace: @escaping @Sendable (Int32) -> System.Sample?
     ) {
         require(
             thresholds.contains { $0 > 0 },

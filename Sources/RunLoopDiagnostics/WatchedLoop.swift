@@ -83,13 +83,12 @@ final class WatchedLoop: @unchecked Sendable {
             (levels, thread, loop.waitingWork())
         }
         guard let (levels, thread, waiting) = found else { return nil }
-        var addresses = rules.takeBacktrace(thread)
-        // It could be that of a later handler.
-        if !recorder.isInHandler(suspect.mark) { addresses = [] }
+        // The signal may have ended the handler, as it ends a sleep; or have found a later one.
+        let sample = rules.takeBacktrace(thread).flatMap { recorder.wasInHandler(suspect.mark, at: $0.time) ? $0 : nil }
         return StallReport(
             number: suspect.report?.number ?? rules.nextNumber(countedFor: recorder),
             stage: .exceeded(.nanoseconds(threshold)), loop: name, levels, start: suspect.since, end: nil,
-            duration: counted, waiting: waiting, backtrace: Backtrace(addresses))
+            duration: counted, waiting: waiting, backtrace: Backtrace(sample?.addresses ?? []))
     }
 
     /// A report of a stall that has ended; nil if not all of its time counts, and the rest is no stall.

@@ -15,8 +15,8 @@ import Testing
         let scene = StallScene(thresholds: [100], prepareThread: { System.unblock(signal) }) { thread in
             // On a busy machine the thread may take long to answer, and another test may be taking a backtrace.
             while true {
-                let taken = System.backtrace(ofThread: thread, by: signal, within: 60_000_000_000)
-                if !taken.isEmpty { return taken }
+                let taken = System.sample(ofThread: thread, by: signal, within: 60_000_000_000)
+                if let taken { return taken }
             }
         }
         let thread = try LoopThread(name: "blocked")
@@ -47,15 +47,51 @@ import Testing
             Signals.block(Signals.backtrace)
             return System.kernelThreadNumber
         }
-        #expect(System.backtrace(ofThread: number, by: Signals.backtrace, within: 1_000_000).isEmpty)
+        #expect(System.sample(ofThread: number, by: Signals.backtrace, within: 1_000_000) == nil)
         // The signal that is pending finds no request.
         try thread.performAndWait { System.unblock(Signals.backtrace) }
-        var addresses: [UInt] = []
-        while addresses.isEmpty {
-            addresses = System.backtrace(
-                ofThread: number, by: Signals.backtrace, within: 60_000_000_000)
+        var sample: System.Sample?
+        while sample == nil {
+            sample = System.sample(ofThread: number, by: Signals.backtrace, within: 60_000_000_000)
         }
-        #expect(addresses.count > 3)
+        #expect(sample!.addresses.count > 3)
+    }
+
+    @Test("A sleep that the signal ends has a backtrace nevertheless")
+    func interruptedSleep() throws {
+        let reports = Log<StallReport>()
+        let isReported = Gate()
+        // On a busy machine the thread may not answer in time; then the sleep goes on, and the next threshold asks.
+        let thresholds = (1...1000).map { Duration.milliseconds($0) }
+        let monitor = try StallMonitor(thresholds: thresholds, signal: Signals.backtrace) { report in
+            reports.add(report)
+            if report.stage == .ended { isReported.open() }
+        }
+        let thread = try LoopThread(name: "sleeps")
+        monitor.watch(thread)
+        thread.perform { sleepUntilASignal() }
+        isReported.wait()
+        let functions = reports.entries.flatMap { $0.backtrace.frames.compactMap(\.function) }
+        #expect(functions.contains { $0.contains("sleepUntilASignal") }, "\(reports.entries)")
+    }
+
+    @Test("A sample that was taken after the end of a handler is not the handler's")
+    func sampleOfALaterHandler() {
+        let scene = StallScene(thresholds: [100])
+        let (loop, _) = Loop.inVirtualTime()
+        let recorder = LoopRecorder(threshold: 1, now: { scene.now }, prepareThread: {})
+        loop.attach(recorder)
+        let marks = Log<UInt64>()
+        loop.perform {
+            marks.add(recorder.runningHandler!.mark)
+            scene.passUnwatched(50)
+            #expect(recorder.wasInHandler(marks.entries[0], at: scene.now))
+        }
+        loop.run(mode: .default, for: .zero)
+        let end = scene.now
+        #expect(recorder.wasInHandler(marks.entries[0], at: end))
+        #expect(!recorder.wasInHandler(marks.entries[0], at: end + 1))
+        loop.detach(recorder)
     }
 
     @Test("A signal that the program handles, or that does not exist, is refused")
@@ -154,7 +190,7 @@ import Testing
 
     @Test("Looks and snapshots of other threads while loops run are no race")
     func concurrency() throws {
-        let rules = StallRules(thresholds: [1], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] })
+        let rules = StallRules(thresholds: [1], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in nil })
         let now = { @Sendable in System.monotonicNanoseconds() }
         let threads = try (1...2).map { try LoopThread(name: "busy \($0)") }
         let watched = threads.map { thread in
@@ -200,6 +236,10 @@ import Testing
         #expect(found > 0)
     }
 }
+
+/// Its name has to be in the backtrace. A signal with a handler ends the sleep, which is never restarted.
+@inline(never)
+private func sleepUntilASignal() { sleep(3600) }
 
 /// Its name has to be in the backtrace.
 @inline(never)

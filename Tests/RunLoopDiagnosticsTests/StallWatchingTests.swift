@@ -101,7 +101,7 @@ import Testing
     @Test("A stall that has ended is not found again while its handler seems to run", arguments: [1, 100])
     func looksWhileAHandlerEnds(_ stalls: Int) {
         let rules = StallRules(
-            thresholds: [100], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] })
+            thresholds: [100], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in nil })
         let (loop, _) = Loop.inVirtualTime()
         let time = Box<Int64>()
         time.value = 0

@@ -35,17 +35,25 @@ extension System {
     /// The kernel's number of the calling thread.
     package static var kernelThreadNumber: Int32 { clinux_thread_id() }
 
-    /// The addresses in the frames of another thread of this process, innermost first. Empty if the thread does not
-    /// answer within the time, as one that blocks the signal, and while another thread requests a backtrace.
-    package static func backtrace(ofThread thread: Int32, by signal: Int32, within nanoseconds: Int64) -> [UInt] {
-        guard clinux_request_backtrace(thread, signal) != 0 else { return [] }
+    /// The addresses in the frames of a thread, innermost first, and the monotonic time when the signal found it there.
+    package struct Sample: Sendable {
+        package let time: Int64
+        package let addresses: [UInt]
+    }
+
+    /// Where another thread of this process is. Nil if the thread does not answer within the time, as one that blocks
+    /// the signal, and while another thread requests a backtrace.
+    package static func sample(ofThread thread: Int32, by signal: Int32, within nanoseconds: Int64) -> Sample? {
+        guard clinux_request_backtrace(thread, signal) != 0 else { return nil }
         defer { clinux_end_backtrace() }
         let end = monotonicNanoseconds() + nanoseconds
         while clinux_has_backtrace() == 0 {
-            guard monotonicNanoseconds() < end else { return [] }
+            guard monotonicNanoseconds() < end else { return nil }
             // Polled, since a handler must not do much to wake a thread.
             clinux_pause(20_000)
         }
-        return (0..<clinux_backtrace_count()).map { UInt(clinux_backtrace_address($0)) }
+        return Sample(
+            time: clinux_backtrace_time(),
+            addresses: (0..<clinux_backtrace_count()).map { UInt(clinux_backtrace_address($0)) })
     }
 }

@@ -21,7 +21,7 @@ final class StallScene: @unchecked Sendable {
     /// - Parameter thresholds: In milliseconds.
     init(
         thresholds: [Int64] = [100, 250, 1000], prepareThread: @escaping @Sendable () -> Void = {},
-        takeBacktrace: @escaping @Sendable (Int32) -> [UInt] = { _ in [] }
+        takeBacktrace: @escaping @Sendable (Int32) -> System.Sample? = { _ in nil }
     ) {
         let rules = StallRules(
             thresholds: thresholds.map { $0 * 1_000_000 },

@@ -101,7 +101,7 @@ import Testing
                 let loop = Loop(clock: VirtualClock())
                 let watcher = StallWatcher(
                     StallRules(
-                        thresholds: [1_000_000_000], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] }
+                        thresholds: [1_000_000_000], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in nil }
                     ),
                     now: { 0 }, handler: { _ in })
                 for _ in 0..<times { _ = watcher.watch(loop, name: "loop") }

@@ -402,7 +402,7 @@ final class ExtremeProgram {
     private func lookAtStalls(of thread: LoopThread) throws {
         for threshold in [max(1, duration.wholeNanoseconds), .max] {
             let rules = StallRules(
-                thresholds: [threshold], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in [] })
+                thresholds: [threshold], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in nil })
             let watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }, handler: { _ = $0.description })
             _ = watcher.watch(thread.loop, name: "extreme")
             try thread.performAndWait { _ = watcher.check(at: System.monotonicNanoseconds()) }
