@@ -2,20 +2,23 @@ import RunLoopKit
 
 @MainActor final class Clock {
     private(set) var ticks = 0
+    private let timer = Loop.Timer(every: .milliseconds(10))
 
-    func start() {
-        let interval = Duration.milliseconds(10)
-        let timer = Loop.Timer(every: interval, isolation: .shared) {
-            [weak self] firing in
-            guard let self else { return firing.timer.invalidate() }
-            ticks += 1
-            if ticks == 3 { Loop.main.stop() }
+    init() {
+        timer.setHandler(isolation: .shared) { [weak self] _ in
+            self?.tick()
         }
         Loop.main.add(timer, in: .common)
+    }
+
+    deinit { timer.invalidate() }
+
+    private func tick() {
+        ticks += 1
+        if ticks == 3 { Loop.main.stop() }
     }
 }
 
 let clock = Clock()
-clock.start()
 Loop.main.run()
 print("\(clock.ticks) ticks")

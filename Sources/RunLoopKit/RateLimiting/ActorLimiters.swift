@@ -94,4 +94,18 @@ extension KeyedLimiter {
     }
 }
 
+extension PacedQueue {
+    /// Sets an action that is isolated to an actor on the queue's loop, and may touch its state, as
+    /// `setHandler(isolation:_:)` of ``Limiter`` does.
+    ///
+    /// - Returns: Whether the queue has the action. False if it was invalidated, or its loop has ended.
+    @discardableResult
+    public func setHandler<A: Actor>(
+        isolation actor: A, _ handler: @escaping @Sendable (_ actor: isolated A, _ input: Input) -> Void
+    ) -> Bool {
+        let isolated = IsolatedHandler(actor, for: core, handler)
+        return core.setHandler { isolated.call($0) }
+    }
+}
+
 extension LimiterBase: HandlerOwner {}

@@ -42,7 +42,7 @@
 /// blocks the caller.
 public final class PacedQueue<Input: Sendable>: CustomStringConvertible, @unchecked Sendable {
     // The loop may retain the core for longer than this object lives.
-    private let core: PacedQueueCore<Input>
+    let core: PacedQueueCore<Input>
 
     /// Makes a queue with all its tokens. On any thread.
     ///

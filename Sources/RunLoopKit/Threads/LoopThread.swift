@@ -273,6 +273,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// ```swift
     /// worker.stop()
     /// try await worker.waitForEnd()
+    /// // In a task that may be cancelled, as the body of Loop.runMain is by Loop.main.stop():
+    /// try await Task { try await worker.waitForEnd() }.value
     /// ```
     ///
     /// - The wait keeps the ``LoopThread`` alive, so the thread does not end by itself: call ``stop()``, before or

@@ -30,6 +30,7 @@ private actor Limited {
     nonisolated let collect: Debounce<Int>
     nonisolated let keyed: KeyedThrottle<String, Int>
     nonisolated let keyedCollect: KeyedDebounce<String, Int>
+    nonisolated let queue: PacedQueue<Int>
     private var lines: [String] = []
 
     init() throws {
@@ -39,9 +40,11 @@ private actor Limited {
         collect = .collecting(interval: .seconds(3600), on: loop)
         keyed = KeyedThrottle(interval: .zero, on: loop)
         keyedCollect = .collecting(interval: .seconds(3600), on: loop)
+        queue = PacedQueue(1, per: .nanoseconds(1), capacity: 10, on: loop)
         save.setHandler(isolation: self) { home, input in home.lines.append("\(input)") }
         collect.setHandler(isolation: self, collecting: { home, inputs in home.lines.append("\(inputs)") })
         keyed.setHandler(isolation: self) { home, key, input in home.lines.append("\(key): \(input)") }
+        queue.setHandler(isolation: self) { home, input in home.lines.append("queued \(input)") }
         keyedCollect.setHandler(isolation: self, collecting: { $0.lines.append("\($1): \($2)") })
     }
 
@@ -81,13 +84,15 @@ private actor Unbound {}
     @Test("Actions of limiters access the actor's state, and those that an actor sets in its init")
     func limiters() async throws {
         let limited = try Limited()
+        limited.queue(1)
+        while await limited.results.isEmpty { await Task.yield() }
         for input in 1...2 {
             limited.save(input)
             limited.collect(input)
             limited.keyed(input, for: "key")
             limited.keyedCollect(input, for: "key")
         }
-        #expect(await limited.results == ["1", "2", "[1, 2]", "key: 1", "key: 2", "key: [1, 2]"].sorted())
+        #expect(await limited.results == ["queued 1", "1", "2", "[1, 2]", "key: 1", "key: 2", "key: [1, 2]"].sorted())
     }
 
     @Test("A limiter whose actor is gone acts no more, and refuses calls")

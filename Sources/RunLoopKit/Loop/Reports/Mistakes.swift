@@ -14,8 +14,6 @@ extension Loop {
         case loopThatNeverRuns(item: String)
         /// A limiter's call waits on ``Loop/main``, which no thread has run: for two seconds its action has been due.
         case mainLoopThatNeverRuns(item: String)
-        /// A ``LoopThread`` was dropped, and not stopped, while timers, or sources of descriptors, signals or
-        /// processes, were on it: its last reference was released.
         /// A ``LoopThread`` was dropped, and not stopped, while timers, or sources of descriptors, connections, signals
         /// or processes, were on it: its last reference was released.
         ///
