@@ -54,11 +54,11 @@ struct FolderTree {
             let notices = System.readNotices(of: inotify)
             for notice in notices where !isGone { handle(notice) }
             if notices.isEmpty { break }
-        } while !isGone && events.count < 4096 && System.waitingBytes(in: inotify).unread > 0
+        } while !isGone && events.count < 4096 && System.unreadBytes(in: inotify) > 0
         for (entry, _) in moving.values { if entry.isFolder { unwatch(entry.bytes) } }
         moving = [:]
         // All notices of what was there when a folder was listed have been read.
-        if System.waitingBytes(in: inotify).unread <= 0 { listed = [] }
+        if System.unreadBytes(in: inotify) <= 0 { listed = [] }
         defer { events = [] }
         return events
     }

@@ -63,8 +63,11 @@ extension System {
 
     /// How many bytes wait to be read from a descriptor, and how many to be sent; -1 where the kernel does not know.
     static func waitingBytes(in descriptor: Descriptor) -> (unread: Int32, unsent: Int32) {
-        (clinux_unread(descriptor), clinux_unsent(descriptor))
+        (unreadBytes(in: descriptor), clinux_unsent(descriptor))
     }
+
+    /// How many bytes wait to be read from a descriptor; -1 where the kernel does not know.
+    static func unreadBytes(in descriptor: Descriptor) -> Int32 { clinux_unread(descriptor) }
 
     /// Whether only a reader or a writer changes these numbers, and nothing else waits.
     static func countsBytes(in descriptor: Descriptor) -> Bool { clinux_counts_bytes(descriptor) }

@@ -141,26 +141,18 @@ extension PacedQueue where Input == Void {
     public func callAsFunction(cost: Int = 1) -> Loop.SendAnswer { self((), cost: cost) }
 }
 
-/// The implementation of `PacedQueue`. It has a timer for the first input that waits.
-final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
-    private typealias Item = (input: Input, cost: Int)
-
-    private let quota: QuotaSettings
-    private let capacity: Int
-    // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
-    @exclusivity(unchecked) private var bucket = TokenBucket()
-    @exclusivity(unchecked) private var waiting = FirstInFirstOut<Item>()
+/// The implementation of `PacedQueue`, which only this class knows the inputs of.
+final class PacedQueueCore<Input: Sendable>: PacedQueueBase, @unchecked Sendable {
+    /// Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) private var action: (@Sendable (Input) -> Void)?
 
     init(
         _ settings: LimiterSettings, _ quota: QuotaSettings, capacity: Int,
         _ action: (@Sendable (Input) -> Void)?
     ) {
-        (self.quota, self.capacity, self.action) = (quota, capacity, action)
-        super.init(settings, keepsAll: true, isWithoutHandler: action == nil, kind: .pacedQueue)
+        self.action = action
+        super.init(settings, quota, capacity: capacity, isWithoutHandler: action == nil)
     }
-
-    // MARK: Events
 
     func call(_ input: Input, _ cost: Int) -> Loop.SendAnswer {
         let held = lock.hold()
@@ -168,40 +160,23 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
             lock.unlock(held)
             return refuse()
         }
-        // Elsewhere the tokens are taken when the loop comes around: a busy one would act on many at once.
-        if waiting.isEmpty, !isWithoutHandler, loopIsHere, take(cost, at: now) {
-            perform(makeAction((input, cost)), unlocking: held)
+        if actsAtOnce(cost) {
+            perform(makeAction(input), unlocking: held)
             return .accepted
         }
-        let hasRoom = waiting.count < capacity
-        if hasRoom { waiting.append((input, cost)) }
-        if hasRoom, waiting.count == 1 { setTimerToFirst() }
-        lock.unlock(held)
-        return hasRoom ? .accepted : .full
+        guard hasRoom else {
+            lock.unlock(held)
+            return .full
+        }
+        let waiting = Waiting(cost: cost) { unsafeDowncast($0, to: PacedQueueCore<Input>.self).makeAction(input) }
+        append(waiting, unlocking: held)
+        return .accepted
     }
 
     private func refuse() -> Loop.SendAnswer {
         _ = reportRefusal()
         return .closed
     }
-
-    func flush() -> Bool {
-        let held = lock.hold()
-        let actions = takePending()
-        if !actions.isEmpty { return lineUp(actions, unlocking: held) }
-        performLine(unlocking: held)
-        return false
-    }
-
-    func cancel() {
-        lock.lock()
-        let dropped = exchange(&waiting, with: FirstInFirstOut())
-        setTimer(to: nil)
-        lock.unlock()
-        withExtendedLifetime(dropped) {}
-    }
-
-    var waitingCount: Int { lock.withLock { waiting.count } }
 
     /// Returns false if the queue has ended.
     func setHandler(_ handler: @escaping @Sendable (Input) -> Void) -> Bool {
@@ -219,7 +194,58 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
         return true
     }
 
-    var description: String {
+    override func forgetAll() -> Any? { (action.take(), super.forgetAll()) }
+
+    /// The lock is held.
+    private func makeAction(_ input: Input) -> Action {
+        let action = action!
+        return { action(input) }
+    }
+}
+
+/// What `PacedQueue` does, whatever its inputs. It has a timer for the first input that waits.
+///
+/// Not generic, so that a call needs no type metadata at run time.
+class PacedQueueBase: LimiterBase, @unchecked Sendable {
+    /// An input that waits, and what it costs.
+    struct Waiting {
+        let cost: Int
+        /// Called with the lock held: the action is that of this moment.
+        let makeAction: (_ queue: PacedQueueBase) -> Action
+    }
+
+    private let quota: QuotaSettings
+    private let capacity: Int
+    // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
+    @exclusivity(unchecked) private var bucket = TokenBucket()
+    @exclusivity(unchecked) private var waiting = FirstInFirstOut<Waiting>()
+
+    init(_ settings: LimiterSettings, _ quota: QuotaSettings, capacity: Int, isWithoutHandler: Bool) {
+        (self.quota, self.capacity) = (quota, capacity)
+        super.init(settings, keepsAll: true, isWithoutHandler: isWithoutHandler, kind: .pacedQueue)
+    }
+
+    // MARK: Events
+
+    final func flush() -> Bool {
+        let held = lock.hold()
+        let actions = takePending()
+        if !actions.isEmpty { return lineUp(actions, unlocking: held) }
+        performLine(unlocking: held)
+        return false
+    }
+
+    final func cancel() {
+        lock.lock()
+        let dropped = exchange(&waiting, with: FirstInFirstOut())
+        setTimer(to: nil)
+        lock.unlock()
+        withExtendedLifetime(dropped) {}
+    }
+
+    final var waitingCount: Int { lock.withLock { waiting.count } }
+
+    final var description: String {
         let count = waitingCount
         return "PacedQueue: \(quota.rate), " + (count == 0 ? "none wait" : "\(count) wait. \(explanation)")
     }
@@ -228,15 +254,15 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
 
     /// Serves one portion of the inputs that wait now. Inputs that come meanwhile wait for the next pass, since an
     /// action may call the queue.
-    override func timerFired() {
+    final override func timerFired() {
         let count = min(waitingCount, LimiterBase.actionsPerPortion)
         for _ in 0..<count where !serveFirst() { break }
         lock.withLock { setTimerToFirst() }
     }
 
-    override var hasPending: Bool { !waiting.isEmpty }
+    final override var hasPending: Bool { !waiting.isEmpty }
 
-    override func takePending() -> [Action] {
+    final override func takePending() -> [Action] {
         guard isOpen, !isWithoutHandler, !waiting.isEmpty else { return [] }
         setTimer(to: nil)
         let now = now
@@ -244,12 +270,12 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
         actions.reserveCapacity(waiting.count)
         while let item = waiting.takeFirst() {
             quota.rules.charge(item.cost, to: &bucket, at: now)
-            actions.append(makeAction(item))
+            actions.append(item.makeAction(self))
         }
         return actions
     }
 
-    override func forgetAll() -> Any? { (action.take(), exchange(&waiting, with: FirstInFirstOut())) }
+    override func forgetAll() -> Any? { exchange(&waiting, with: FirstInFirstOut()) }
 
     /// Returns false when nothing is due.
     private func serveFirst() -> Bool {
@@ -260,11 +286,25 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
         }
         // Before the action, which may run the loop, nested: the timer serves the others there.
         setTimerToFirst()
-        perform(makeAction(item), unlocking: held)
+        perform(item.makeAction(self), unlocking: held)
         return true
     }
 
     // MARK: With the lock held
+
+    /// Whether a call acts now, and takes the tokens then. Elsewhere they are taken when the loop comes around: a busy
+    /// one would act on many at once.
+    final func actsAtOnce(_ cost: Int) -> Bool {
+        waiting.isEmpty && !isWithoutHandler && loopIsHere && take(cost, at: now)
+    }
+
+    final var hasRoom: Bool { waiting.count < capacity }
+
+    final func append(_ item: Waiting, unlocking held: consuming Lock.Held) {
+        waiting.append(item)
+        if waiting.count == 1 { setTimerToFirst() }
+        lock.unlock(held)
+    }
 
     /// How many tokens must be there for an input. What it costs besides is owed.
     private func least(for cost: Int) -> Int { Int(min(Int64(cost), quota.rules.burst)) }
@@ -273,17 +313,12 @@ final class PacedQueueCore<Input: Sendable>: LimiterBase, @unchecked Sendable {
         quota.rules.take(cost, ifThereAre: least(for: cost), from: &bucket, at: now)
     }
 
-    private func setTimerToFirst() {
+    final func setTimerToFirst() {
         guard isOpen, !isWithoutHandler, let first = waiting.first else { return setTimer(to: nil) }
         let now = now
         let wait = quota.rules.wait(for: least(for: first.cost), in: bucket, at: now)
         // Of several that are due, the timer is not moved for each.
         if wait == 0, isTimerDue(at: now) { return }
         setTimer(to: wait.map { now.addingSaturating($0) })
-    }
-
-    private func makeAction(_ item: Item) -> Action {
-        let action = action!
-        return { action(item.input) }
     }
 }
