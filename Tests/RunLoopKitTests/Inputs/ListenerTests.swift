@@ -208,8 +208,9 @@ import Testing
             spin(until: System.readiness(of: client.descriptor, for: []).contains(.hangUp))
         }
         loop.run(mode: .default, for: .seconds(1))
-        // One was accepted and closed. The other one waited, and was reset.
-        #expect(log.entries.filter { $0 == .connected || $0 == .peerFinished } == [.connected, .peerFinished])
+        // One was accepted and closed. The other one waited, and was reset: at once, or after it was told that it is
+        // connected, as long as that other program keeps the listener open.
+        #expect(log.entries.filter { $0 == .peerFinished }.count == 1 && log.entries.contains(.connected))
         let errors = log.entries.compactMap { if case .closed(let error) = $0 { error?.errno } else { nil } }
         #expect(errors == [ECONNRESET])
         clients.forEach { $0.invalidate() }
