@@ -113,7 +113,7 @@ extension Loop {
     /// Called when the loop has got work. `item` is evaluated for the first work only, of a loop that may never run.
     @inline(__always)
     func watchIfUnrun(_ item: @autoclosure () -> String) {
-        if isOfTaskThread, !hasEverRun { watch(item()) }
+        if isOfTaskThread, isUnwatchedAndUnrun { watch(item()) }
     }
 
     /// Called when a limiter's call waits on the loop. `limiter` is evaluated for the first one only, of a main loop
@@ -122,8 +122,12 @@ extension Loop {
     /// - Parameter timer: Acts on the call; nil if its action was handed over to the loop.
     @inline(__always)
     func watchCallIfUnrun(_ limiter: @autoclosure () -> String, timer: Timer? = nil) {
-        if isOfInitialThread, !hasEverRun, isMain { watch(limiter(), timer) }
+        if isOfInitialThread, isUnwatchedAndUnrun, isMain { watch(limiter(), timer) }
     }
+
+    /// Whether the loop has never run, and is not watched for it. Relaxed, as in `watch`, which looks again.
+    @inline(__always)
+    private var isUnwatchedAndUnrun: Bool { !hasEverRun && !isWatchedAsUnrun.load(ordering: .relaxed) }
 
     @inline(never)
     private func watch(_ item: String, _ timer: Timer? = nil) {
