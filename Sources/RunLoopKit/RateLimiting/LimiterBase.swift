@@ -128,7 +128,6 @@ package class LimiterBase: EndListener, @unchecked Sendable {
             if time == nil, !timer.firing.load(ordering: .relaxed) { giveTimerBack() } else { timer.set(to: time) }
         } else if let time {
             timer = pool.lend(at: time) { [self] _ in fired() }
-            loop.watchCallIfUnrun(name, timer: timer)
         }
     }
 
@@ -205,7 +204,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
             : loop.perform(in: modes, place) { self.performPortion() }
         if isAccepted {
             for action in actions { linedUp.append(action) }
-            loop.watchCallIfUnrun(name)
+            pool.watchIfUnrun(nil)
         } else if whenReleased == .flush, isOpen, !modes.isEmpty {
             leftForTheEnd += actions
             return (true, 0)
@@ -297,10 +296,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         return false
     }
 
-    private var name: String {
-        let kind = pool.key.limiter.rawValue
-        return place.isLabel ? "\(kind) \"\(place)\"" : "\(kind) (\(place))"
-    }
+    private var name: String { pool.limiterName }
 
     /// Called before `release()`, and before a `LoopThread` that is dropped stops. A limiter that ends before its first
     /// trailing edge could never act on the call that it discards. In virtual time a test may end there.

@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Loop {
     /// Lends timers to the limiters that were made at one place, for one loop and its modes.
     ///
@@ -30,14 +32,33 @@ extension Loop {
         /// burst.
         @exclusivity(unchecked) private var waiting = PlainArray<Unmanaged<Timer>>()
 
-        fileprivate init(_ key: Key, of loop: Loop) { (self.key, self.loop, clock) = (key, loop, loop.clock) }
+        /// Whether the next call that waits is watched, since the loop is a main loop that may never run. Relaxed: the
+        /// loop knows.
+        fileprivate let watchesNext: Atomic<Bool>
+
+        fileprivate init(_ key: Key, of loop: Loop) {
+            (self.key, self.loop, clock) = (key, loop, loop.clock)
+            watchesNext = Atomic(loop.isOfInitialThread)
+        }
 
         deinit {
             for index in 0..<waiting.count { waiting[index].takeRetainedValue().invalidate() }
         }
 
         /// A timer that fires at `time`. The caller gives it back by `takeBack(_:)`, or invalidates it.
+        @inline(__always)
         func lend(at time: Int64, handler: @escaping @Sendable (Timer.Firing) -> Void) -> Timer {
+            watchesNext.load(ordering: .relaxed) ? lendWatched(at: time, handler) : lendUnwatched(at: time, handler)
+        }
+
+        @inline(never)
+        private func lendWatched(at time: Int64, _ handler: @escaping @Sendable (Timer.Firing) -> Void) -> Timer {
+            let timer = lendUnwatched(at: time, handler)
+            watch(timer)
+            return timer
+        }
+
+        private func lendUnwatched(at time: Int64, _ handler: @escaping @Sendable (Timer.Firing) -> Void) -> Timer {
             lock.lock()
             guard waiting.count > 0 else {
                 lock.unlock()
@@ -69,6 +90,26 @@ extension Loop {
             lock.unlock()
         }
 
+        /// What diagnostics call the limiters.
+        var limiterName: String {
+            let kind = key.limiter.rawValue
+            return key.place.isLabel ? "\(kind) \"\(key.place)\"" : "\(kind) (\(key.place))"
+        }
+
+        /// Called when a call of a limiter waits on the loop.
+        ///
+        /// - Parameter timer: Acts on the call; nil if its action was handed over to the loop.
+        @inline(__always)
+        func watchIfUnrun(_ timer: Timer?) {
+            if watchesNext.load(ordering: .relaxed) { watch(timer) }
+        }
+
+        @inline(never)
+        private func watch(_ timer: Timer?) {
+            watchesNext.store(false, ordering: .relaxed)
+            loop.watchCallIfUnrun(limiterName, timer: timer)
+        }
+
         /// A limiter leaves the pool, which ends with the last one.
         func leave() {
             guard loop.isOfThisProcess else { return }
@@ -93,6 +134,17 @@ extension Loop {
             let pool = TimerPool(key, of: self)
             timerPools[key] = pool
             return pool
+        }
+    }
+}
+
+extension Loop {
+    /// Called when the limiter's call that was watched has gone, and the loop has still never run.
+    func watchNextCall() {
+        guard isOfThisProcess else { return }
+        isWatchedAsUnrun.store(false, ordering: .relaxed)
+        lock.withLock {
+            for pool in timerPools.values { pool.watchesNext.store(true, ordering: .relaxed) }
         }
     }
 }

@@ -89,7 +89,7 @@ final class UnrunLoops: @unchecked Sendable {
     /// gone makes room for the next.
     private func waits(_ entry: Entry, in loop: Loop, at now: Int64) -> Bool {
         guard let time = entry.timer?.pendingTime else {
-            loop.isWatchedAsUnrun.store(false, ordering: .relaxed)
+            loop.watchNextCall()
             return false
         }
         let deadline = time.addingSaturating(UnrunLoops.patience)
@@ -116,13 +116,10 @@ extension Loop {
         if isOfTaskThread, isUnwatchedAndUnrun { watch(item()) }
     }
 
-    /// Called when a limiter's call waits on the loop. `limiter` is evaluated for the first one only, of a main loop
-    /// that may never run.
-    ///
-    /// - Parameter timer: Acts on the call; nil if its action was handed over to the loop.
+    /// The same for a limiter's call on the main loop, and the timer that acts on it, if one does: see `TimerPool`.
     @inline(__always)
-    func watchCallIfUnrun(_ limiter: @autoclosure () -> String, timer: Timer? = nil) {
-        if isOfInitialThread, isUnwatchedAndUnrun, isMain { watch(limiter(), timer) }
+    func watchCallIfUnrun(_ limiter: @autoclosure () -> String, timer: Timer?) {
+        if isUnwatchedAndUnrun, isMain { watch(limiter(), timer) }
     }
 
     /// Whether the loop has never run, and is not watched for it. Relaxed, as in `watch`, which looks again.
