@@ -151,7 +151,10 @@ extension Loop {
         assertOnOwnThread()
         let mode = run.mode
         let isMainQueueReady = mainQueueWaits(in: mode)
-        if spinNanoseconds.load(ordering: .relaxed) > 0, !polls, !isMainQueueReady { spin(in: run) }
+        if spinNanoseconds.load(ordering: .relaxed) > 0, !polls, !isMainQueueReady {
+            // The beginning of the pass has taken the note of a message that came before it.
+            if mode.messages.isEmpty { spin(in: run) }
+        }
         // Nil: poll without waiting. Known without the lock if there is a note, and no timer that may be due.
         let isPoll = polls || isMainQueueReady || waker.hasNote
         let deadline: Int64? =

@@ -41,6 +41,18 @@ import Testing
         #expect(loop.counters.spins > 0 || !System.hasSeveralCPUs)
     }
 
+    @Test("A message that a handler has sent is handled before the next spin")
+    func messageBeforeSpin() throws {
+        let thread = try spinningThread()
+        let isReceived = Gate()
+        let port = Loop.MessagePort<Int> { _ in isReceived.open() }
+        let sender = try Loop.PortSource { _ in port.send(1) }
+        for item in [port, sender] { thread.loop.add(item, in: .default) }
+        try waitUntilSpinning(thread.loop)
+        sender.send()
+        isReceived.wait()
+    }
+
     @Test("A port and a stop end a spin")
     func descriptors() throws {
         let thread = try spinningThread()
