@@ -61,6 +61,8 @@ struct Bursts {
 
 func callInBursts() {
     let (loop, worker) = (Loop.current, try! LoopThread())
+    // A thread looks after a main loop that has calls and has never run, and allocates.
+    loop.run(mode: .default, for: .zero)
     let (here, elsewhere) = (Bursts(on: loop), Bursts(on: worker.loop))
     // The first call acts, or starts the timer; the second is the first call inside the burst.
     for _ in 0..<3 { precondition(here.call() && elsewhere.call()) }
