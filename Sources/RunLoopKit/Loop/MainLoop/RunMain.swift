@@ -23,7 +23,8 @@ extension Loop {
     /// - *A hosted main loop:* ``Loop/HostFunctions/begin(in:)`` traps in `body`, since this function runs the loop
     ///   itself. Begin hosting and run the host in a synchronous `main`.
     /// - *A stop:* ``Loop/stop()`` cancels the task of `body`, and the loop runs until `body` returns. What the body
-    ///   awaits then throws `CancellationError`; it awaits its clean-up in a task of its own, `try await Task { … }.value`.
+    ///   awaits then throws `CancellationError`; it awaits its clean-up in a task of its own,
+    ///   `try await Task { … }.value`.
     ///   See <doc:SwiftConcurrency#An-async-main>.
     /// - *Nested runs:* `body` begins in the first pass of the loop. If a handler runs the loop nested when `body`
     ///   returns, that run is stopped, and this function returns as soon as the handler does.
