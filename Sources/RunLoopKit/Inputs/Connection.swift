@@ -29,8 +29,8 @@ extension Loop {
     ///
     /// | the end | what waits to be sent | what the peer still sends | ``Event/closed(_:)`` |
     /// |---|---|---|---|
-    /// | ``finishSending()`` | is sent, then the peer is told | is received | after ``Event/peerFinished`` |
-    /// | ``end()`` | is sent, then the peer is told | is dropped | once the peer has finished |
+    /// | ``finishSending()`` | is sent before the peer sees the end | is received | after ``Event/peerFinished`` |
+    /// | ``end()`` | is sent before the peer sees the end | is dropped | once the peer has finished |
     /// | ``Loop/Item/invalidate()`` | is dropped | is lost: TCP resets the connection | is not reported |
     /// | a failure | is dropped | was received before, unless ``isReceiving`` is false | with the error |
     ///
