@@ -15,8 +15,10 @@ enum InstructionCounts {
         + GrowingOperation.all.flatMap { operation in [0, 1].map { operation.sized(operation.sizes[$0]) } }
         .map { ($0.name, $0) }
 
-    private static let onThread = ["pass", "run-for-zero", "post-and-run", "source0-and-run", "port-and-run"]
-        .map { (name: $0 + threadSuffix, operation: Operation.named($0)) }
+    private static let onThread = [
+        "pass", "run-for-zero", "post-and-run", "source0-and-run", "port-and-run", "ready-pipes@100",
+        "ready-lent-pipes@100",
+    ].map { (name: $0 + threadSuffix, operation: Operation.named($0)) }
 
     private static let threadSuffix = "-on-thread"
 

@@ -62,7 +62,8 @@ package struct GrowingOperation: Sendable {
 
     package static let all = [
         blocksForAnotherMode, observersOfAnotherActivity, messagePorts, ports, source0s, readyMessagePorts, readyPipes,
-        source0Invalidation, observerInvalidation, withdrawal, commonModes, replacing, retimingAtRandom, timers,
+        readyLentPipes, source0Invalidation, observerInvalidation, withdrawal, commonModes, replacing, retimingAtRandom,
+        timers,
         timersInCommon, retiming, stopping, restarting, tolerantTimers, mixedTimers, limiterEnd, knownKeys,
     ]
 }
