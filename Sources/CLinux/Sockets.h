@@ -74,6 +74,12 @@ static inline int clinux_access_mode(int descriptor) {
     return flags < 0 ? -1 : flags & O_ACCMODE;
 }
 
+// Whether a call that would have to wait fails instead.
+static inline bool clinux_is_nonblocking(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags >= 0 && flags & O_NONBLOCK;
+}
+
 // Sets O_NONBLOCK and FD_CLOEXEC.
 static inline int clinux_make_nonblocking(int descriptor) {
     int flags = fcntl(descriptor, F_GETFL), own = fcntl(descriptor, F_GETFD);

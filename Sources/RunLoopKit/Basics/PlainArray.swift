@@ -41,6 +41,21 @@ struct PlainArray<Element: BitwiseCopyable>: ~Copyable {
         return last
     }
 
+    /// Removes all elements, and keeps the memory for so many at most.
+    @inline(__always)
+    mutating func removeAll(keepingCapacityUpTo limit: Int) {
+        count = 0
+        if capacity > limit { self = PlainArray() }
+    }
+
+    /// Removes the first `number` elements.
+    mutating func removeFirst(_ number: Int) {
+        assert(number <= count, "RunLoopKit: \(number) of \(count).")
+        guard number > 0, let storage else { return }
+        storage.update(from: storage + number, count: count - number)
+        count -= number
+    }
+
     @inline(never)
     private mutating func move(toCapacity newCapacity: Int) {
         let new = UnsafeMutablePointer<Element>.allocate(capacity: newCapacity)
@@ -51,12 +66,16 @@ struct PlainArray<Element: BitwiseCopyable>: ~Copyable {
         (storage, capacity) = (new, newCapacity)
     }
 
-    func copy() -> PlainArray {
+    func copy() -> PlainArray { copy(first: count) }
+
+    /// A copy of the first `number` elements.
+    func copy(first number: Int) -> PlainArray {
+        assert(number <= count, "RunLoopKit: \(number) of \(count).")
         var copy = PlainArray()
-        if count > 0 {
-            copy.move(toCapacity: count)
-            copy.storage!.update(from: storage!, count: count)
-            copy.count = count
+        if number > 0 {
+            copy.move(toCapacity: number)
+            copy.storage!.update(from: storage!, count: number)
+            copy.count = number
         }
         return copy
     }

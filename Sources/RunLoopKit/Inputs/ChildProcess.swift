@@ -111,9 +111,9 @@ extension Loop {
         /// Edge-triggered, as in `ProcessSource`.
         var watches: [Watch] { [Watch(descriptor: group.processFD, events: [.read, .edge])] }
 
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? { group.exit == nil ? nil : events }
+        func workBehind(_ report: Report) -> PollEvents? { group.exit == nil ? nil : report.events }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+        func perform(_ report: Report, in mode: ModeState) -> Int {
             guard let exit = group.exit else { return 0 }
             guard let handler = itemLock.withLock({ self.handler.take() }) else { return 0 }
             group.release()

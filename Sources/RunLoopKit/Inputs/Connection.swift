@@ -94,8 +94,7 @@ extension Loop {
         @exclusivity(unchecked) private var handler: Handler?
 
         /// As those of `FileDescriptorSource`.
-        @exclusivity(unchecked) private var activeCalls = 0
-        @exclusivity(unchecked) private var isReported = false
+        @exclusivity(unchecked) private var calls = ReadingCalls()
 
         /// See `sourceSlot`. Guarded by the lock of the loop.
         @exclusivity(unchecked) private var slot = -1
@@ -244,30 +243,22 @@ extension Loop {
             @inline(__always) get { [Watch(descriptor: descriptor, events: watchedEvents, mayBeMissing: true)] }
         }
 
-        func noteReport() { itemLock.withLock { isReported = true } }
-
         /// As that of a `FileDescriptorSource` which owns its descriptor.
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
+        func workBehind(_ report: Report) -> PollEvents? {
             guard let wanted = watchedEvents else { return nil }
-            var found = events
-            let holds = itemLock.withLock { isReported && activeCalls == 0 && !events.contains(.write) }
-            if !isFresh, !holds { found = System.openReadiness(of: descriptor, for: wanted) }
+            var found = report.events
+            let holds =
+                report.age == .fresh || !found.contains(.write) && itemLock.withLock { calls.areOver(before: report) }
+            if !holds { found = System.openReadiness(of: descriptor, for: wanted) }
             found.formIntersection(wanted.union([.error, .hangUp]))
             return found.isEmpty ? nil : found
         }
 
         /// Calls the handler with one event, and with the last one if that follows.
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
-            itemLock.withLock {
-                isReported = false
-                activeCalls += 1
-            }
-            defer {
-                itemLock.withLock {
-                    isReported = false
-                    activeCalls -= 1
-                }
-            }
+        func perform(_ report: Report, in mode: ModeState) -> Int {
+            guard let events = report.age == .fresh ? report.events : workBehind(report) else { return 0 }
+            itemLock.withLock { calls.begin(in: mode) }
+            defer { itemLock.withLock { calls.end(in: mode, stays: isInWhileLocked(mode)) } }
             var count = 0
             var hasReadAll = false
             if !events.isDisjoint(with: [.write, .error, .hangUp]), let event = change({ $0.serveSending() }) {

@@ -36,7 +36,9 @@ extension Loop {
     /// - Any number of sources can watch it. If its number is closed or reused, no source reports the wrong file.
     /// - The duplicate is a second descriptor, and keeps the file open. Invalidate the source first, and then close,
     ///   both on the loop's thread: <doc:WhichInput#Descriptors>.
-    /// - Before it calls the handler, the loop may ask the kernel again, since another handler may have read.
+    /// - Before it calls the handler, the loop may ask the kernel again, since another handler may have read. It need
+    ///   not ask for a descriptor that had `O_NONBLOCK` when the source was made. If another handler has read that
+    ///   after the kernel's report, the handler is called, and its read fails with `EAGAIN`.
     /// - When a duplicate is closed, the process loses its POSIX locks (`fcntl`) on the file; `flock` locks stay.
     ///
     /// **An owned descriptor** (`init(owning:…)`) has no duplicate. The source closes it when none of its handlers
@@ -74,6 +76,8 @@ extension Loop {
         // Guarded by the item's lock, so exclusivity is unchecked.
 
         @exclusivity(unchecked) private var wanted: Interest
+        /// The events of `wanted`.
+        @exclusivity(unchecked) private var wantedEvents: PollEvents
         @exclusivity(unchecked) private var armed = true
 
         /// Nil before it is set, and once the source is invalid.
@@ -83,16 +87,14 @@ extension Loop {
         @exclusivity(unchecked) private var watched: Descriptor
         private let isOwning: Bool
 
-        /// The number of active calls of the handler, on the loop's thread; more than one if runs nest. An owned
-        /// descriptor is not closed during one.
-        @exclusivity(unchecked) private var activeCalls = 0
+        /// Whether a handler that finds nothing to read does not block.
+        private let isNonBlocking: Bool
+
+        /// Guarded by the item's lock. An owned descriptor is not closed during a call.
+        @exclusivity(unchecked) private var calls = ReadingCalls()
 
         /// See `sourceSlot`. Guarded by the lock of the loop.
         @exclusivity(unchecked) private var slot = -1
-
-        /// Whether the kernel has reported the descriptor since a call of the handler last began or ended. Guarded by
-        /// the item's lock.
-        @exclusivity(unchecked) private var isReported = false
 
         @exclusivity(unchecked) private var suspicion = SpinSuspicion()
 
@@ -150,7 +152,9 @@ extension Loop {
             self.number = number
             self.watched = watched
             self.isOwning = number == watched
+            self.isNonBlocking = System.isNonBlocking(watched)
             self.wanted = interest
+            self.wantedEvents = PollEvents(interest)
             self.trigger = trigger
             self.isOneShot = isOneShot
             self.handler = handler
@@ -188,9 +192,10 @@ extension Loop {
             get { itemLock.withLock { wanted } }
             set {
                 let hasChanged = itemLock.withLock {
-                    let hasChanged = exchange(&wanted, with: newValue) != newValue
-                    if hasChanged { isReported = false }
-                    return hasChanged
+                    guard exchange(&wanted, with: newValue) != newValue else { return false }
+                    wantedEvents = PollEvents(newValue)
+                    calls.distrustReports()
+                    return true
                 }
                 if hasChanged { watchesChanged(areWatched: true) }
             }
@@ -217,8 +222,6 @@ extension Loop {
 
         // MARK: Source1
 
-        func noteReport() { itemLock.withLock { isReported = true } }
-
         /// A disarmed source watches nothing: epoll reports hang-ups and errors even with no events requested.
         ///
         /// Inlined, so that the array is on the caller's stack: allocating it took 370 instructions.
@@ -231,7 +234,7 @@ extension Loop {
         }
 
         private var watchedEvents: PollEvents {
-            var events = PollEvents(wanted)
+            var events = wantedEvents
             if trigger == .edge { events.insert(.edge) }
             // The kernel permits it with nothing else.
             if wanted.contains(.exclusive), wanted.isDisjoint(with: [.priority, .readHangUp]) {
@@ -241,33 +244,40 @@ extension Loop {
             return events
         }
 
-        /// If other handlers have been called since the report, asks the kernel again: they may have read the
-        /// descriptor. No other handler reads an owned descriptor. There the report holds, unless a call of this
-        /// handler is active, or has ended since.
+        func workBehind(_ report: Report) -> PollEvents? { itemLock.withLock { workWhileLocked(behind: report) } }
+
+        /// If other handlers have been called since the report, asks the kernel again, since they may have read the
+        /// descriptor. Two kinds are not asked, unless a call of this handler is active, or has ended since:
+        ///
+        /// - An owned descriptor: no other handler reads it. One may write to it.
+        /// - One that does not block, as long as the report is recent: a handler that finds nothing goes on. Asking
+        ///   takes 450 ns, as long as half of the rest.
         ///
         /// Exceptional conditions are not asked for again: for some files (`/proc/mounts`) asking consumes them.
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
-            itemLock.withLock {
-                guard armed else { return nil }
-                var found = events
-                if !isFresh, !(isOwning && isReported && activeCalls == 0 && !events.contains(.write)) {
-                    found = System.openReadiness(of: watched, for: PollEvents(wanted))
-                    if events.contains(.priority) { found.formUnion(events.intersection([.priority, .error])) }
+        private func workWhileLocked(behind report: Report) -> PollEvents? {
+            itemLock.assertHeld()
+            guard armed else { return nil }
+            var found = report.events
+            let isTrusted = isOwning && !found.contains(.write) || isNonBlocking && report.age == .recent
+            if report.age != .fresh, !(isTrusted && calls.areOver(before: report)) {
+                found = System.openReadiness(of: watched, for: wantedEvents)
+                if report.events.contains(.priority) {
+                    found.formUnion(report.events.intersection([.priority, .error]))
                 }
-                found = wantedOnly(found)
-                return found.isEmpty ? nil : found
             }
+            found = found.intersection(wantedEvents.union([.error, .hangUp]))
+            return found.isEmpty ? nil : found
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
-            guard let (handler, wantedEvents, isLookedAt) = beginCall(events) else { return 0 }
+        func perform(_ report: Report, in mode: ModeState) -> Int {
+            guard let (handler, events, isLookedAt) = beginCall(report, in: mode) else { return 0 }
             if isOneShot { watchesChanged() }
             if isLookedAt {
-                callAndLook(handler, Readiness(wantedEvents))
+                callAndLook(handler, Readiness(events))
             } else {
-                handler(self, Readiness(wantedEvents))
+                handler(self, Readiness(events))
             }
-            endCall()
+            endCall(in: mode)
             return 1
         }
 
@@ -287,36 +297,30 @@ extension Loop {
             if isSpinning { Mistakes.shared.report(.descriptorLeftReady(source: name, ready: "\(ready)")) }
         }
 
-        /// Nil if the source was disarmed or invalidated, or its interest changed, at the last moment.
-        private func beginCall(_ events: PollEvents) -> (Handler, PollEvents, isLookedAt: Bool)? {
+        /// Nil if the source has nothing to handle: it was disarmed or invalidated, or its interest changed, at the
+        /// last moment.
+        @inline(__always)
+        private func beginCall(_ report: Report, in mode: ModeState) -> (Handler, PollEvents, isLookedAt: Bool)? {
             // Not by `withLock`: see `Observer.currentHandler`.
             itemLock.lock()
             defer { itemLock.unlock() }
-            let found = wantedOnly(events)
-            guard armed, !found.isEmpty, let handler else { return nil }
+            guard let found = workWhileLocked(behind: report), let handler else { return nil }
             if isOneShot { armed = false }
-            isReported = false
-            activeCalls += 1
+            calls.begin(in: mode)
             return (handler, found, suspicion.countCall() && trigger == .level)
         }
 
-        /// The item's lock is held.
-        private func wantedOnly(_ events: PollEvents) -> PollEvents {
-            events.intersection(PollEvents(wanted).union([.error, .hangUp]))
-        }
-
         @inline(__always)
-        private func endCall() {
+        private func endCall(in mode: ModeState) {
             itemLock.lock()
-            activeCalls -= 1
-            isReported = false
+            calls.end(in: mode, stays: isInWhileLocked(mode))
             let isUnused = isUnused
             itemLock.unlock()
             if isUnused { closeIfUnused() }
         }
 
         /// Whether no handler uses the descriptor any more. The item's lock is held.
-        private var isUnused: Bool { handler == nil && activeCalls == 0 }
+        private var isUnused: Bool { handler == nil && calls.active == 0 }
 
         @inline(never)
         private func closeIfUnused() {

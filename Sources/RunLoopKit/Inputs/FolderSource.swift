@@ -109,11 +109,11 @@ extension Loop {
         var watches: [Watch] { [Watch(descriptor: inotify, events: .read)] }
 
         /// An earlier call, or one in a nested run, may have read what the kernel has reported.
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
-            isFresh || System.isReadable(inotify) ? events : nil
+        func workBehind(_ report: Report) -> PollEvents? {
+            report.age == .fresh || System.isReadable(inotify) ? report.events : nil
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+        func perform(_ report: Report, in mode: ModeState) -> Int {
             let (events, isGone) = treeLock.withLock { (tree.readEvents(), tree.isGone) }
             guard !events.isEmpty, let handler = itemLock.withLock({ handler }) else { return 0 }
             if isGone { invalidate() }

@@ -245,13 +245,13 @@ extension Loop {
         }
 
         /// An earlier call, or one in a nested run, may have accepted all; or another process that has the socket.
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
+        func workBehind(_ report: Report) -> PollEvents? {
             guard itemLock.withLock({ accepts && pause == nil }) else { return nil }
-            return isFresh || System.isReadable(number) ? events : nil
+            return report.age == .fresh || System.isReadable(number) ? report.events : nil
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
-            accept(atMost: Self.connectionsPerPass) == 0 ? 0 : 1
+        func perform(_ report: Report, in mode: ModeState) -> Int {
+            holds(report) && accept(atMost: Self.connectionsPerPass) > 0 ? 1 : 0
         }
 
         // MARK: Item

@@ -364,13 +364,15 @@ extension Loop {
 
         var readyTurn: UInt64? { itemLock.withLock { isReadyWhileLocked ? turn : 0 } }
 
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
-            itemLock.withLock { isReadyWhileLocked } ? events : nil
+        var knowsTurn: Bool { true }
+
+        func workBehind(_ report: Report) -> PollEvents? {
+            itemLock.withLock { isReadyWhileLocked } ? report.events : nil
         }
 
         /// Handles the first message. The port has none to handle if it has been disarmed, or has left the mode
         /// meanwhile: another loop handles the rest.
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+        func perform(_ report: Report, in mode: ModeState) -> Int {
             itemLock.lock()
             guard armed, !queue.isEmpty, let handler, isInWhileLocked(mode) else {
                 itemLock.unlock()

@@ -107,11 +107,13 @@ extension Loop {
 
         private var hasWork: Bool { unhandled.load(ordering: .relaxed) > 0 }
 
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? { hasWork ? events : nil }
+        func workBehind(_ report: Report) -> PollEvents? { hasWork ? report.events : nil }
+
+        var knowsTurn: Bool { true }
 
         var readyTurn: UInt64? { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+        func perform(_ report: Report, in mode: ModeState) -> Int {
             // Acquire: see send(). A later send finds zero, and makes a new edge.
             let count = unhandled.exchange(0, ordering: .acquiring)
             guard count > 0 else { return 0 }

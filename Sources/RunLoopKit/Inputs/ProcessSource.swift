@@ -118,9 +118,7 @@ extension Loop {
         /// reported to this process. That raises another edge.
         var watches: [Watch] { [Watch(descriptor: processFD, events: [.read, .edge])] }
 
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
-            exit(reaping: false) == nil ? nil : events
-        }
+        func workBehind(_ report: Report) -> PollEvents? { exit(reaping: false) == nil ? nil : report.events }
 
         /// How the process has ended; nil if it has not.
         private func exit(reaping: Bool) -> Exit? {
@@ -133,8 +131,10 @@ extension Loop {
             }
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
-            guard let handler = itemLock.withLock({ handler.take() }), let exit = exit(reaping: isReaping) else {
+        func perform(_ report: Report, in mode: ModeState) -> Int {
+            guard holds(report), let handler = itemLock.withLock({ handler.take() }),
+                let exit = exit(reaping: isReaping)
+            else {
                 return 0
             }
             invalidate()

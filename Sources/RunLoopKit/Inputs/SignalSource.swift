@@ -126,11 +126,11 @@ extension Loop {
         var watches: [Watch] { [Watch(descriptor: listener.descriptor, events: [.read, .edge])] }
 
         /// Asks the kernel again: a nested run may have served the source since the report.
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? {
-            isFresh || System.isReadable(listener.descriptor) ? events : nil
+        func workBehind(_ report: Report) -> PollEvents? {
+            report.age == .fresh || System.isReadable(listener.descriptor) ? report.events : nil
         }
 
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int {
+        func perform(_ report: Report, in mode: ModeState) -> Int {
             guard let handler = itemLock.withLock({ handler }) else { return 0 }
             var arrivals = listener.takeArrivals().map { Arrival(signal, $0) }
             guard !arrivals.isEmpty else { return 0 }

@@ -61,6 +61,9 @@ extension System {
         return count > 0 ? PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))) : []
     }
 
+    /// Whether a call that would have to wait fails instead: `O_NONBLOCK`.
+    static func isNonBlocking(_ descriptor: Descriptor) -> Bool { clinux_is_nonblocking(descriptor) }
+
     /// How many bytes wait to be read from a descriptor, and how many to be sent; -1 where the kernel does not know.
     static func waitingBytes(in descriptor: Descriptor) -> (unread: Int32, unsent: Int32) {
         (unreadBytes(in: descriptor), clinux_unsent(descriptor))

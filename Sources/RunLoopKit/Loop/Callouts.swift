@@ -23,8 +23,8 @@ func loopIsCallingOutToASource0(_ source: Loop.Source0) {
 }
 
 @inline(never)
-func loopIsCallingOutToASource1(_ source: any Source1, _ events: PollEvents, _ mode: ModeState) -> Int {
-    let dueCount = source.perform(events, in: mode)
+func loopIsCallingOutToASource1(_ source: any Source1, _ report: Report, _ mode: ModeState) -> Int {
+    let dueCount = source.perform(report, in: mode)
     keepFrame()
     return dueCount
 }

@@ -77,9 +77,6 @@ final class ModeState {
     /// Made when the mode first runs: a mode that never runs owns no descriptor.
     @exclusivity(unchecked) private var poller: Poller?
 
-    /// How often the kernel has been asked. Only the loop's thread accesses it.
-    @exclusivity(unchecked) private(set) var answers = 0
-
     /// Whether the epoll set has the eventfd of the main queue. Only the loop's thread accesses it.
     @exclusivity(unchecked) private(set) var servesMainQueue = false
 
@@ -145,7 +142,7 @@ final class ModeState {
     ///
     /// - Precondition: The mode is open.
     func wait(milliseconds: Int32) -> Int {
-        answers += 1
+        waker.noteAnswer()
         guard let count = poller?.wait(milliseconds: milliseconds) else { reportClosed() }
         return count
     }

@@ -14,8 +14,10 @@ extension Loop {
     struct ReadySource {
         let source: any Source1
         let token: UInt64
-        /// What it is ready for.
+        /// What it has to handle.
         let events: PollEvents
+        /// What was reported.
+        let report: Report
     }
 
     /// Step 3.7 (see Pass.swift): returns the one thing that this pass serves, and waits for it unless `polls`.
@@ -49,17 +51,10 @@ extension Loop {
 
     @inline(never)
     private func takeReadySlowly(in mode: ModeState) -> Ready? {
-        while let entry = mode.ready.popFirst() {
-            if let ready = look(at: entry, in: mode, takes: true) { return ready }
-        }
-        return nil
-    }
-
-    /// The same, if it is a version-1 source. Removes the stale ones before it.
-    func takeListedSource(in mode: ModeState) -> ReadySource? {
-        while let entry = mode.ready.first, ReadyList.isSource(entry.token) {
-            _ = mode.ready.popFirst()
-            if let ready = lock.withLock({ work(behind: entry, in: mode) }) { return ready }
+        while let entry = mode.ready.first {
+            let isFresh = mode.ready.isFirstFresh
+            mode.ready.removeFirst()
+            if let ready = look(at: entry, isFresh: isFresh, in: mode, takes: true) { return ready }
         }
         return nil
     }
@@ -76,30 +71,36 @@ extension Loop {
     func hasReady(_ mode: ModeState) -> Bool {
         assertOnOwnThread()
         while let entry = mode.ready.first {
-            if look(at: entry, in: mode, takes: false) != nil {
+            if look(at: entry, isFresh: mode.ready.isFirstFresh, in: mode, takes: false) != nil {
                 mode.ready.keepFirst()
                 return true
             }
-            _ = mode.ready.popFirst()
+            mode.ready.removeFirst()
         }
         return false
     }
 
     /// What an entry means; nil if the readiness is stale.
     ///
-    /// - Parameter takes: Whether the caller serves it. If so, the readiness of the main queue is consumed.
-    private func look(at entry: ReadyList.Entry, in mode: ModeState, takes: Bool) -> Ready? {
+    /// - Parameters:
+    ///   - isFresh: Whether no handler has been called since it was reported.
+    ///   - takes: Whether the caller serves it. If so, the readiness of the main queue is consumed.
+    private func look(at entry: ReadyList.Entry, isFresh: Bool, in mode: ModeState, takes: Bool) -> Ready? {
         switch entry.token {
         case ReadyList.wakeUp:
             return .wakeUp
         case ReadyList.timers:
             // Timers that have just been found due are not asked again.
-            let areDue = entry.isFresh || lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) }
+            let areDue = isFresh || lock.withLock { isTimerDue(in: mode, at: mode.ready.timesOfTimers) }
             return areDue ? .timers : nil
         case ReadyList.mainQueue:
             return hasMainQueueEdge(in: mode, takes: takes) ? .mainQueue : nil
         default:
-            return lock.withLock { work(behind: entry, in: mode) }.map { .source1($0) }
+            return lock.withLock {
+                source(behind: entry, in: mode).flatMap {
+                    work(of: $0, entry.token, behind: report(of: entry, isFresh: isFresh))
+                }
+            }.map { .source1($0) }
         }
     }
 
@@ -107,22 +108,40 @@ extension Loop {
     /// the loop nested, or changed what the source waits for.
     @inline(never)
     func lookAgain(at ready: ReadySource, in mode: ModeState) -> Ready {
-        lock.withLock { work(behind: .old(ready.token, ready.events), in: mode) }.map { .source1($0) } ?? .nothing
+        lock.withLock { workLeft(of: ready, in: mode) }.map { .source1($0) } ?? .nothing
     }
 
-    /// What a version-1 source has to handle; nil when it has nothing, or has left.
+    /// What is left after observers have been called.
+    func workLeft(of ready: ReadySource, in mode: ModeState) -> ReadySource? {
+        lock.assertHeld()
+        return mode.source1s.source(for: ready.token).flatMap {
+            work(of: $0, ready.token, behind: ready.report.afterObservers)
+        }
+    }
+
+    /// The source of an entry; nil when it has left.
     ///
     /// Nil, too, when it has been served and has become ready again: it is then listed again, by its new sequence
     /// number.
-    func work(behind entry: ReadyList.Entry, in mode: ModeState) -> ReadySource? {
+    @inline(__always)
+    func source(behind entry: ReadyList.Entry, in mode: ModeState) -> (any Source1)? {
         lock.assertHeld()
-        guard let source = mode.source1s.source(for: entry.token),
-            entry.turn == nil || entry.turn == mode.source1s.turn(of: entry.token),
-            let events = source.workBehind(entry.events, isFresh: entry.isFresh)
-        else {
-            return nil
+        if entry.turn != 0, entry.turn != mode.source1s.turn(of: entry.token) { return nil }
+        return mode.source1s.source(for: entry.token)
+    }
+
+    /// What the kernel reported of the source of an entry.
+    @inline(__always)
+    func report(of entry: ReadyList.Entry, isFresh: Bool) -> Report {
+        let age: Report.Age = isFresh ? .fresh : entry.answer == waker.answer ? .recent : .old
+        return Report(events: entry.events, age: age, answer: entry.answer)
+    }
+
+    /// What a source has to handle; nil when it has nothing.
+    private func work(of source: any Source1, _ token: UInt64, behind report: Report) -> ReadySource? {
+        source.workBehind(report).map {
+            ReadySource(source: source, token: token, events: $0, report: report)
         }
-        return ReadySource(source: source, token: entry.token, events: events)
     }
 
     // MARK: Asking the kernel
@@ -220,11 +239,12 @@ extension Loop {
                 list(answer, in: mode)
                 return nil
             }
-            if let ready = work(behind: .fresh(report.token, report.events), in: mode) { return .source1(ready) }
-            if mode.source1s.source(for: report.token) == nil {
-                mode.source1s.noteReportWithoutSource(of: report.token, in: mode.answers)
+            guard let source = mode.source1s.source(for: report.token) else {
+                mode.source1s.noteReportWithoutSource(of: report.token, in: waker.answer)
+                return nil
             }
-            return nil
+            let fresh = Report(events: report.events, age: .fresh, answer: waker.answer)
+            return work(of: source, report.token, behind: fresh).map { .source1($0) }
         }
     }
 
@@ -236,8 +256,10 @@ extension Loop {
             list(answer, in: mode)
             return nil
         }
-        guard let token = mode.source1s.token(of: port) else { return nil }
-        return work(behind: .fresh(token, []), in: mode).map { .source1($0) }
+        guard let token = mode.source1s.token(of: port), let source = mode.source1s.source(for: token) else {
+            return nil
+        }
+        return work(of: source, token, behind: .fresh([])).map { .source1($0) }
     }
 
     /// Lists all that is ready, in the order in which it became ready.
@@ -277,9 +299,11 @@ extension Loop {
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
             default:
-                let turn = mode.source1s.noteReport(of: report.token, in: mode.answers)
+                let turn = mode.source1s.turn(ofReported: report.token, in: waker.answer)
                 // Zero is a stale edge: new work raises another.
-                if turn != 0 { mode.ready.append(report.token, events: report.events, turn: turn) }
+                if turn != 0 {
+                    mode.ready.append(report.token, events: report.events, turn: turn ?? 0, answer: waker.answer)
+                }
             }
         }
         // The kernel may have more to report: some of that, too, may have become ready before a message port.

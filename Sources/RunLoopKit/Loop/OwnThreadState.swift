@@ -11,7 +11,7 @@ final class OwnThreadState {
     @exclusivity(unchecked) private var modesWithWakeUp: [ModeState] = []
 
     /// Lists a wake-up as ready.
-    func listWakeUp(in mode: ModeState, turn: UInt64? = nil) {
+    func listWakeUp(in mode: ModeState, turn: UInt64 = 0) {
         mode.ready.append(ReadyList.wakeUp, turn: turn)
         guard !mode.ready.isKnownToHaveWakeUp else { return }
         mode.ready.isKnownToHaveWakeUp = true

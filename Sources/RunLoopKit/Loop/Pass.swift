@@ -43,7 +43,7 @@ extension Loop {
             drainMainQueue()
             hasHandledSource = true
         case .source1(let ready):
-            if performSource1(ready, of: run) { hasHandledSource = true }
+            if performSource1(ready.source, ready.token, .fresh(ready.events), of: run) { hasHandledSource = true }
             if !mode.ready.isEmpty { performSource1sOfNextPasses(of: run) }
         }
         performBlocksIfInTime(of: run)  // 3.10
@@ -233,15 +233,24 @@ extension Loop {
     // MARK: Version-1 sources
 
     /// Performs a source that was found ready in the mode. Every call is a callout of its own, even the calls for the
-    /// messages of a port.
-    private func performSource1(_ ready: ReadySource, of run: Run) -> Bool {
-        let source = ready.source
-        guard source.isValid else { return false }
-        let dueCount = callOut(Callout(.source1, source, cause: source.takeCause())) {
-            loopIsCallingOutToASource1(source, ready.events, run.mode)
+    /// messages of a port. Returns whether there was any.
+    @inline(__always)
+    private func performSource1(_ source: any Source1, _ token: UInt64, _ report: Report, of run: Run) -> Bool {
+        let dueCount = performOnce(source, report, of: run)
+        if dueCount > 1 {
+            let ready = ReadySource(source: source, token: token, events: report.events, report: report)
+            performFurther(dueCount - 1, of: ready, in: run)
         }
-        if dueCount > 1 { performFurther(dueCount - 1, of: ready, in: run) }
         return dueCount > 0
+    }
+
+    /// Returns the number of calls that were due.
+    @inline(__always)
+    private func performOnce(_ source: any Source1, _ report: Report, of run: Run) -> Int {
+        guard source.isValid else { return 0 }
+        return callOut(Callout(.source1, source, cause: source.takeCause())) {
+            loopIsCallingOutToASource1(source, report, run.mode)
+        }
     }
 
     /// Makes the calls that were due when the first one began, as far as they still are, and a budget leaves time.
@@ -251,33 +260,36 @@ extension Loop {
             if isStopped || isSpent(run) { break }
             // A handler may have left nothing to call. Without monitors the call itself finds out.
             if isMonitored.load(ordering: .relaxed), !isStillReady(ready, in: run.mode) { break }
-            let dueCount = callOut(Callout(.source1, ready.source, cause: ready.source.takeCause())) {
-                loopIsCallingOutToASource1(ready.source, ready.events, run.mode)
-            }
-            if dueCount == 0 { break }
+            if performOnce(ready.source, .fresh(ready.events), of: run) == 0 { break }
         }
     }
 
     /// Performs the sources that the next passes would serve, as long as nothing shows these passes.
     @inline(never)
     private func performSource1sOfNextPasses(of run: Run) {
-        while !showsPasses(of: run), let ready = takeListedSource(in: run.mode) { _ = performSource1(ready, of: run) }
+        guard !run.returnsAfterSourceHandled, run.limit == .forever else { return }
+        let mode = run.mode
+        while !showsPasses(of: run), let entry = mode.ready.first, ReadyList.isSource(entry.token) {
+            mode.ready.removeFirst()
+            guard let source = lock.withLock({ source(behind: entry, in: mode) }) else { continue }
+            // Whether the report still holds, the source finds out.
+            _ = performSource1(source, entry.token, report(of: entry, isFresh: false), of: run)
+        }
     }
 
     /// Whether anything shows that a pass ends and the next begins: an observer or a monitor; a block or a signalled
-    /// source, which a pass serves before its wait; the main queue, which it looks at; a reason to return.
+    /// source, which a pass serves before its wait; jobs of the main queue, which it runs then; a stop; a host.
     ///
     /// Nothing else does while sources are listed: a pass takes the first, and asks neither the kernel nor the clock
     /// for timers. A wake-up that arrives meanwhile queues behind them in any case.
     private func showsPasses(of run: Run) -> Bool {
         let mode = run.mode
         return mayNotify(.all, in: mode) || queuedBlocks.load(ordering: .relaxed) > 0 || !mode.signals.isEmpty
-            || own.mainQueue != nil || isStopped || run.returnsAfterSourceHandled || run.limit != .forever
-            || own.host != nil
+            || isStopped || own.host != nil || own.mainQueue != nil && isMainQueueReady(in: mode)
     }
 
     private func isStillReady(_ ready: ReadySource, in mode: ModeState) -> Bool {
-        lock.withLock { work(behind: .old(ready.token, ready.events), in: mode) } != nil
+        lock.withLock { workLeft(of: ready, in: mode) } != nil
     }
 
     // MARK: Timers

@@ -19,28 +19,18 @@ final class ReadyList {
     /// Whether a token is a source's, and none of the loop's own.
     static func isSource(_ token: UInt64) -> Bool { token < gap }
 
-    struct Entry {
+    struct Entry: BitwiseCopyable {
         fileprivate(set) var token: UInt64
         /// What the kernel reported of a source that it watches; empty for others.
         let events: PollEvents
-        /// The sequence number of its readiness; nil if unknown.
-        let turn: UInt64?
-        /// Whether no handler has been called since the report. An older report may no longer hold.
-        fileprivate(set) var isFresh = false
-
-        /// An entry whose source another handler may have served since it was reported.
-        static func old(_ token: UInt64, _ events: PollEvents) -> Entry {
-            Entry(token: token, events: events, turn: nil)
-        }
-
-        /// An entry whose source the kernel has just reported.
-        static func fresh(_ token: UInt64, _ events: PollEvents) -> Entry {
-            Entry(token: token, events: events, turn: nil, isFresh: true)
-        }
+        /// The sequence number of its readiness; 0 if unknown.
+        let turn: UInt64
+        /// See `Report.answer`.
+        let answer: UInt64
     }
 
     /// From `next` on those to serve. The first of them is not a gap.
-    @exclusivity(unchecked) private var entries: [Entry] = []
+    @exclusivity(unchecked) private var entries = PlainArray<Entry>()
     @exclusivity(unchecked) private var next = 0
 
     /// The index of the wake-up, if one is listed.
@@ -56,18 +46,24 @@ final class ReadyList {
     /// listed again, or they would overtake entries listed in between.
     @exclusivity(unchecked) private(set) var timesOfTimers = ClockTimes(suspending: .min)
 
-    /// Whether no entry has been taken since entries came into an empty list.
-    @exclusivity(unchecked) private var isHeadFresh = false
+    /// Whether no entry has been taken since entries came into an empty list: no handler has been called since the
+    /// first was reported.
+    @exclusivity(unchecked) private(set) var isFirstFresh = false
+
+    /// Whether a sequence number is known since the list was empty.
+    @exclusivity(unchecked) private var hasTurns = false
 
     var isEmpty: Bool { next == entries.count }
 
     /// The number of entries. Entries appended later have higher numbers.
     var count: Int { entries.count - next }
 
-    func append(_ token: UInt64, events: PollEvents = [], turn: UInt64? = nil) {
-        guard noteListed(token) else { return }
-        if isEmpty { isHeadFresh = true }
-        entries.append(Entry(token: token, events: events, turn: turn))
+    /// - Parameter answer: The number of the kernel's answer that reported a source.
+    func append(_ token: UInt64, events: PollEvents = [], turn: UInt64 = 0, answer: UInt64 = 0) {
+        guard ReadyList.isSource(token) || noteListed(token) else { return }
+        if isEmpty { isFirstFresh = true }
+        if turn != 0 { hasTurns = true }
+        entries.append(Entry(token: token, events: events, turn: turn, answer: answer))
     }
 
     func appendTimers(dueAt times: ClockTimes) {
@@ -95,63 +91,72 @@ final class ReadyList {
     }
 
     /// Sorts the entries from number `start` on by sequence number. An entry without one stays behind its predecessor.
-    func sort(from start: Int) {
-        guard count - start > 1 else { return }
-        let unsorted = entries[(next + start)...]
-        let turns = unsorted.reduce(into: [UInt64]()) { $0.append($1.turn ?? $0.last ?? 0) }
+    @inline(__always)
+    func sort(from start: Int) { if hasTurns, count - start > 1 { sortSlowly(from: next + start) } }
+
+    @inline(never)
+    private func sortSlowly(from start: Int) {
+        let unsorted = (start..<entries.count).map { entries[$0] }
+        let turns = unsorted.reduce(into: [UInt64]()) { $0.append($1.turn == 0 ? $0.last ?? 0 : $1.turn) }
         guard !zip(turns, turns.dropFirst()).allSatisfy({ $0 <= $1 }) else { return }
         let sorted = zip(turns, unsorted).enumerated().sorted {
             ($0.element.0, $0.offset) < ($1.element.0, $1.offset)
         }
-        entries.replaceSubrange((next + start)..., with: sorted.map(\.element.1))
-        if wakeUpIndex != nil { wakeUpIndex = entries.lastIndex { $0.token == ReadyList.wakeUp } }
+        for (index, entry) in sorted.enumerated() {
+            entries[start + index] = entry.element.1
+            if entry.element.1.token == ReadyList.wakeUp { wakeUpIndex = start + index }
+        }
     }
 
     /// The sequence number of the last entry; nil if it has none.
-    var lastTurn: UInt64? { isEmpty ? nil : entries.last?.turn }
+    var lastTurn: UInt64? { isEmpty || entries[entries.count - 1].turn == 0 ? nil : entries[entries.count - 1].turn }
 
     /// Removes a wake-up that no pass has served. Returns whether there was one.
     @discardableResult
     func forgetWakeUp() -> Bool {
         guard let index = wakeUpIndex else { return false }
         wakeUpIndex = nil
-        entries[index].token = ReadyList.gap
+        var entry = entries[index]
+        entry.token = ReadyList.gap
+        entries[index] = entry
         skipGaps()
         return true
     }
 
     /// The entry to serve next.
-    var first: Entry? {
-        guard !isEmpty else { return nil }
-        var entry = entries[next]
-        entry.isFresh = isHeadFresh
-        return entry
-    }
+    @inline(__always)
+    var first: Entry? { isEmpty ? nil : entries[next] }
 
     /// Called when the first entry stays: a handler may be called before it is served.
-    func keepFirst() { isHeadFresh = false }
+    func keepFirst() { isFirstFresh = false }
 
-    func popFirst() -> Entry? {
-        guard let first else { return nil }
-        switch first.token {
+    /// - Precondition: The list is not empty.
+    @inline(__always)
+    func removeFirst() {
+        let token = entries[next].token
+        if !ReadyList.isSource(token) { noteRemoved(token) }
+        next += 1
+        isFirstFresh = false
+        if isEmpty || next > 64 || entries[next].token == ReadyList.gap { skipGaps() }
+    }
+
+    private func noteRemoved(_ token: UInt64) {
+        switch token {
         case ReadyList.wakeUp: wakeUpIndex = nil
         case ReadyList.timers: hasTimers = false
         case ReadyList.mainQueue: hasMainQueue = false
         default: break
         }
-        next += 1
-        isHeadFresh = false
-        skipGaps()
-        return first
     }
 
     /// Restores what holds for `next`, and gives back what is before it.
+    @inline(never)
     private func skipGaps() {
         while next < entries.count, entries[next].token == ReadyList.gap { next += 1 }
         if isEmpty {
-            // One by one: `removeAll(keepingCapacity:)` takes 80 instructions, and there is mostly one.
-            if entries.capacity > 1_024 { entries = [] } else { while !entries.isEmpty { entries.removeLast() } }
+            entries.removeAll(keepingCapacityUpTo: 1_024)
             next = 0
+            hasTurns = false
         } else if next > 64, next > entries.count / 2 {
             entries.removeFirst(next)
             wakeUpIndex = wakeUpIndex.map { $0 - next }

@@ -66,6 +66,7 @@ extension Loop {
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
         // Before another thread sees the run: a virtual clock that did not count it would pass its deadlines by.
         if isOutermost { informClockOfBeginning() }
+        waker.noteAnswer()
         push(&run, in: mode)
         lock.unlock(held)
         if ignoresWakeUps { waker.endWait() }

@@ -79,6 +79,13 @@ final class Waker: @unchecked Sendable {
     /// the run last looked for work. Accessed only by the loop's thread.
     private(set) var takenWakeUps: UInt64 = 0
 
+    /// The number of the kernel's last answer, in whatever mode. A run that begins takes a number as well: code between
+    /// two runs may have changed what was reported before. Accessed only by the loop's thread.
+    private(set) var answer: UInt64 = 0
+
+    @inline(__always)
+    func noteAnswer() { answer += 1 }
+
     /// Makes the eventfd, once. Called by the loop's thread with the loop's lock held.
     func open() throws(LoopError) {
         guard descriptor < 0 else { return }

@@ -34,6 +34,28 @@ let scenarios: [Scenario] = [
         s.run("default", s.moment)
         source.invalidate()
     },
+    Scenario("a job that a source posts comes before the next source") { s in
+        let ports = [
+            s.port("1") { queue(s, "a") }, s.port("2"),
+            s.port("3") {
+                queue(s, "b")
+                queue(s, "c")
+            },
+            s.port("4"), s.port("5"),
+        ]
+        for port in ports { s.loop.add(port, "default") }
+        for port in ports { port.send() }
+        s.run("default", s.moment)
+        for port in ports { port.invalidate() }
+    },
+    Scenario("a job that a source posts waits for a common mode") { s in
+        let ports = [s.port("1") { queue(s, "a") }, s.port("2"), s.port("3")]
+        for port in ports { s.loop.add(port, "other") }
+        for port in ports { port.send() }
+        s.run("other", s.moment)
+        s.run("default", s.moment)
+        for port in ports { port.invalidate() }
+    },
     Scenario("the queue waits for a common mode") { s in
         let port = s.port("p")
         s.loop.add(port, "other")

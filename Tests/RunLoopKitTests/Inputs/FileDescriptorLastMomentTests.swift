@@ -81,12 +81,12 @@ import Testing
         loop.add(source)
         let mode = loop.lock.withLock { loop.state(for: .default) }
         pipe.send("a")
-        let found = try #require(source.workBehind(.read, isFresh: true))
+        let found = try #require(source.workBehind(.fresh(.read)))
         source.disarm()
-        #expect(source.workBehind(.read, isFresh: true) == nil && source.perform(found, in: mode) == 0)
+        #expect(source.workBehind(.fresh(.read)) == nil && source.perform(.fresh(found), in: mode) == 0)
         source.rearm()
-        #expect(source.perform(found, in: mode) == 1 && !source.isArmed && calls.value == 1)
-        #expect(source.perform(found, in: mode) == 0 && calls.value == 1)
+        #expect(source.perform(.fresh(found), in: mode) == 1 && !source.isArmed && calls.value == 1)
+        #expect(source.perform(.fresh(found), in: mode) == 0 && calls.value == 1)
         loop.end()
     }
 
@@ -254,14 +254,16 @@ import Testing
 
     // MARK: Exceptional conditions
 
+    private func old(_ events: PollEvents) -> Report { Report(events: events, age: .old, answer: 0) }
+
     /// For some files, asking consumes the condition, so the source trusts the kernel's report.
     @Test("An earlier report of an exceptional condition is believed")
     func earlierException() throws {
         let pipe = Ends.pipe()
         let source = try Source(pipe.reader, interest: [.read, .priority]) { _, _ in }
-        #expect(source.workBehind([.priority, .error], isFresh: false) == [.priority, .error])
-        #expect(source.workBehind([.read, .error], isFresh: false) == nil)
+        #expect(source.workBehind(old([.priority, .error])) == [.priority, .error])
+        #expect(source.workBehind(old([.read, .error])) == nil)
         source.interest = .read
-        #expect(source.workBehind([.priority], isFresh: false) == nil)
+        #expect(source.workBehind(old([.priority])) == nil)
     }
 }

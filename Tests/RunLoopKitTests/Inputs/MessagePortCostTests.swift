@@ -68,7 +68,7 @@ import Testing
         #expect(System.drain(eventFD: port.watches[0].descriptor) == 0)
         // After the handler it writes again.
         let mode = loop.lock.withLock { loop.state(for: .default) }
-        #expect(port.perform(.read, in: mode) == 1)
+        #expect(port.perform(.fresh(.read), in: mode) == 1)
         port.send()
         #expect(System.drain(eventFD: port.watches[0].descriptor) == 1 && counts.entries == [21])
         loop.end()

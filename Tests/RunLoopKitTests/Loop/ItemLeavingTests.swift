@@ -58,8 +58,8 @@ import Testing
         var watches: [Watch] { [] }
         var isKnownToKernelAlone: Bool { false }
         var readyTurn: UInt64? { 0 }
-        func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents? { nil }
-        func perform(_ events: PollEvents, in mode: ModeState) -> Int { 0 }
+        func workBehind(_ report: Report) -> PollEvents? { nil }
+        func perform(_ report: Report, in mode: ModeState) -> Int { 0 }
 
         func becomeSlow() { isSlow.set() }
 

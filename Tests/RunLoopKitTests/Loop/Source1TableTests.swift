@@ -57,15 +57,15 @@ import Testing
     @Test("A source that has left may be reported twice in one answer")
     func reportsInOneAnswer() {
         let (table, token) = Self.tableWithoutSource()
-        #expect(table.noteReport(of: token, in: 7) == 0)
-        #expect(table.noteReport(of: token, in: 7) == 0)
+        #expect(table.turn(ofReported: token, in: 7) == 0)
+        #expect(table.turn(ofReported: token, in: 7) == 0)
     }
 
     @Test("A source that has left, and is reported in two answers, ends the process")
     func reportsInTwoAnswers() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let (table, token) = Source1TableTests.tableWithoutSource()
-            for answer in 7...8 { _ = table.noteReport(of: token, in: answer) }
+            for answer in UInt64(7)...8 { _ = table.turn(ofReported: token, in: answer) }
         }
         expect(result, says: ["epoll_wait, of a source that has left", "the program has closed a descriptor"])
     }

@@ -7,16 +7,12 @@ protocol Source1: Loop.Item {
     /// Whether the loop learns from the kernel alone that the source is ready. A port also sets a note.
     var isKnownToKernelAlone: Bool { get }
 
-    /// The events to handle. Nil if the readiness is spurious, which then costs no pass and no callout. The loop's lock
-    /// is held.
-    ///
-    /// - Parameters:
-    ///   - events: What the kernel reported.
-    ///   - isFresh: Whether the report is recent: no handler has been called since.
-    func workBehind(_ events: PollEvents, isFresh: Bool) -> PollEvents?
+    /// The events to handle. Nil if the readiness is spurious, which then costs no pass and no callout. Called on the
+    /// loop's thread.
+    func workBehind(_ report: Report) -> PollEvents?
 
-    /// The kernel has reported the source, and it is listed. The loop's lock is held, on its thread.
-    func noteReport()
+    /// Whether the source knows since when it is ready: `readyTurn`.
+    var knowsTurn: Bool { get }
 
     /// The sequence number of the source's readiness, or 0 if it is not ready. Nil if the source does not know.
     var readyTurn: UInt64? { get }
@@ -25,18 +21,22 @@ protocol Source1: Loop.Item {
     /// monitors are attached.
     func takeCause() -> UInt64
 
-    /// Calls the handler once, in a pass of `mode`.
+    /// Calls the handler once, in a pass of `mode`. If the report is not fresh, the source first finds out whether it
+    /// still holds.
     ///
     /// - Returns: The number of calls that were due, this one included: more than one for a message port, which a pass
     ///   calls for each message. 0 if there was none: another loop has handled the events first.
-    func perform(_ events: PollEvents, in mode: ModeState) -> Int
+    func perform(_ report: Report, in mode: ModeState) -> Int
 }
 
 extension Source1 {
     var isKnownToKernelAlone: Bool { true }
-    func noteReport() {}
+    var knowsTurn: Bool { false }
     var readyTurn: UInt64? { nil }
     func takeCause() -> UInt64 { readyTurn ?? 0 }
+
+    /// Whether there is something to handle.
+    func holds(_ report: Report) -> Bool { report.age == .fresh || workBehind(report) != nil }
 
     /// Lets the modes watch the source, which has got its first handler. Called without any lock.
     func beginBeingWatched() {

@@ -6,28 +6,15 @@
 /// Guarded by the lock of the loop that has the table, and therefore without checks of exclusivity. A class: a struct
 /// would be copied with its arrays before each call that asks a source, which took 100 instructions.
 final class Source1Table {
-    private struct Slot {
+    /// What belongs to the source with the same index in `sources`.
+    private struct Slot: BitwiseCopyable {
         var generation: UInt32 = 0
         /// Whether the source has a handler, as its mode knows: only then it is watched.
         var isWatched = true
-        var source: (any Source1)?
+        /// `Source1.knowsTurn`.
+        var knowsTurn = false
         /// The sequence number of the source's insertion.
         var turn: UInt64 = 0
-
-        // In one step each: every access to a slot of the array costs 20 instructions.
-
-        mutating func fill(_ source: any Source1, turn: UInt64) {
-            self.source = source
-            self.turn = turn
-            isWatched = source.hasHandler
-        }
-
-        /// Returns whether the source was to be watched. The caller has a reference to it.
-        mutating func empty() -> Bool {
-            source = nil
-            generation = Source1Table.generation(after: generation)
-            return isWatched
-        }
     }
 
     /// A source in the table.
@@ -41,7 +28,9 @@ final class Source1Table {
         var readyTurn: UInt64? { source.readyTurn.map { $0 == 0 ? 0 : max($0, turn) } }
     }
 
-    @exclusivity(unchecked) private var slots: [Slot] = []
+    /// Apart from the sources: what the kernel has reported is looked up here without a retain.
+    @exclusivity(unchecked) private var slots = PlainArray<Slot>()
+    @exclusivity(unchecked) private var sources: [(any Source1)?] = []
     @exclusivity(unchecked) private var free: [Int] = []
 
     /// The generation of new slots. No slot that was given back has had it.
@@ -54,7 +43,7 @@ final class Source1Table {
     @exclusivity(unchecked) private var slotOfSource: [ObjectIdentifier: Int] = [:]
 
     /// Tokens that the kernel has reported after their sources had left, and the numbers of the answers that did.
-    @exclusivity(unchecked) private var reportedWithoutSource: [UInt64: Int] = [:]
+    @exclusivity(unchecked) private var reportedWithoutSource: [UInt64: UInt64] = [:]
 
     @exclusivity(unchecked) private var count = 0
 
@@ -64,7 +53,7 @@ final class Source1Table {
     var isEmpty: Bool { count == 0 }
 
     var all: [(source: any Source1, token: UInt64)] {
-        slots.indices.compactMap { index in slots[index].source.map { ($0, token(of: index)) } }
+        sources.indices.compactMap { index in sources[index].map { ($0, token(of: index)) } }
     }
 
     /// Those to watch, in the order in which an epoll set made now reports them: first those that are not ready, then
@@ -77,14 +66,14 @@ final class Source1Table {
     /// As `Member.readyTurn`; 0 if the source has left, too.
     func turn(of token: UInt64) -> UInt64? { member(for: token).map(\.readyTurn) ?? 0 }
 
-    /// The same for a source that the kernel has reported in its answer number `answer`; the source remembers it.
-    func noteReport(of token: UInt64, in answer: Int) -> UInt64? {
-        guard let member = member(for: token) else {
+    /// The same for a source that the kernel has reported in its answer number `answer`.
+    @inline(__always)
+    func turn(ofReported token: UInt64, in answer: UInt64) -> UInt64? {
+        guard let index = index(of: token) else {
             noteReportWithoutSource(of: token, in: answer)
             return 0
         }
-        member.source.noteReport()
-        return member.readyTurn
+        return slots[index].knowsTurn ? turn(of: token) : nil
     }
 
     /// The token of a source in the table, if it is to be watched.
@@ -102,17 +91,17 @@ final class Source1Table {
     private func slot(of source: Loop.Item) -> Int? {
         let known = source.sourceSlot
         // It may be one in another table.
-        if known >= 0, known < slots.count, slots[known].source === source { return known }
+        if known >= 0, known < sources.count, sources[known] === source { return known }
         return slotOfSource.isEmpty ? nil : slotOfSource[ObjectIdentifier(source)]
     }
 
     /// The source that `token` was made for, if it is still in the table.
     @inline(__always)
-    func source(for token: UInt64) -> (any Source1)? { index(of: token).flatMap { slots[$0].source } }
+    func source(for token: UInt64) -> (any Source1)? { index(of: token).flatMap { sources[$0] } }
 
     /// The same, with the sequence number of its insertion.
     private func member(for token: UInt64) -> Member? {
-        index(of: token).flatMap { index in slots[index].source.map { Member(source: $0, turn: slots[index].turn) } }
+        index(of: token).flatMap { index in sources[index].map { Member(source: $0, turn: slots[index].turn) } }
     }
 
     /// The slot that `token` was made for. It may be empty.
@@ -129,7 +118,7 @@ final class Source1Table {
     /// another file in the place of its descriptor, and keeps the file open elsewhere. Level-triggered, it would keep
     /// the loop awake for ever.
     @inline(never)
-    func noteReportWithoutSource(of token: UInt64, in answer: Int) {
+    func noteReportWithoutSource(of token: UInt64, in answer: UInt64) {
         // Past that many, all are old ones that happened once.
         if reportedWithoutSource.count == 64 { reportedWithoutSource = [:] }
         guard let earlier = reportedWithoutSource.updateValue(answer, forKey: token), earlier != answer else { return }
@@ -139,8 +128,13 @@ final class Source1Table {
     /// - Parameter turn: The sequence number of its insertion.
     func insert(_ source: any Source1, turn: UInt64) {
         let index = free.popLast() ?? slots.count
-        if index == slots.count { slots.append(Slot(generation: firstGeneration)) }
-        slots[index].fill(source, turn: turn)
+        if index == slots.count {
+            slots.append(Slot(generation: firstGeneration))
+            sources.append(nil)
+        }
+        slots[index] = Slot(
+            generation: slots[index].generation, isWatched: source.hasHandler, knowsTurn: source.knowsTurn, turn: turn)
+        sources[index] = source
         if source.isKnownToKernelAlone { kernelCount += 1 }
         count += 1
         let isInAnotherTable = source.sourceSlot >= 0
@@ -160,7 +154,9 @@ final class Source1Table {
         forgetSlot(of: source)
         count -= 1
         if source.isKnownToKernelAlone { kernelCount -= 1 }
-        let isWatched = slots[index].empty()
+        let isWatched = slots[index].isWatched
+        slots[index].generation = Source1Table.generation(after: slots[index].generation)
+        sources[index] = nil
         free.append(index)
         removals += 1
         // Only now and then, since this may look at all slots.
@@ -169,16 +165,17 @@ final class Source1Table {
     }
 
     /// The last generation is never used: it would yield the loop's own tokens.
-    fileprivate static func generation(after generation: UInt32) -> UInt32 { (generation + 1) % (.max - 1) }
+    private static func generation(after generation: UInt32) -> UInt32 { (generation + 1) % (.max - 1) }
 
     /// Gives back the slots behind the last source, if they are many.
     private func giveBack() {
         removals = 0
-        let end = slots.lastIndex { $0.source != nil }.map { $0 + 1 } ?? 0
+        let end = sources.lastIndex { $0 != nil }.map { $0 + 1 } ?? 0
         guard end < slots.count / 4 * 3 else { return }
-        firstGeneration = slots[end...].reduce(firstGeneration) { max($0, $1.generation) }
-        slots = Array(slots[..<end])
-        free = slots.indices.filter { slots[$0].source == nil }
+        for index in end..<slots.count { firstGeneration = max(firstGeneration, slots[index].generation) }
+        slots = slots.copy(first: end)
+        sources = Array(sources[..<end])
+        free = sources.indices.filter { sources[$0] == nil }
         slotOfSource.giveBack()
     }
 
@@ -189,8 +186,9 @@ final class Source1Table {
 
     /// For a loop that ends.
     func removeAll() {
-        for slot in slots { if let source = slot.source { forgetSlot(of: source) } }
-        (slots, free, slotOfSource) = ([], [], [:])
+        for case let source? in sources { forgetSlot(of: source) }
+        slots = PlainArray()
+        (sources, free, slotOfSource) = ([], [], [:])
         (count, kernelCount) = (0, 0)
     }
 

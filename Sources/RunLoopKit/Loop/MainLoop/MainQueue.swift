@@ -70,6 +70,10 @@ extension Loop {
         return mainQueue.takeReadiness()
     }
 
+    /// Whether step 3.5 would find the queue ready.
+    @inline(never)
+    func isMainQueueReady(in mode: ModeState) -> Bool { servesMainQueue(in: mode) && own.mainQueue!.isReady }
+
     /// Handles an edge of the queue's eventfd: whether the queue is ready to be drained in this mode. With `takes`,
     /// consumes the readiness, for a caller that drains the queue now.
     func hasMainQueueEdge(in mode: ModeState, takes: Bool) -> Bool {
