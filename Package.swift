@@ -111,7 +111,7 @@ let package = Package(
         .executableTarget(
             name: "TopLevelProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/TopLevelProgram"),
         .executableTarget(
-            name: "RunMainProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics"],
+            name: "RunMainProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics", "CLinux"],
             path: "Tests/Programs/RunMainProgram"),
         .executableTarget(
             name: "SyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SyncMainProgram"),

@@ -53,6 +53,20 @@ import Testing
             ])
     }
 
+    @Test("Handlers of listeners and connections may belong to the main actor")
+    func connections() throws {
+        let program = try run("connections")
+        #expect(program.status == 0)
+        let clients = (0..<3).flatMap { number in
+            ["closed", "connected", "hello"].map { "client \(number), \($0)" }
+        }
+        #expect(
+            program.lines == clients + [
+                "listener, adopted", "listener, late", "listener, made", "pipe, bytes", "pipe, closed",
+                "pipe, finished",
+            ])
+    }
+
     @Test("A detector's label of the main actor reads the state of an object of the main actor")
     func label() throws {
         let program = try run("label")

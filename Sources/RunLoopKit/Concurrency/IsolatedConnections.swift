@@ -145,7 +145,7 @@ extension Loop.Listener {
         let isolated = IsolatedHandler(actor, handler)
         try self.init(
             address, backlog: backlog, sharesPort: sharesPort, label: label, file: file, line: line
-        ) { isolated.call(($0, $1)) }
+        ) { isolated.callOrClose($0, $1) }
         isolated.belongs(to: self)
     }
 
@@ -161,7 +161,7 @@ extension Loop.Listener {
             @escaping @Sendable (_ actor: isolated A, _ listener: Loop.Listener, _ connection: Loop.Connection) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(owning: descriptor, label: label, file: file, line: line) { isolated.call(($0, $1)) }
+        try self.init(owning: descriptor, label: label, file: file, line: line) { isolated.callOrClose($0, $1) }
         isolated.belongs(to: self)
     }
 
@@ -216,7 +216,7 @@ extension Loop.Listener {
             @escaping @Sendable (_ actor: isolated A, _ listener: Loop.Listener, _ connection: Loop.Connection) -> Void
     ) -> Bool {
         let isolated = IsolatedHandler(actor, for: self, handler)
-        return set({ isolated.call(($0, $1)) }, .actor)
+        return set({ isolated.callOrClose($0, $1) }, .actor)
     }
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
@@ -229,5 +229,12 @@ extension Loop.Listener {
         _ handler: @escaping @MainActor (_ listener: Loop.Listener, _ connection: Loop.Connection) -> Void
     ) -> Bool {
         set(unsafeBitCast(handler, to: Handler.self), .mainActor)
+    }
+}
+
+extension IsolatedHandler where Input == (Loop.Listener, Loop.Connection) {
+    /// Closes a connection that nobody takes since the actor is gone. Only dropped it would be reported as never added.
+    fileprivate func callOrClose(_ listener: Loop.Listener, _ connection: Loop.Connection) {
+        if !call((listener, connection)) { connection.invalidate() }
     }
 }

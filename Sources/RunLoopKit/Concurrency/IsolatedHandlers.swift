@@ -195,11 +195,14 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
         self.init(actor, for: owner) { (actor: isolated A, input: Input) in handler(actor, input.0, input.1) }
     }
 
-    func call(_ input: Input) {
+    /// Returns false if the actor is gone.
+    @discardableResult
+    func call(_ input: Input) -> Bool {
         guard let actor else {
             owner?.invalidate()
-            return
+            return false
         }
         Loop.current.withoutJobs { actor.assumeIsolated { handler($0, input) } }
+        return true
     }
 }

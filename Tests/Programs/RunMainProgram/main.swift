@@ -178,6 +178,15 @@ case "handlers":
     }
     for name in heard.all { print(name) }
 
+case "connections":
+    let heard = Heard()
+    try Loop.runMain {
+        let conversations = Conversations(heard)
+        try conversations.begin()
+        await heard.wait(for: Conversations.count)
+    }
+    for name in heard.all { print(name) }
+
 case "label":
     @MainActor final class Panel { var title = "" }
     Loop.runMain {
