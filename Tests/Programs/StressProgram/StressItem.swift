@@ -113,7 +113,7 @@ func readAll(_ descriptor: Int32) -> Int {
 final class StressItem: Sendable {
     enum Kind: CaseIterable {
         case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, childProcess,
-            folder, timer, continuousTimer, wallClockTimer, observer
+            folder, connection, listener, timer, continuousTimer, wallClockTimer, observer
 
         /// Whether making one, or releasing it, takes long.
         var isSlow: Bool { [.process, .childProcess, .folder].contains(self) }
@@ -125,6 +125,7 @@ final class StressItem: Sendable {
     private let child: Child?
     private let folder: ScratchFolder?
     private let signal: Int32
+    private let peer: Peer?
     private let wasInvalidated = Atomic<Bool>(false)
 
     var kind: Kind { account.kind }
@@ -136,6 +137,7 @@ final class StressItem: Sendable {
         var ends: Ends?
         var child: Child?
         var folder: ScratchFolder?
+        var peer: Peer?
         switch kind {
         case .source0:
             let (schedule, cancel) = (Account.Closure(account), Account.Closure(account))
@@ -189,6 +191,20 @@ final class StressItem: Sendable {
             let made = ScratchFolder()
             folder = made
             item = try! Loop.FolderSource(made.path) { closure.account.call($1.count) }
+        case .connection:
+            let made = Ends(ownsReader: false, sockets: true)
+            (ends, peer) = (made, Peer(made))
+            item = try! Loop.Connection(owning: made.reader) { connection, event in
+                if case .received(let bytes) = event { closure.account.call(bytes.count) }
+                // The other end was closed with the program's reference to the connection.
+                if event == .peerFinished { connection.end() }
+            }
+        case .listener:
+            let address = Loop.SocketAddress.unix("\0stress-\(getpid())-\(UInt64.random(in: 0 ... .max))")
+            item = try! Loop.Listener(address) { _, connection in
+                closure.account.call()
+                connection.invalidate()
+            }
         case .timer, .continuousTimer, .wallClockTimer:
             let (delay, tolerance) = (random.below(2000), Duration.microseconds(random.below(300)))
             let interval = 200 + random.below(3000)
@@ -218,6 +234,7 @@ final class StressItem: Sendable {
         self.child = child
         self.folder = folder
         self.signal = signal
+        self.peer = peer
     }
 
     func invalidate() {
@@ -241,8 +258,17 @@ final class StressItem: Sendable {
         case is Loop.FolderSource:
             account.sent.add(1)
             folder!.makeFile()
+        case is Loop.Connection: if write(ends!.writer, [1], 1) == 1 { account.sent.add(1) }
+        case let listener as Loop.Listener: connect(to: listener)
         default: break
         }
+    }
+
+    /// Whom it accepts has closed already.
+    private func connect(to listener: Loop.Listener) {
+        guard let client = try? Loop.Connection(connectingTo: listener.address!) else { return }
+        account.sent.add(1)
+        client.invalidate()
     }
 
     /// Another operation of the item's kind.
@@ -269,6 +295,13 @@ final class StressItem: Sendable {
             default: timer.restart(after: delay)
             }
             if random.once(in: 3) { timer.tolerance = .microseconds(random.below(500)) }
+        case let connection as Loop.Connection:
+            switch random.below(4) {
+            case 0: connection.isReceiving.toggle()
+            case 1: peer!.receive()
+            default: peer!.letSend(random.once(in: 4) ? 30_000 : 1 + random.below(30), by: connection)
+            }
+        case let listener as Loop.Listener: listener.isAccepting.toggle()
         default: trigger()
         }
     }
@@ -278,6 +311,8 @@ final class StressItem: Sendable {
     /// Re-arms the item.
     func rearm() {
         (item as? Loop.MessagePort<Message>)?.rearm()
+        (item as? Loop.Connection)?.isReceiving = true
+        (item as? Loop.Listener)?.isAccepting = true
         if let source = item as? Loop.FileDescriptorSource {
             source.interest = .read
             source.rearm()
@@ -292,7 +327,8 @@ final class StressItem: Sendable {
         case let source as Loop.Source0: return !source.isSignalled
         case is Loop.MessagePort<Message>:
             return account.sent.value == account.handled.value + account.withdrawn.value
-        case is Loop.PortSource, is Loop.FileDescriptorSource, is Loop.FolderSource:
+        case is Loop.Connection: return account.sent.value == account.handled.value && peer!.hasReceivedAll
+        case is Loop.PortSource, is Loop.FileDescriptorSource, is Loop.FolderSource, is Loop.Listener:
             return account.sent.value == account.handled.value
         // They may include signals sent to an earlier source for the same number.
         case is Loop.SignalSource, is Loop.ProcessSource, is Loop.ChildProcess: return account.handled.value > 0
@@ -309,7 +345,8 @@ final class StressItem: Sendable {
             let (sent, done) = (account.sent.value, account.handled.value + account.withdrawn.value)
             expect(done <= sent, "\(kind): \(done) were handled, \(sent) sent")
         }
-        if let ends, kind == .ownedDescriptor {
+        peer?.receive()
+        if let ends, kind == .ownedDescriptor || kind == .connection {
             // A starting child may still have it for a moment.
             wait(for: "the descriptor of an invalid source to be closed") {
                 var request = pollfd(fd: ends.writer, events: 0, revents: 0)
@@ -317,6 +354,44 @@ final class StressItem: Sendable {
             }
         }
         child?.end()
+    }
+}
+
+/// The other end of a connection. It checks that what arrives is what was sent, each byte once and in order.
+final class Peer: Sendable {
+    private let ends: Ends
+    private let counts = Mutex<(sent: Int, received: Int)>((0, 0))
+
+    init(_ ends: Ends) { self.ends = ends }
+
+    private static func byte(_ index: Int) -> UInt8 { UInt8(truncatingIfNeeded: index % 251) }
+
+    /// Sends the next bytes. One thread at a time, since the bytes of calls at the same moment may come in any order.
+    func letSend(_ count: Int, by connection: Loop.Connection) {
+        counts.withLock { counts in
+            if connection.send((counts.sent..<counts.sent + count).map(Peer.byte)) { counts.sent += count }
+        }
+    }
+
+    /// Takes what has arrived.
+    func receive() {
+        counts.withLock { counts in
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { bytes in
+                while true {
+                    let count = read(ends.writer, bytes.baseAddress!, bytes.count)
+                    guard count > 0 else { return }
+                    let isRight = (0..<count).allSatisfy { bytes[$0] == Peer.byte(counts.received + $0) }
+                    expect(isRight, "bytes of a connection are lost, doubled or out of order")
+                    counts.received += count
+                }
+            }
+            expect(counts.received <= counts.sent, "\(counts.received) bytes arrived, \(counts.sent) were accepted")
+        }
+    }
+
+    var hasReceivedAll: Bool {
+        receive()
+        return counts.withLock { $0.received == $0.sent }
     }
 }
 

@@ -1,7 +1,8 @@
 // Every kind of item, on several threads and loops that start and end, for a time: StressProgram [seconds [seed]].
 //
 // Any operation on any item at any time, also inside callouts: adding, removing, moving, re-timing, releasing,
-// invalidating, sending, running nested, stopping, ending. After each round the laws in World.swift hold.
+// invalidating, sending, running nested, stopping, ending. After each round the laws in World.swift hold, and those in
+// Conversations.swift.
 import RunLoopKit
 import Synchronization
 import TestSupport
@@ -30,16 +31,21 @@ StallWatchdog.nameTheRoundWhenTrapped()
 func play(_ seed: UInt64) {
     currentSeed.store(seed, ordering: .relaxed)
     let world = World(seed: seed)
+    let conversations = Conversations()
     let actors = (0..<3).map { _ in try! LoopThread(name: "actor") }
     for (index, actor) in actors.enumerated() {
         StallWatchdog.watch(actor.loop, "an actor")
         actor.perform {
             var random = SplitMix(seed &* 1000 &+ UInt64(index))
-            for _ in 0..<400 { world.act(&random) }
+            for step in 0..<400 {
+                world.act(&random)
+                if step % 50 == 0 { conversations.speak(&random) }
+            }
         }
     }
     step("acts")
     for actor in actors { try! actor.performAndWait {} }
+    conversations.finish()
     world.goQuiet()
     world.handleAll()
     world.invalidateAll(on: actors)
