@@ -49,6 +49,21 @@ import Testing
         #expect(errors.contains("a forked child gave work to a loop of its parent's"))
     }
 
+    @Test("In a child, its loops refuse items that belong to the parent's kernel objects, and limiters refuse calls")
+    func inheritedItemsAndLimiters() throws {
+        let (child, errors) = try fork("inherited")
+        let refused = ["port source", "signal source", "folder source"].map {
+            "child: The loop refused the \($0) \"inherited\", which was made before the fork, and hears nothing in "
+                + "the child: make a new one there."
+        }
+        #expect(
+            child == refused + [
+                "child: add [false, false, false]", "child: debounce false, throttle false, false, keyed false",
+                "child: queue closed, flush false", "child ended",
+            ])
+        #expect(errors.contains("a forked child gave work to a loop of its parent's"))
+    }
+
     @Test("A child makes a loop and threads of its own")
     func childMakesOwnLoop() throws {
         #expect(

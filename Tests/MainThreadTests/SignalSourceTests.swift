@@ -106,8 +106,22 @@ import Testing
         try expect(
             "forked",
             [
-                "child, without a source: 1", "child: 1", "child, afterwards: 2", "parent: 1",
+                "child, without a source: 1",
+                "child: The loop refused the signal source \"parent's\", which was made before the fork, and hears "
+                    + "nothing in the child: make a new one there.",
+                "child, the parent's source: false", "child: 1", "child, afterwards: 2", "parent: 1",
                 "parent's handler: 0",
+            ])
+    }
+
+    @Test("A source hears its signal when a loop has it for the first time, and leaves it alone before")
+    func notAddedYet() throws {
+        let program = try play("notAddedYet")
+        #expect(program.status == -1, "ended by the signal")
+        #expect(
+            program.lines == [
+                "replaced: none", "made: 1", "refused: true", "refused: 2", "in a mode: 2", "heard: 1", "invalid: 3",
+                "invalid: true",
             ])
     }
 

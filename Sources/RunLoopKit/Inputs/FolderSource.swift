@@ -41,6 +41,7 @@ extension Loop {
         public let options: Options
 
         private let inotify: Descriptor
+        private let process = ProcessMark.current
 
         /// Guards `tree`. Another one than the item's, which must not be held while a large folder is listed.
         private let treeLock = Lock(.leaf)
@@ -130,6 +131,7 @@ extension Loop {
         }
 
         override var canBeInManyLoops: Bool { false }
+        override var isOfParent: Bool { !process.isCurrent }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasGotHandler() { beginBeingWatched() }

@@ -149,6 +149,7 @@ extension Loop {
             }
         }
 
+        override var isOfParent: Bool { eventFD.isOfParent() }
         override func hasGotHandler() { beginBeingWatched() }
         override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }

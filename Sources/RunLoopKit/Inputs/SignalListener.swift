@@ -1,9 +1,19 @@
 import Synchronization
 
 /// Hears one Unix signal, whichever thread of the process gets it.
+///
+/// | it has | the signal | what waits |
+/// |---|---|---|
+/// | not begun | has its old effect, if no other listener hears it | nothing |
+/// | begun | is heard | what has arrived since then |
+/// | stopped | as before | is dropped |
 final class SignalListener: @unchecked Sendable {
+    private let signal: Int32
     private let entry: SignalEntry
     private let process = ProcessMark.current
+
+    /// Both are changed with the lock of `SignalListeners` held, except that the first stop comes right before.
+    private let hasBegun = Atomic<Bool>(false)
     private let hasStopped = Atomic<Bool>(false)
 
     /// Of the thread that takes arrivals.
@@ -11,10 +21,28 @@ final class SignalListener: @unchecked Sendable {
 
     /// - Throws: `EINVAL` for a number that is no signal or cannot be caught, `EMFILE` without a descriptor left.
     init(_ signal: Int32) throws(LoopError) {
+        self.signal = signal
         entry = try SignalEntry(signal)
-        try SignalListeners.shared.add(entry)
+    }
+
+    /// Hears the signal from now on. Does nothing if it has begun or stopped, or in a forked child.
+    func begin() {
+        // Relaxed: a thread that finds false looks again with the lock.
+        guard process.isCurrent, !hasBegun.load(ordering: .relaxed) else { return }
+        SignalListeners.shared.change {
+            guard !hasStopped.load(ordering: .relaxed), !hasBegun.exchange(true, ordering: .relaxed) else { return }
+            entry.add()
+        }
         System.unblockIfBlockedEverywhere(signal)
     }
+
+    /// Whether it hears the signal.
+    var hears: Bool {
+        process.isCurrent && hasBegun.load(ordering: .relaxed) && !hasStopped.load(ordering: .relaxed)
+    }
+
+    /// Whether it was made before a fork, and this process is the child.
+    var isOfParent: Bool { !process.isCurrent }
 
     /// In a forked child no handler sees the entry, and another thread of the parent may have been changing the list.
     deinit {
@@ -29,7 +57,7 @@ final class SignalListener: @unchecked Sendable {
     func stop() {
         // Relaxed: the first caller does all of it.
         guard !hasStopped.exchange(true, ordering: .relaxed), process.isCurrent else { return }
-        SignalListeners.shared.remove(entry)
+        SignalListeners.shared.change { if hasBegun.load(ordering: .relaxed) { entry.remove() } }
     }
 
     /// Takes what has arrived, in order. Called when the descriptor is readable, by one thread at a time.
@@ -49,6 +77,7 @@ final class SignalListener: @unchecked Sendable {
     /// The handler that the signal had before its first listener, as `name in library`; nil if it had the default
     /// effect or was ignored.
     var replacedHandler: String? {
+        guard hasBegun.load(ordering: .relaxed) else { return nil }
         let address = SignalListeners.shared.replacedHandler(of: entry)
         guard address != 0 else { return nil }
         guard let module = System.modules(containing: [address])[0] else { return "0x" + String(address, radix: 16) }
@@ -68,11 +97,8 @@ private final class SignalListeners: @unchecked Sendable {
     /// Those whose owners are gone, while a handler might see them. Guarded by the lock.
     private var unused: [SignalEntry] = []
 
-    func add(_ entry: SignalEntry) throws(LoopError) {
-        try lock.withLock { () throws(LoopError) in try entry.add() }
-    }
-
-    func remove(_ entry: SignalEntry) { lock.withLock { entry.remove() } }
+    /// Changes the lists.
+    func change(_ body: () -> Void) { lock.withLock(body) }
 
     /// Frees an entry that has been removed, or leaves that to a later call.
     func free(_ entry: SignalEntry) {

@@ -11,14 +11,17 @@ extension Loop {
     ///
     /// - Threads and children need no care: a child begins with no signal blocked, and with the default effect of the
     ///   signals that have sources.
-    /// - While a source for a signal exists, that handler replaces the one that the program had
-    ///   (``Loop/SignalSource/replacedHandler``), and an ignored signal is reported too. The last source that is
-    ///   invalidated or deallocated puts back what was there, unless the program has installed another one meanwhile.
+    /// - It is installed when a loop gets the source for the first time. Until then the signal has its old effect: a
+    ///   source that is kept and never added leaves Ctrl-C alone.
+    /// - It replaces the one that the program had (``Loop/SignalSource/replacedHandler``), and an ignored signal is
+    ///   reported too. The last source that is invalidated or deallocated puts back what was there, unless the program
+    ///   has installed another one meanwhile.
     /// - A call that the signal interrupts is restarted (`SA_RESTART`). `signal(7)` lists those that are not, such as
     ///   `poll` and `nanosleep`, which fail with `EINTR` on the interrupted thread.
     /// - The handler runs on the thread that the kernel chooses, on its alternate stack if it has one.
     ///
-    /// **Arrivals** wait in the source until a run serves it, from the moment when it is made:
+    /// **Arrivals** wait in the source until a run serves it, even while it is in no mode, from the moment when it was
+    /// first added:
     ///
     /// - Several sources for one signal each get all arrivals, on whichever loops they are.
     /// - A real-time signal is reported each time, with its value. The source holds 4,096 of them (a pipe of 64 KiB);
@@ -29,15 +32,16 @@ extension Loop {
     ///
     /// **Who else takes the signal.** A thread that waits for it (`sigwait`, a signalfd) competes, if it is pending
     /// because all threads block it. So if every thread blocks the signal, as in a program that was started by a thread
-    /// with blocked signals, the initializer unblocks it on the calling thread. A `sigaction` of another library
+    /// with blocked signals, adding the source unblocks it on the calling thread. A `sigaction` of another library
     /// replaces the source's handler: take one way for each signal.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS are reported
     /// only if a process sent them; an actual fault has its old effect.
     ///
     /// **Modes and loops.** A source can be in several modes of one loop, whichever thread made it, and keeps runs in
-    /// them going. It has two descriptors. In a child of `fork` the parent's sources hear nothing, and signals have
-    /// their old effect; the child may make sources of its own.
+    /// them going. It has two descriptors. In a child of `fork` the parent's sources hear nothing, loops refuse them
+    /// (``Loop/Mistake/Refusal/itemIsOfParent``), and signals have their old effect; the child may make sources of its
+    /// own.
     ///
     /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, which needs `signal(…, SIG_IGN)` first; libuv:
     /// `uv_signal_t`; GLib: `g_unix_signal_add`.
@@ -72,12 +76,12 @@ extension Loop {
         /// The signal's number.
         public let signal: Int32
 
-        private let listener: SignalListener
+        let listener: SignalListener
 
         /// Nil before it is set, and once the source is invalid. Guarded by the item's lock.
         private var handler: Handler?
 
-        /// Makes a source, which hears its signal from now on.
+        /// Makes a source, which hears its signal once it has been added to a loop.
         ///
         /// - Parameters:
         ///   - signal: A signal such as `SIGINT`, or a real-time signal.
@@ -97,7 +101,7 @@ extension Loop {
             self.signal = signal
             listener = try SignalListener(signal)
             self.handler = handler
-            super.init(Place(file, line), label)
+            super.init(Place(file, line), label, isNotifiedOfModes: true)
             if handler == nil { waitForHandler() }
         }
 
@@ -115,8 +119,8 @@ extension Loop {
         }
 
         /// The handler of `sigaction` that the program had installed before the first source for this signal, as
-        /// `function in file`. It is not called while a source exists. Nil if there was none. A description of the loop
-        /// names it, too. Reads files, to find the name.
+        /// `function in file`. It is not called meanwhile. Nil if there was none, and before the source is added. A
+        /// description of the loop names it, too. Reads files, to find the name.
         public var replacedHandler: String? { listener.replacedHandler }
 
         // MARK: Source1
@@ -153,6 +157,8 @@ extension Loop {
         }
 
         override var canBeInManyLoops: Bool { false }
+        override var isOfParent: Bool { listener.isOfParent }
+        override func didJoin(_ mode: Mode, of loop: Loop) { listener.begin() }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasGotHandler() { beginBeingWatched() }

@@ -12,6 +12,9 @@ struct EventFD: ~Copyable, Sendable {
 
     deinit { System.close(descriptor) }
 
+    /// Whether it was made before a fork, and this process is the child.
+    borrowing func isOfParent() -> Bool { !process.isCurrent }
+
     /// Adds one. Does nothing in a forked child. Async-signal-safe.
     borrowing func signal() { if process.isCurrent { System.signal(eventFD: descriptor) } }
 }

@@ -15,7 +15,9 @@ struct SignalEntry: @unchecked Sendable {
             throw LoopError(
                 call: "sigaction(\(signal))", code: EINVAL, advice: "SIGKILL and SIGSTOP cannot be caught")
         }
-        guard signal > 0, signal < CLINUX_SIGNALS else { throw SignalEntry.noSuchSignal(signal) }
+        guard signal > 0, signal < CLINUX_SIGNALS, System.canBeHandled(signal) else {
+            throw SignalEntry.noSuchSignal(signal)
+        }
         var ends: (Descriptor, Descriptor) = (-1, -1)
         try withUnsafeMutableBytes(of: &ends) { bytes throws(LoopError) in
             let pair = bytes.assumingMemoryBound(to: Descriptor.self).baseAddress
@@ -37,9 +39,10 @@ struct SignalEntry: @unchecked Sendable {
 
     // MARK: The list of the signal. One thread at a time.
 
-    /// Adds it to the list. Throws for a signal that cannot be handled; it is in no list then.
-    func add() throws(LoopError) {
-        guard clinux_add_signal_listener(signal, listener) == 0 else { throw SignalEntry.noSuchSignal(signal) }
+    /// Adds it to the list.
+    func add() {
+        let code = clinux_add_signal_listener(signal, listener)
+        guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "sigaction(\(signal))", code: code))") }
     }
 
     func remove() { clinux_remove_signal_listener(signal, listener) }
@@ -87,6 +90,12 @@ struct SignalEntry: @unchecked Sendable {
 }
 
 extension System {
+    /// Whether there is such a signal, and the C library does not keep it for itself.
+    fileprivate static func canBeHandled(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        return sigaction(signal, nil, &action) == 0
+    }
+
     /// Unblocks a signal on the calling thread if all threads block it, as in a program that a thread started which
     /// blocks all signals: no thread would get it. Without `/proc` only the calling thread is asked.
     static func unblockIfBlockedEverywhere(_ signal: Int32) {

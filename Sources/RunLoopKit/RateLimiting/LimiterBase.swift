@@ -34,8 +34,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     @exclusivity(unchecked) final var isWithoutHandler: Bool
     /// Has what limiters made at the same place share.
     private let pool: Loop.TimerPool
-    /// Whether the limiter accepts calls.
-    final var isOpen: Bool { life == .open }
+    /// Whether the limiter accepts calls. Not in a forked child of its process, whose loops are other ones.
+    final var isOpen: Bool { life == .open && loop.process.isCurrent }
     /// When a trailing edge can come first; `.min` once the limiter has acted.
     @exclusivity(unchecked) private var firstTrailingEdge = Int64.min
     /// Lent by the pool while a call is pending, and while its handler runs.
@@ -289,7 +289,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// lose no call loses this one if its loop has ended. Returns false.
     @usableFromInline @inline(never)
     final func reportRefusal() -> Bool {
-        guard whenReleased == .flush, lock.withLock({ life == .loopHasEnded }), loop.process.isCurrent else {
+        guard loop.isOfThisProcess, whenReleased == .flush, lock.withLock({ life == .loopHasEnded }) else {
             return false
         }
         Mistakes.shared.report(.refusedCall(limiter: name))

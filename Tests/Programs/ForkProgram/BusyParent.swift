@@ -68,7 +68,9 @@ enum BusyParent {
     }
 
     private static func makeSignalSource() {
-        _ = try! Loop.SignalSource(SIGUSR2) { _, _ in }
+        let source = try! Loop.SignalSource(SIGUSR2) { _, _ in }
+        Loop.current.add(source)
+        source.invalidate()
     }
 
     private static func keepBusy() {

@@ -93,6 +93,14 @@ let reader = try Loop.FileDescriptorSource(pipeEnds.reader) { source, _ in
 }
 let messages = Loop.MessagePort<Int> { hear("message \($0)") }
 let source0 = Loop.Source0(cancel: { _, _ in say("source0 leaves") }, perform: { hear("source0") })
+let inherited: [Loop.Item] = [
+    try Loop.PortSource(label: "inherited") { _ in }, try Loop.SignalSource(SIGUSR1, label: "inherited") { _, _ in },
+    try Loop.FolderSource("/", label: "inherited") { _, _ in },
+]
+let debounce = Debounce<Int>(interval: .seconds(1000), on: loop) { _ in say("never") }
+let throttle = Throttle<Int>(interval: .seconds(1000), on: loop) { _ in say("never") }
+let keyed = KeyedDebounce<Int, Int>(interval: .seconds(1000), on: loop) { _, _ in say("never") }
+let queue = PacedQueue<Int>(1, per: .seconds(1000), capacity: 4, on: loop) { _ in say("never") }
 let timer = Loop.Timer(every: .milliseconds(20)) { _ in hear("timer") }
 
 /// The action of each child; a child whose action returns ends with `_exit`.
@@ -110,6 +118,14 @@ let children: [String: () -> Void] = [
         loop.stop()
         say("child: perform \(loop.perform { say("never") }), add \(loop.add(Loop.Observer { _, _ in }))")
         say("child: again \(loop.perform { say("never") }), end \(loop.onEnd {} != nil)")
+    },
+    // Those that would take what is the parent's; and limiters, whose actions no loop of the child runs.
+    "inherited": {
+        Loop.mistakeHandling = .call { say("child: \($0)") }
+        let own = Loop.current
+        say("child: add \(inherited.map { own.add($0) })")
+        say("child: debounce \(debounce(1)), throttle \(throttle(1)), \(throttle(2)), keyed \(keyed(1, for: 1))")
+        say("child: queue \(queue(1)), flush \(debounce.flush())")
     },
     "retime": {
         timer.nextFireTime = .distantFuture

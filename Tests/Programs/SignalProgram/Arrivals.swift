@@ -87,8 +87,11 @@ func kinds() throws {
 
 func realTimeSignals() throws {
     let source = try Source(realTime) { _, arrivals in print(arrivals.map(\.value), arrivals[0].code) }
+    // Removed again: it hears from the first time on, and what arrives waits.
+    loop.add(source, in: .default)
+    loop.remove(source, in: .default)
     for number in 1...3 { sigqueue(getpid(), realTime, sigval(sival_int: Int32(number))) }
-    // Before the source was in any loop, and in two modes.
+    // In two modes.
     loop.add(source, in: .default)
     loop.add(source, in: "other")
     loop.run(mode: "other", for: .zero)

@@ -56,6 +56,38 @@ func effects() throws {
     print("ignored again")
 }
 
+/// A source that is kept, and in no loop yet, leaves its signal alone; so does one that a loop refuses.
+func notAddedYet() throws {
+    signal(SIGUSR1) { _ in old += 1 }
+    let source = try Source(SIGUSR1) { _, arrivals in print("heard: \(arrivals.count)") }
+    print("replaced: \(source.replacedHandler ?? "none")")
+    send(SIGUSR1)
+    print("made: \(old)")
+    let ended = try LoopThread(name: "ended")
+    ended.stop()
+    ended.join()
+    Loop.mistakeHandling = .ignore
+    print("refused: \(!ended.loop.add(source))")
+    send(SIGUSR1)
+    print("refused: \(old)")
+    loop.add(source, in: "not run")
+    send(SIGUSR1)
+    print("in a mode: \(old)")
+    loop.add(source)
+    look()
+    source.invalidate()
+    send(SIGUSR1)
+    print("invalid: \(old)")
+    // It does not begin again.
+    print("invalid: \(!loop.add(source))")
+    signal(SIGUSR1, SIG_DFL)
+    let other = try Source(SIGUSR1) { _, _ in print("never") }
+    fflush(nil)
+    send(SIGUSR1)
+    print("not reached")
+    withExtendedLifetime(other) {}
+}
+
 /// A fault of the process itself has its old effect, which may be a handler of the program's.
 func fault(_ kind: String) throws {
     if kind == "handled" { signal(SIGSEGV) { _ in _exit(7) } }
@@ -75,12 +107,15 @@ func fault(_ kind: String) throws {
 func forked() throws {
     signal(SIGUSR1) { _ in old += 1 }
     let source = try makeSource("parent")
+    source.label = "parent's"
     loop.add(source)
     fflush(nil)
     let child = forkNow()
     if child == 0 {
         send(SIGUSR1)
         print("child, without a source: \(old)")
+        Loop.mistakeHandling = .call { print("child: \($0)") }
+        print("child, the parent's source: \(Loop.current.add(source))")
         let own = Loop.current
         let source = try Source(SIGUSR1) { source, arrivals in
             print("child: \(arrivals.count)")

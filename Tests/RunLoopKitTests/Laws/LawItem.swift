@@ -24,7 +24,10 @@ final class LawItem: @unchecked Sendable {
     // MARK: The model
 
     /// Its modes. `commons` has the loops to whose `common` it was added.
-    var places: Set<LawProgram.Place> = []
+    var places: Set<LawProgram.Place> = [] {
+        didSet { if !places.isEmpty { wasInMode = true } }
+    }
+    private(set) var wasInMode = false
     var commons: Set<Int> = []
     var isValid = true
 

@@ -56,6 +56,7 @@ extension LawItem {
     func checkThatItIsSilent() {
         guard !isValid, let source = item as? Loop.SignalSource else { return }
         let listener = try! SignalListener(signal)
+        listener.begin()
         defer { listener.stop() }
         // What came before the end, and waits.
         var bytes = [UInt8](repeating: 0, count: 4096)

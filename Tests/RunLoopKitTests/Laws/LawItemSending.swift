@@ -39,8 +39,12 @@ extension LawItem {
             let bytes: [UInt8] = [1]
             if write(ends!.writer, bytes, 1) == 1 { accepted += 1 }
         case .signal:
+            let hears = (item as! Loop.SignalSource).listener.hears
             pthread_kill(pthread_self(), signal)
-            if isValid { accepted += 1 }
+            if player.isSettled(self) {
+                player.expect(hears == (isValid && wasInMode), "\(self): hears its signal: \(hears)")
+            }
+            if hears { accepted += 1 }
         case .process:
             guard !hasChildEnded else { return }
             hasChildEnded = true

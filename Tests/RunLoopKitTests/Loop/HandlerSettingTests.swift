@@ -112,6 +112,10 @@ private let nextSignal = Atomic<Int32>(0)
             signal(number, SIG_IGN)
             Signals.unblock(number)
             let source = try Loop.SignalSource(number)
+            // It hears its signal from the first loop on.
+            let (loop, _) = Loop.inVirtualTime()
+            loop.add(source)
+            loop.end()
             let thread = Thread()
             return Late(item: source, happen: { pthread_kill(thread.number, number) }) { call in
                 source.setHandler { _, _ in call() }

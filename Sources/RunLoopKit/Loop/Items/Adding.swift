@@ -9,6 +9,8 @@ extension Loop {
     ///   - it is in another loop, and neither a ``Loop/Source0`` nor a ``Loop/PortSource``, which may be in several.
     ///   - its handler belongs to the main actor, and this is not ``Loop/main``.
     ///   - this loop has ended.
+    ///   - this process is a forked child, and the item a ``Loop/SignalSource``, ``Loop/PortSource`` or
+    ///     ``Loop/FolderSource`` that its parent has made.
     /// - Precondition: The kernel accepts the source's descriptor; otherwise this call, or the first run in the mode,
     ///   traps. It refuses an epoll set that watches this loop, or is the loop's own
     ///   (``Loop/HostFunctions/begin(in:)``), and any descriptor once memory or `fs.epoll.max_user_watches` is
@@ -26,6 +28,7 @@ extension Loop {
 
     private func reasonForRefusing(_ item: Item) -> Mistake.Refusal {
         if item.isolation == .mainActor, !isMain { return .itemIsForMainActor }
+        if item.isOfParent { return .itemIsOfParent }
         return isClosing ? .loopHasEnded : item.isValid ? .itemIsInAnotherLoop : .itemIsInvalid
     }
 
@@ -33,7 +36,7 @@ extension Loop {
     @discardableResult
     @inline(__always)
     package func insert(_ item: Item, in mode: Mode) -> Bool {
-        guard isOfThisProcess, item.isolation != .mainActor || isMain else {
+        guard isOfThisProcess, item.isolation != .mainActor || isMain, !item.isOfParent else {
             item.wasRefused()
             return false
         }

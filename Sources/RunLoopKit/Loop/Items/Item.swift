@@ -448,6 +448,9 @@ extension Loop {
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.
         var canBeInManyLoops: Bool { true }
 
+        /// Whether this process is a forked child, and the item has an object of the kernel's that is its parent's.
+        var isOfParent: Bool { false }
+
         /// What diagnostics call items of this kind.
         var kind: String { "item" }
 
