@@ -12,7 +12,7 @@ import RunLoopKit
 
     private let command: [String]
     private let grace: Duration
-    private var child: pid_t?
+    private var child: Loop.ChildProcess?
     private var startTime = Loop.main.now
     private var pause = shortestPause
     private var isEnding = false
@@ -28,26 +28,16 @@ import RunLoopKit
 
     func start() {
         do {
-            let child = try spawn(command)
-            try watch(child)
-            print("started process \(child)")
+            let child = try Loop.ChildProcess(command[0], Array(command.dropFirst()), isolation: .shared) {
+                [unowned self] _, exit in ended(exit)
+            }
+            Loop.main.add(child, in: .common)
+            print("started process \(child.process)")
             self.child = child
             startTime = Loop.main.now
         } catch {
             fputs("Supervisor: \(error)\n", stderr)
             exit(1)
-        }
-    }
-
-    /// Reports the end of the program. One that cannot be watched is ended.
-    private func watch(_ child: pid_t) throws {
-        do {
-            let source = try Loop.ProcessSource(child, isolation: .shared) { [unowned self] _, exit in ended(exit) }
-            Loop.main.add(source, in: .common)
-        } catch {
-            kill(-child, SIGKILL)
-            waitpid(child, nil, 0)
-            throw error
         }
     }
 
@@ -67,12 +57,7 @@ import RunLoopKit
         guard !isEnding else { return }
         isEnding = true
         guard let child else { return Loop.main.stop() }
-        kill(-child, SIGTERM)
-        after(grace) {
-            guard $0.child == child else { return }
-            print("the process still runs")
-            kill(-child, SIGKILL)
-        }
+        child.end(within: grace)
     }
 
     private func after(_ delay: Duration, _ action: @escaping @MainActor (Supervisor) -> Void) {

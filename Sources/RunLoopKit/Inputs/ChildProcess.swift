@@ -12,6 +12,8 @@ extension Loop {
     /// The initializer starts the program: in a process group of its own, with no signal blocked or ignored, and with
     /// no descriptor but its standard streams. An end before the child is added is reported then.
     ///
+    /// - *Pipes:* a stream that is `.pipe` has a ``Loop/Connection`` in this process, which joins the child's modes:
+    ///   `child.outputConnection.setHandler { connection, event in … }`.
     /// - *Signals:* ``signal(_:)`` and ``end(within:)`` signal the group. The child keeps its number until it is
     ///   reaped, so they never reach another process, unless other code reaps it at that moment.
     /// - *Reaping:* the child is reaped right before its handler is called. ``end(within:)`` has an exception.
@@ -34,6 +36,7 @@ extension Loop {
         public typealias Handler = @Sendable (_ child: ChildProcess, _ exit: Exit) -> Void
 
         let group: ChildGroup
+        let connections: ChildConnections
 
         // Guarded by the item's lock, and exclusivity is unchecked for that.
 
@@ -79,12 +82,17 @@ extension Loop {
             label: String? = nil, file: StaticString = #fileID, line: UInt = #line, handler: Handler? = nil
         ) throws(LoopError) {
             self.handler = handler
-            group = try ChildGroup.start(program, arguments, environment, folder, input, output, error)
+            let pipes = try ChildPipes(input, output, error)
+            group = try ChildGroup.start(program, arguments, environment, folder, pipes.streams)
+            connections = pipes.connections(Place(file, line), label ?? program)
+            // The child's ends are closed now that the child has them.
+            withExtendedLifetime(pipes) {}
             super.init(Place(file, line), label, isNotifiedOfModes: true)
             if handler == nil { waitForHandler() }
         }
 
         deinit {
+            connections.mayNeverBeAdded()
             dropTimer(graceTimer)
             group.release()
         }
@@ -136,14 +144,16 @@ extension Loop {
         override func hasGotHandler() { beginBeingWatched() }
 
         override func didJoin(_ mode: Mode, of loop: Loop) {
+            for connection in connections.all where connection.isValid { loop.insert(connection, in: mode) }
             guard let timer = itemLock.withLock({ graceTimer }), timer.isValid else { return }
             loop.insert(timer, in: mode)
         }
 
-        /// The timer of an invalid child stays, to complete the end.
+        /// The timer of an invalid child stays, to complete the end; and the connections, for what waits.
         override func didLeave(_ mode: Mode, of loop: Loop) {
-            guard isValid, let timer = itemLock.withLock({ graceTimer }) else { return }
-            loop.remove(timer, in: mode)
+            guard isValid else { return }
+            for connection in connections.all { loop.remove(connection, in: mode) }
+            if let timer = itemLock.withLock({ graceTimer }) { loop.remove(timer, in: mode) }
         }
 
         override func loopHasEnded() { group.finishEnd() }
@@ -151,6 +161,7 @@ extension Loop {
         override func releaseHandlers() {
             releaseUnlocked { handler.take() }
             dropTimer(itemLock.withLock { graceTimer.take() })
+            connections.mayNeverBeAdded()
             group.release()
         }
     }

@@ -12,13 +12,9 @@ extension Loop.ChildProcess {
         /// otherwise the other end never comes to an end.
         case descriptor(_ descriptor: Int32)
 
-        var ofSystem: System.ChildStream {
-            switch self {
-            case .inherited: .inherited
-            case .null: .null
-            case .descriptor(let descriptor): .descriptor(descriptor)
-            }
-        }
+        /// A pipe, whose other end is a connection of this process: ``Loop/ChildProcess/inputConnection`` or
+        /// ``Loop/ChildProcess/outputConnection``.
+        case pipe
     }
 
     /// What a child gets as its standard error.
@@ -35,14 +31,9 @@ extension Loop.ChildProcess {
         /// What its output is.
         case sameAsOutput
 
-        var ofSystem: System.ChildStream {
-            switch self {
-            case .inherited: .inherited
-            case .null: .null
-            case .descriptor(let descriptor): .descriptor(descriptor)
-            case .sameAsOutput: .sameAsOutput
-            }
-        }
+        /// A pipe of its own, whose other end is a connection of this process:
+        /// ``Loop/ChildProcess/errorConnection``.
+        case pipe
     }
 }
 
@@ -51,13 +42,12 @@ extension ChildGroup {
     /// a descriptor left.
     static func start(
         _ program: String, _ arguments: [String], _ environment: [String: String]?, _ folder: String?,
-        _ input: Loop.ChildProcess.Stream, _ output: Loop.ChildProcess.Stream, _ error: Loop.ChildProcess.ErrorStream
+        _ streams: ChildPipes.Streams
     ) throws(LoopError) -> ChildGroup {
         let call = "\(program.contains("/") ? "posix_spawn" : "posix_spawnp")(\(program.printable))"
         if let fault = fault(program, arguments, environment, folder) {
             throw LoopError(call: call, code: System.invalidArgument, advice: fault)
         }
-        let streams = (input.ofSystem, output.ofSystem, error.ofSystem)
         for case .descriptor(let descriptor) in [streams.0, streams.1, streams.2] where !System.isOpen(descriptor) {
             throw LoopError(call: "dup2(\(descriptor))", code: System.badDescriptor)
         }

@@ -152,6 +152,14 @@ extension Loop {
             self.init(ConnectionState(descriptor, .ofSocket), place, nil, nil)
         }
 
+        /// Makes a connection of this process's end of a pipe to a child.
+        convenience init(
+            ofChild descriptor: OwnedDescriptor, _ stream: System.Stream, _ place: Place, _ label: String,
+            _ handler: Handler?
+        ) {
+            self.init(ConnectionState(descriptor, stream), place, label, handler)
+        }
+
         private init(_ state: ConnectionState, _ place: Place, _ label: String?, _ handler: Handler?) {
             self.state = state
             descriptor = state.descriptor!.number

@@ -10,6 +10,16 @@ extension System {
         case sameAsOutput
     }
 
+    /// Makes a pipe, whose ends block and are closed on exec.
+    static func makePipe() throws(LoopError) -> (reader: Descriptor, writer: Descriptor) {
+        var ends: (reader: Descriptor, writer: Descriptor) = (-1, -1)
+        try withUnsafeMutableBytes(of: &ends) { bytes throws(LoopError) in
+            let pair = bytes.assumingMemoryBound(to: Descriptor.self).baseAddress
+            try check("pipe2", pipe2(pair, O_CLOEXEC))
+        }
+        return ends
+    }
+
     /// Starts a program: in a process group of its own, with default signals, and with no descriptors but the three.
     /// A name without a slash is looked up in this process's PATH. No string may contain a NUL.
     ///

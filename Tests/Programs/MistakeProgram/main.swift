@@ -79,6 +79,10 @@ let mistakes = [
         thread.perform(after: .seconds(20)) { thread.stop() }
         thread.join()
     },
+    Mistake(name: "child-without-pipe", text: "has no connection for its output: start it with output: .pipe") {
+        let child = try Loop.ChildProcess("true", output: .null) { _, _ in }
+        print(child.outputConnection)
+    },
     Mistake(name: "run-elsewhere", text: "RunLoopKit: Loop.run was called on a thread that the loop does not") {
         try elsewhere().run()
     },
