@@ -33,7 +33,8 @@ extension Loop {
     /// **On several threads:** with `sharesPort`, each loop has a listener for the same port, and the kernel spreads
     /// the connections among them: <doc:TerminalsFilesAndSockets#Connections-on-several-processors>.
     ///
-    /// It can be in several modes of one loop, and keeps runs in them going.
+    /// It can be in several modes of one loop, and keeps runs in them going. One socket on several loops would spread
+    /// nothing: ``FileDescriptorSource/Interest/exclusive``.
     ///
     /// CF: a `CFSocket` with `kCFSocketAcceptCallBack`. Node.js: `net.Server`; libevent: `evconnlistener`.
     public final class Listener: Item, Source1, @unchecked Sendable {

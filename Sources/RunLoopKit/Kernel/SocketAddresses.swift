@@ -1,7 +1,7 @@
 internal import CLinux
 
 extension System {
-    /// The address of a socket: a `sockaddr` of its family.
+    /// The address of a socket: a sockaddr of its family.
     enum Address: Equatable {
         /// The four bytes of an address, and the port.
         case four([UInt8], UInt16)

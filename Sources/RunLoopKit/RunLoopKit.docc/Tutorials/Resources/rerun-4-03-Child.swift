@@ -1,4 +1,3 @@
-import Glibc
 import RunLoopKit
 
 /// Runs a command, and runs it again on demand.
@@ -7,7 +6,7 @@ final class Child {
     private enum State {
         /// It has ended.
         case idle
-        case running(pid_t)
+        case running(Loop.ChildProcess)
     }
 
     var command = ""
@@ -16,25 +15,13 @@ final class Child {
     private func start() {
         print("starting: \(command)")
         do {
-            let process = try spawn(command)
-            try watch(process)
-            state = .running(process)
-        } catch {
-            print("cannot start it: \(error)")
-        }
-    }
-
-    /// Reports the end of the command. One that cannot be watched is ended.
-    private func watch(_ process: pid_t) throws {
-        do {
-            let source = try Loop.ProcessSource(process, isolation: .shared) {
+            let child = try Loop.ChildProcess("sh", ["-c", command], isolation: .shared) {
                 [unowned self] _, exit in ended(exit)
             }
-            Loop.main.add(source, in: .common)
+            Loop.main.add(child, in: .common)
+            state = .running(child)
         } catch {
-            kill(-process, SIGKILL)
-            waitpid(process, nil, 0)
-            throw error
+            print("cannot start it: \(error)")
         }
     }
 

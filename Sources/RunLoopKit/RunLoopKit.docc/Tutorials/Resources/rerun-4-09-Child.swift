@@ -7,9 +7,9 @@ final class Child {
     private enum State {
         /// It has ended.
         case idle
-        case running(pid_t)
-        /// It was sent SIGTERM, and is started again when it has ended.
-        case restarting(pid_t)
+        case running(Loop.ChildProcess)
+        /// It was asked to end, and is started again when it has ended.
+        case restarting(Loop.ChildProcess)
     }
 
     var command = ""
@@ -27,9 +27,9 @@ final class Child {
         retry.reset()
         switch state {
         case .idle: start()
-        case .running(let process):
-            state = .restarting(process)
-            kill(-process, SIGTERM)
+        case .running(let child):
+            state = .restarting(child)
+            child.end(within: .seconds(5))
         case .restarting: break
         }
     }
@@ -38,35 +38,23 @@ final class Child {
     func end() {
         switch state {
         case .idle: break
-        case .running(let process), .restarting(let process):
-            kill(-process, SIGTERM)
+        case .running(let child), .restarting(let child):
+            child.signal(SIGTERM)
         }
     }
 
     private func start() {
         print("starting: \(command)")
         do {
-            let process = try spawn(command)
-            try watch(process)
-            state = .running(process)
+            let child = try Loop.ChildProcess("sh", ["-c", command], isolation: .shared) {
+                [unowned self] _, exit in ended(exit)
+            }
+            Loop.main.add(child, in: .common)
+            state = .running(child)
         } catch {
             print("cannot start it: \(error)")
             state = .idle
             print("starting it again in \(retry.schedule())")
-        }
-    }
-
-    /// Reports the end of the command. One that cannot be watched is ended.
-    private func watch(_ process: pid_t) throws {
-        do {
-            let source = try Loop.ProcessSource(process, isolation: .shared) {
-                [unowned self] _, exit in ended(exit)
-            }
-            Loop.main.add(source, in: .common)
-        } catch {
-            kill(-process, SIGKILL)
-            waitpid(process, nil, 0)
-            throw error
         }
     }
 

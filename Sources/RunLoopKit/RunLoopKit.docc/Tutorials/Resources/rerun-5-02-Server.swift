@@ -1,26 +1,21 @@
-import Glibc
 import RunLoopKit
 
 /// Answers each line that a client sends to a Unix socket.
 @MainActor
 final class Server {
-    private let path: String
+    private let listener: Loop.Listener
     let answer: @MainActor (_ line: String) -> String
 
     init(path: String, answer: @escaping @MainActor (_ line: String) -> String) throws {
-        self.path = path
         self.answer = answer
-        let listener = try Loop.FileDescriptorSource(
-            owning: makeListener(path: path), isolation: .shared
-        ) { [unowned self] source, _ in
-            acceptClient(of: source.descriptor)
+        listener = try Loop.Listener(.unix(path))
+        listener.setHandler(isolation: .shared) { [unowned self] _, connection in
+            accept(connection)
         }
         Loop.main.add(listener, in: .common)
     }
 
-    private func acceptClient(of listener: Int32) {
-        let client = accept(listener, nil, nil)
-        guard client >= 0 else { return }
-        close(client)
+    private func accept(_ connection: Loop.Connection) {
+        connection.invalidate()
     }
 }

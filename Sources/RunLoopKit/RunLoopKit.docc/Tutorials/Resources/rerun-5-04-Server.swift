@@ -1,38 +1,29 @@
-import Glibc
 import RunLoopKit
 
 /// Answers each line that a client sends to a Unix socket.
 @MainActor
 final class Server {
-    private let path: String
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    private let listener: Loop.Listener
+    private var conversations: [ObjectIdentifier: Conversation] = [:]
     let answer: @MainActor (_ line: String) -> String
 
     init(path: String, answer: @escaping @MainActor (_ line: String) -> String) throws {
-        self.path = path
         self.answer = answer
-        let listener = try Loop.FileDescriptorSource(
-            owning: makeListener(path: path), isolation: .shared
-        ) { [unowned self] source, _ in
-            acceptClient(of: source.descriptor)
+        listener = try Loop.Listener(.unix(path))
+        listener.setHandler(isolation: .shared) { [unowned self] _, connection in
+            accept(connection)
         }
         Loop.main.add(listener, in: .common)
     }
 
-    private func acceptClient(of listener: Int32) {
-        let client = accept(listener, nil, nil)
-        guard client >= 0 else { return }
-        _ = fcntl(client, F_SETFL, O_NONBLOCK)
-        _ = fcntl(client, F_SETFD, FD_CLOEXEC)
-        guard connections.count < 100, let connection = try? Connection(client, of: self)
-        else {
-            close(client)
-            return
-        }
-        connections[ObjectIdentifier(connection)] = connection
+    private func accept(_ connection: Loop.Connection) {
+        let conversation = Conversation(connection, of: self)
+        conversations[ObjectIdentifier(conversation)] = conversation
+        listener.isAccepting = conversations.count < 100
     }
 
-    func remove(_ connection: Connection) {
-        connections[ObjectIdentifier(connection)] = nil
+    func remove(_ conversation: Conversation) {
+        conversations[ObjectIdentifier(conversation)] = nil
+        listener.isAccepting = true
     }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import RunLoopKit
 
 /// Runs a command, and runs it again on demand.
@@ -7,11 +6,11 @@ final class Child {
     private enum State {
         /// It has ended.
         case idle
-        case running(pid_t)
-        /// It was sent SIGTERM, and is started again when it has ended.
-        case restarting(pid_t)
-        /// It was sent SIGTERM at the end of the program.
-        case ending(pid_t)
+        case running(Loop.ChildProcess)
+        /// It was asked to end, and is started again when it has ended.
+        case restarting(Loop.ChildProcess)
+        /// It was asked to end with the program.
+        case ending
         /// It has ended with the program.
         case over
     }
@@ -20,6 +19,7 @@ final class Child {
     private var state = State.idle
     private let retry = Retry(on: .main)
     private var starts = 0
+    private var whenEnded: @MainActor () -> Void = {}
 
     var status: String {
         switch state {
@@ -40,39 +40,42 @@ final class Child {
         retry.reset()
         switch state {
         case .idle: start()
-        case .running(let process):
-            state = .restarting(process)
-            kill(-process, SIGTERM)
+        case .running(let child):
+            state = .restarting(child)
+            child.end(within: .seconds(5))
         case .restarting, .ending, .over: break
         }
     }
 
     /// Ends the command, by SIGKILL if it still runs after the grace period, and
-    /// stops the loop.
-    func end(grace: Duration = .seconds(5)) {
+    /// calls `ended` when it has.
+    func end(
+        grace: Duration = .seconds(5), then ended: @escaping @MainActor () -> Void = {}
+    ) {
         retry.reset()
+        whenEnded = ended
         switch state {
-        case .idle:
-            state = .over
-            Loop.main.stop()
-        case .running(let process), .restarting(let process):
-            state = .ending(process)
-            kill(-process, SIGTERM)
-            let timer = Loop.Timer(after: grace, isolation: .shared) { _ in
-                print("the command still runs")
-                kill(-process, SIGKILL)
-            }
-            Loop.main.add(timer, in: .common)
+        case .idle: isOver()
+        case .running(let child), .restarting(let child):
+            state = .ending
+            child.end(within: grace)
         case .ending, .over: break
         }
+    }
+
+    private func isOver() {
+        state = .over
+        whenEnded()
     }
 
     private func start() {
         print("starting: \(command)")
         do {
-            let process = try spawn(command)
-            try watch(process)
-            state = .running(process)
+            let child = try Loop.ChildProcess("sh", ["-c", command], isolation: .shared) {
+                [unowned self] _, exit in ended(exit)
+            }
+            Loop.main.add(child, in: .common)
+            state = .running(child)
             starts += 1
         } catch {
             print("cannot start it: \(error)")
@@ -81,26 +84,10 @@ final class Child {
         }
     }
 
-    /// Reports the end of the command. One that cannot be watched is ended.
-    private func watch(_ process: pid_t) throws {
-        do {
-            let source = try Loop.ProcessSource(process, isolation: .shared) {
-                [unowned self] _, exit in ended(exit)
-            }
-            Loop.main.add(source, in: .common)
-        } catch {
-            kill(-process, SIGKILL)
-            waitpid(process, nil, 0)
-            throw error
-        }
-    }
-
     private func ended(_ exit: Loop.ProcessSource.Exit) {
         print("the command \(exit)")
         switch state {
-        case .ending, .over:
-            state = .over
-            Loop.main.stop()
+        case .ending, .over: isOver()
         case .restarting: start()
         case .idle, .running:
             state = .idle

@@ -8,6 +8,7 @@ final class Daemon {
     private let child = Child()
     private var server: Server?
     private var grace: Duration
+    private var partsToEnd = 0
 
     init(configuration path: String) throws {
         self.path = path
@@ -59,8 +60,16 @@ final class Daemon {
     }
 
     private func end() {
-        child.end(grace: grace)  // stops the loop when the command has ended
+        guard partsToEnd == 0 else { return }
+        partsToEnd = 2
+        child.end(grace: grace) { [unowned self] in partHasEnded() }
         watcher?.finish()
-        server?.end()
+        server?.end { [unowned self] in partHasEnded() }
+    }
+
+    /// The loop goes on until the command and the server have ended.
+    private func partHasEnded() {
+        partsToEnd -= 1
+        if partsToEnd == 0 { Loop.main.stop() }
     }
 }
