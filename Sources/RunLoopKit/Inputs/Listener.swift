@@ -181,9 +181,13 @@ extension Loop {
         }
 
         /// Accepts connections, and calls the handler with each. Returns how many.
-        private func accept(atMost limit: Int, evenPaused: Bool = false) -> Int {
+        ///
+        /// - Parameter mode: That of the pass. If the handler removes the listener from it, the rest waits: another
+        ///   loop may have the listener then, and call the handler on its own thread.
+        private func accept(atMost limit: Int, in mode: ModeState? = nil, evenPaused: Bool = false) -> Int {
             var count = 0
             for _ in 0..<limit {
+                if count > 0, let mode, !isIn(mode) { break }
                 let (socket, handler, mayAccept) = itemLock.withLock {
                     (self.socket, self.handler, evenPaused || accepts && pause == nil)
                 }
@@ -252,7 +256,7 @@ extension Loop {
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            holds(report) && accept(atMost: Self.connectionsPerPass) > 0 ? 1 : 0
+            holds(report) && accept(atMost: Self.connectionsPerPass, in: mode) > 0 ? 1 : 0
         }
 
         // MARK: Item

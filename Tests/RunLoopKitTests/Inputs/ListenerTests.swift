@@ -216,6 +216,24 @@ import Testing
         clients.forEach { $0.invalidate() }
     }
 
+    @Test("Removed in its handler, a listener lets the rest wait for the loop that it is added to")
+    func removedInHandler() throws {
+        let (loop, other) = (Loop.inVirtualTime().0, Loop.inVirtualTime().0)
+        let log = Log<String>()
+        let listener = try Listener(Place.abstract.address) { listener, connection in
+            log.add(Loop.current === loop ? "first" : "other")
+            connection.invalidate()
+            loop.remove(listener)
+            other.add(listener)
+        }
+        loop.add(listener)
+        let clients = try (0..<3).map { _ in try Connection(connectingTo: listener.address!) }
+        for loop in [loop, other] { loop.run(mode: .default, for: .zero) }
+        #expect(log.entries == ["first", "other", "other"])
+        clients.forEach { $0.invalidate() }
+        listener.invalidate()
+    }
+
     @Test("Without a descriptor a listener waits a second, says so once, and loses no connection")
     func noDescriptors() async {
         await #expect(processExitsWith: .success) {

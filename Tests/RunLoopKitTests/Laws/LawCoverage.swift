@@ -68,5 +68,6 @@ struct LawCoverage {
 }
 
 extension LawProgram.Kind {
-    var canBeArmed: Bool { isDescriptor || self == .messagePort }
+    /// Of a connection: whether it receives.
+    var canBeArmed: Bool { isDescriptor || self == .messagePort || self == .connection }
 }

@@ -117,6 +117,7 @@ struct LawGenerator {
         case .source:
             let kinds: [LawProgram.Kind] = [
                 .source0, .portSource, .messagePort, .borrowedDescriptor, .ownedDescriptor, .signal, .folder,
+                .connection,
             ]
             callOut(of: makeItem(random.pick(kinds)), to: script, at: stage)
         case .timer:

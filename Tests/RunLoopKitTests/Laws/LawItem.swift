@@ -125,6 +125,11 @@ final class LawItem: @unchecked Sendable {
             folder = ScratchFolder()
             return try! Loop.FolderSource(
                 folder!.path, options: bit(0) ? .subfolders : [], handler: isLate ? nil : folderHandler())
+        case .connection:
+            let ends = Ends.sockets()
+            self.ends = ends
+            ends.isReaderClosed = true
+            return try! Loop.Connection(owning: ends.reader, handler: isLate ? nil : connectionHandler())
         case .timer, .continuousTimer, .wallClockTimer:
             let timeBase: Loop.TimeBase = kind.timeBase!
             let delay = plan.isDue ? Duration.zero : farAway
@@ -179,7 +184,7 @@ final class LawItem: @unchecked Sendable {
         player.expect(isValid == expected, "\(self) is called although it is invalid")
         player.expect(isArmed, "\(self) is called although it is disarmed")
         player.expect(hasHandler, "\(self) is called without a handler")
-        if kind.canBeArmed, isOneShot { isArmed = false }
+        if kind.canBeArmed, kind != .connection, isOneShot { isArmed = false }
         let isInPlace = player.innermost.map { loop in
             // A pass collects the observers and version-0 sources of a step, and timers, before it calls them.
             places.contains { $0.loop == loop.number && (kind.isTimer || $0.mode == loop.loop?.currentMode?.name) }

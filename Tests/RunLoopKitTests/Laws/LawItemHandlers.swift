@@ -70,6 +70,21 @@ extension LawItem {
         }
     }
 
+    func connectionHandler() -> Loop.Connection.Handler {
+        let closure = makeHandlerClosure()
+        return { _, event in
+            closure.item.call { item in
+                if case .received(let bytes) = event {
+                    let expected = (0..<bytes.count).map { UInt8(truncatingIfNeeded: item.handled + $0) }
+                    item.player.expect(bytes == expected, "\(item): bytes are lost, doubled or out of order")
+                    item.handled += bytes.count
+                } else {
+                    item.player.expect(false, "\(item): \(event), although its peer sends and receives")
+                }
+            }
+        }
+    }
+
     func timerHandler() -> @Sendable (Loop.Timer.Firing) -> Void {
         let closure = makeHandlerClosure()
         return { firing in
@@ -121,6 +136,7 @@ extension LawItem {
             case let source as Loop.ProcessSource: source.setHandler(processHandler())
             case let child as Loop.ChildProcess: child.setHandler(childProcessHandler())
             case let source as Loop.FolderSource: source.setHandler(folderHandler())
+            case let connection as Loop.Connection: connection.setHandler(connectionHandler())
             case let timer as Loop.Timer: timer.setHandler(timerHandler())
             default: (item as! Loop.Observer).setHandler(observerHandler())
             }

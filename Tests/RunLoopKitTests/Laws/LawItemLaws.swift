@@ -44,8 +44,12 @@ extension LawItem {
         }
         guard let item else { return }
         player.expect(item.isValid == isValid, "\(self): valid: \(item.isValid)")
-        let armed = (item as? Loop.FileDescriptorSource)?.isArmed ?? (item as? Loop.MessagePort<Message>)?.isArmed
+        let armed =
+            (item as? Loop.FileDescriptorSource)?.isArmed ?? (item as? Loop.MessagePort<Message>)?.isArmed
+            ?? (item as? Loop.Connection)?.isReceiving
         player.expect(armed == nil || armed == isArmed, "\(self): armed: \(armed ?? false)")
+        // It closes its descriptor before its handlers have returned.
+        if kind == .connection { player.expect(isHungUp == !isValid, "\(self): closed: \(isHungUp)") }
         // Whether the other end sees a hang-up.
         if kind == .ownedDescriptor {
             player.expect(isHungUp == (!isValid && callsInProgress == 0), "\(self): closed: \(isHungUp)")
@@ -83,7 +87,7 @@ extension LawItem {
 
     /// At the end, after its deallocation.
     func checkDescriptorsAreClosed() {
-        guard let ends, kind.isDescriptor else { return }
+        guard let ends, kind.isDescriptor || kind == .connection else { return }
         if kind == .borrowedDescriptor { ends.stopReading() }
         player.expect(isHungUp, "\(self): its descriptor, or a duplicate, is still open")
     }

@@ -55,8 +55,20 @@ extension LawItem {
         case .folder:
             folder!.makeFile()
             accepted += 1
+        case .connection:
+            let bytes = [UInt8(truncatingIfNeeded: accepted)]
+            if write(ends!.writer, bytes, 1) == 1 { accepted += 1 }
+            sendBack()
         case .timer, .continuousTimer, .wallClockTimer, .observer: break
         }
+    }
+
+    /// The connection sends to its peer, which gets it at once.
+    private func sendBack() {
+        guard player.isSettled(self) else { return }
+        let isAccepted = (item as! Loop.Connection).send([7])
+        player.expect(isAccepted == isValid, "\(self): sends: \(isAccepted)")
+        if isAccepted { player.expect(readText(ends!.writer, 2) == "\u{7}", "\(self): what it sent has not come") }
     }
 
     func takeWaiting() {

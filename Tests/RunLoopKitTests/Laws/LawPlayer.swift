@@ -312,6 +312,7 @@ final class LawPlayer: @unchecked Sendable {
         switch item.item {
         case let source as Loop.FileDescriptorSource: armed ? source.rearm() : source.disarm()
         case let port as Loop.MessagePort<LawItem.Message>: armed ? port.rearm() : port.disarm()
+        case let connection as Loop.Connection: connection.isReceiving = armed
         default: break
         }
     }

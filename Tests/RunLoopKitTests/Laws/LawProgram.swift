@@ -7,7 +7,7 @@ import TestSupport
 struct LawProgram: ScriptedProgram, CustomStringConvertible {
     enum Kind: String, CaseIterable {
         case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, childProcess,
-            folder, timer, continuousTimer, wallClockTimer, observer
+            folder, connection, timer, continuousTimer, wallClockTimer, observer
 
         /// The clock of a timer; nil for other kinds.
         var timeBase: Loop.TimeBase? {
