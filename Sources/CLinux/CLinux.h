@@ -222,6 +222,13 @@ static inline unsigned long *clinux_held_lock_ranks(void) {
     return &ranks;
 }
 
+// A pointer of the calling thread, initially null: the plan of faults for tests, in debug builds. Called by one file
+// only, as above. Initial-exec: a signal handler may be the first to read it.
+static inline void **clinux_thread_faults(void) {
+    static _Thread_local void *faults __attribute__((tls_model("initial-exec")));
+    return &faults;
+}
+
 // A number of the calling thread, initially 0. Called by one file only, as above. Initial-exec: the first access in a
 // signal handler allocates nothing.
 static inline unsigned int *clinux_thread_number(void) {

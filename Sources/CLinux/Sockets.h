@@ -19,6 +19,9 @@ static inline int clinux_connect(int socket, const void *address, unsigned size)
     return (int)syscall(SYS_connect, socket, address, size);
 }
 
+// Under another name than Swift's function of the kernel folder.
+static inline int clinux_listen(int socket, int backlog) { return listen(socket, backlog); }
+
 static inline int clinux_accept(int socket) {
     return (int)syscall(SYS_accept4, socket, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }

@@ -18,6 +18,10 @@ struct SignalEntry: @unchecked Sendable {
         guard signal > 0, signal < CLINUX_SIGNALS, System.canBeHandled(signal) else {
             throw SignalEntry.noSuchSignal(signal)
         }
+        #if DEBUG
+            // Not in `FaultingCalls.swift`: `canBeHandled` asks what has the lists.
+            if Faults.fails(.handleSignal) { throw SignalEntry.noSuchSignal(signal) }
+        #endif
         var ends: (Descriptor, Descriptor) = (-1, -1)
         try withUnsafeMutableBytes(of: &ends) { bytes throws(LoopError) in
             let pair = bytes.assumingMemoryBound(to: Descriptor.self).baseAddress

@@ -37,5 +37,11 @@ extension System {
     #if DEBUG
         /// A word of the calling thread, initially zero. Never inlined, for the same reason.
         static var heldLockRanks: UnsafeMutablePointer<UInt> { @inline(never) get { clinux_held_lock_ranks() } }
+
+        /// The plan of faults of the calling thread, initially nil. Never inlined, for the same reason.
+        static var faults: UnsafeMutableRawPointer? {
+            @inline(never) get { clinux_thread_faults().pointee }
+            @inline(never) set { clinux_thread_faults().pointee = newValue }
+        }
     #endif
 }

@@ -36,16 +36,19 @@ extension System {
                     advice: "give at least \(sysconf(Int32(_SC_THREAD_STACK_MIN))) bytes")
             }
         }
-        let body = Unmanaged.passRetained(ThreadBody(body))
+        #if DEBUG
+            let body = Faults.inherited(by: body)
+        #endif
+        let box = Unmanaged.passRetained(ThreadBody(body))
         let started = clinux_start_thread(
             attributes,
             { box in
                 // Releases the body before the thread's destructors run.
                 Unmanaged<ThreadBody>.fromOpaque(box!).takeRetainedValue().run()
                 return nil
-            }, body.toOpaque())
+            }, box.toOpaque())
         guard started.error != 0 else { return started.thread }
-        body.release()
+        box.release()
         guard let stackSize else { throw LoopError(call: "pthread_create", code: started.error) }
         throw LoopError(
             call: "pthread_create with a stack of \(stackSize) bytes", code: started.error,

@@ -207,7 +207,7 @@ private let ignoresTERM = "trap '' TERM; echo ready; exec sleep 1000"
         fchmod(file, 0o700)
         close(file)
         let name = String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        defer { unlink(name) }
+        defer { remove(name) }
         #expect(error(name) == "posix_spawn(\(name)): Exec format error (ENOEXEC)")
         let closed = #expect(throws: LoopError.self) { try Child("true", output: .descriptor(-1)) }
         #expect(closed?.description == "dup2(-1): Bad file descriptor (EBADF)")

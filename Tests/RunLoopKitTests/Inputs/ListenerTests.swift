@@ -58,7 +58,7 @@ import Testing
     func connectionRefused() throws {
         try onThreadOfItsOwn {
             // Bound, so that no other socket can listen there.
-            let bound = clinux_make_stream_socket(AF_INET)
+            let bound = CLinux.clinux_make_stream_socket(AF_INET)
             defer { closeFile(bound) }
             let bytes = System.Address.four([127, 0, 0, 1], 0).bytes
             #expect(clinux_bind(bound, bytes, UInt32(bytes.count)) == 0)

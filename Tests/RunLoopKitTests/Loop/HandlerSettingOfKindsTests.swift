@@ -128,7 +128,7 @@ import Testing
         }
         loop.run(mode: .default, for: .zero)
         #expect(source.watchCount == 2)
-        #expect(unlink(subfolder + "/x") == 0 && rmdir(subfolder) == 0)
+        #expect(remove(subfolder + "/x") == 0 && rmdir(subfolder) == 0)
         loop.run(mode: .default, for: .zero)
         #expect(log.entries.first == ["created 0", "created sub/", "created sub/x"])
         #expect(log.entries.dropFirst() == [["second", "deleted sub/x", "deleted sub/"]])
