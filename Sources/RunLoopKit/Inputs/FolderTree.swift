@@ -38,8 +38,11 @@ struct FolderTree {
         paths = [rootWatch: []]
         guard hasSubfolders else { return }
         watchContents(of: [], reports: false)
-        // A limit that is reached at once is the caller's to know.
-        for case .unwatched(_, let error) in events where error.errno != System.accessDenied { throw error }
+        // A limit that is reached at once is the caller's to know; the watched folder itself must be readable.
+        for case .unwatched(let entry, let error) in events
+        where error.errno != System.accessDenied || entry.bytes.isEmpty {
+            throw error
+        }
         events = []
     }
 
@@ -140,11 +143,21 @@ struct FolderTree {
 
     /// Called after the folder is watched, so that nothing in it is missed.
     private mutating func watchContents(of folder: Path, reports: Bool) {
-        for (name, isFolder) in System.contents(ofFolder: full(folder)) ?? [] {
+        for (name, isFolder) in contents(of: folder) {
             let path = folder.isEmpty ? name : folder + [Self.slash] + name
             let entry = Entry(path, isFolder: isFolder)
             if reports, listed.insert(path).inserted { events.append(.created(entry)) }
             if isFolder { watch(entry, reports: reports) }
+        }
+    }
+
+    /// What is in a watched folder. Reports one that cannot be listed, whose subfolders are unknown.
+    private mutating func contents(of folder: Path) -> [(name: [UInt8], isFolder: Bool)] {
+        do throws(LoopError) {
+            return try System.contents(ofFolder: full(folder))
+        } catch {
+            if !System.saysNoFolder(error.errno) { events.append(.unwatched(Entry(folder, isFolder: true), error)) }
+            return []
         }
     }
 

@@ -42,7 +42,7 @@ extension Loop {
         public typealias Handler = @Sendable (_ listener: Listener, _ connection: Connection) -> Void
 
         /// The address, with the port that the kernel has chosen if none was asked for. Nil of a socket of another
-        /// family than those of ``SocketAddress``.
+        /// family than those of ``SocketAddress``, and if the kernel lacks the memory to tell it.
         public let address: SocketAddress?
 
         /// The port that it listens at; 0 for a Unix socket.

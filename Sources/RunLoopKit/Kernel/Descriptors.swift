@@ -37,7 +37,10 @@ extension System {
     /// signal interrupts. Traps if it is closed.
     static func waitUntilReadable(_ descriptor: Descriptor) {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        poll(&request, 1, -1)
+        if poll(&request, 1, -1) < 0, lastError != EINTR {
+            // The caller would wait again at once, and spin.
+            fatalError("RunLoopKit: \(LoopError(call: "poll(\(descriptor))"))")
+        }
         requireOpen(descriptor, PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))))
     }
 

@@ -87,12 +87,12 @@ extension System {
         }
     }
 
-    /// The names in a folder, and which are folders. Nil if the folder cannot be read.
+    /// The names in a folder, and which are folders.
     ///
     /// - Parameter path: The bytes of a path, and a zero.
-    static func contents(ofFolder path: [UInt8]) -> [(name: [UInt8], isFolder: Bool)]? {
+    static func contents(ofFolder path: [UInt8]) throws(LoopError) -> [(name: [UInt8], isFolder: Bool)] {
         guard let folder = path.withUnsafeBytes({ opendir($0.assumingMemoryBound(to: CChar.self).baseAddress!) }) else {
-            return nil
+            throw LoopError(call: "opendir(\(String(decoding: path.dropLast(), as: UTF8.self)))")
         }
         defer { closedir(folder) }
         var contents: [(name: [UInt8], isFolder: Bool)] = []

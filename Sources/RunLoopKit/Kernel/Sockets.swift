@@ -70,8 +70,12 @@ extension System {
         }
     }
 
-    /// Tells the peer of a socket that nothing more will be sent. An error shows when something is received.
-    static func finishSending(_ socket: Descriptor) { _ = clinux_finish_sending(socket) }
+    /// Tells the peer of a socket that nothing more will be sent. That the peer has gone (ENOTCONN) shows when
+    /// something is received. Traps if the descriptor is no socket any more.
+    static func finishSending(_ socket: Descriptor) {
+        guard clinux_finish_sending(socket) < 0, lastError != ENOTCONN else { return }
+        descriptorFailed("shutdown(\(socket))")
+    }
 
     /// The error of a pipe that no process reads any more.
     static func brokenPipe(_ descriptor: Descriptor) -> LoopError {
@@ -124,7 +128,7 @@ extension System {
                 }
                 try check("bind(\(name))", bind(descriptor, address))
             }
-            try check("listen(\(name))", CLinux.listen(descriptor, backlog))
+            try check("listen(\(name))", clinux_listen(descriptor, backlog))
             return descriptor
         } catch {
             close(descriptor)

@@ -26,10 +26,10 @@ extension System {
     }
 
     /// The CPUs that the calling thread may run on, as bits in `words` words.
-    static func affinity(words: Int) -> [UInt] {
+    static func affinity(words: Int) throws(LoopError) -> [UInt] {
         var mask = [UInt](repeating: 0, count: words)
         guard clinux_get_affinity(0, &mask, UInt(words * MemoryLayout<UInt>.size)) >= 0 else {
-            fatalError("RunLoopKit: \(LoopError(call: "sched_getaffinity"))")
+            throw LoopError(call: "sched_getaffinity")
         }
         return mask
     }

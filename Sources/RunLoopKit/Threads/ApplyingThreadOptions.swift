@@ -42,8 +42,12 @@ extension LoopThread.Options {
         let advice = "see Cpus_allowed_list in /proc/self/status for those that can be had"
         guard System.setAffinity(mask) else { return LoopError(call: call, advice: advice) }
         // The kernel reports no error if it has only some of them.
-        let granted = System.affinity(words: words).reduce(0) { $0 + $1.nonzeroBitCount }
-        return granted == cpus.count ? nil : LoopError(call: call, code: System.invalidArgument, advice: advice)
+        do throws(LoopError) {
+            let granted = try System.affinity(words: words).reduce(0) { $0 + $1.nonzeroBitCount }
+            return granted == cpus.count ? nil : LoopError(call: call, code: System.invalidArgument, advice: advice)
+        } catch {
+            return error
+        }
     }
 
     private func schedule(_ scheduling: LoopThread.Scheduling) -> LoopError? {
