@@ -71,7 +71,7 @@ let package = Package(
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram", "MistakeProgram",
-                "ClosedDescriptorProgram", "RefusalProgram",
+                "ClosedDescriptorProgram", "RefusalProgram", "FaultProgram",
                 "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
                 "RunLoopKit",
                 "SignalProgram", "TestSupport",
@@ -100,6 +100,10 @@ let package = Package(
         .executableTarget(
             name: "RefusalProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics"],
             path: "Tests/Programs/RefusalProgram"),
+        // Each system call fails, with each of its errors.
+        .executableTarget(
+            name: "FaultProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics"],
+            path: "Tests/Programs/FaultProgram"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
         .executableTarget(
