@@ -52,8 +52,8 @@ extension Loop.FolderSource {
         case lookAgain
 
         /// A subfolder cannot be watched: what happens in it is not reported. The error is that of
-        /// `inotify_add_watch`, `EACCES` or `ENOSPC` as a rule. If it is that of `opendir`, such as `EMFILE`, the folder
-        /// is watched, but the folders in it are not; the path of the watched folder itself is empty.
+        /// `inotify_add_watch`, `EACCES` or `ENOSPC` as a rule. If it is that of `opendir`, such as `EMFILE`, the
+        /// folder is watched, but the folders in it are not; the path of the watched folder itself is empty.
         case unwatched(Entry, LoopError)
 
         /// The watched folder itself was deleted, moved or unmounted. The last event: the source is invalid by then.

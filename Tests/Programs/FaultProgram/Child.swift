@@ -54,8 +54,8 @@
     }
 
     extension Scene {
-        /// Plays the program in a child. Again if that has hung or spun: on a machine that has stood still, which counts
-        /// as its time, it does so once.
+        /// Plays the program in a child. Again if that has hung or spun: on a machine that has stood still, which
+        /// counts as its time, it does so once.
         func playInChild(_ fault: Faults.Fault?, limit: Int) -> Outcome {
             let outcome = playOnce(fault, limit: limit)
             return outcome.hangs || outcome.status == SIGXCPU ? playOnce(fault, limit: limit) : outcome
