@@ -80,7 +80,7 @@ extension Loop {
                 throw error
             }
             self.inotify = inotify
-            super.init(Place(file, line), label)
+            super.init(Place(file, line), label, belongsToProcess: true)
             if handler == nil { waitForHandler() }
         }
 
@@ -131,7 +131,7 @@ extension Loop {
         }
 
         override var canBeInManyLoops: Bool { false }
-        override var isOfParent: Bool { !process.isCurrent }
+        override var wasMadeByParent: Bool { !process.isCurrent }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasGotHandler() { beginBeingWatched() }

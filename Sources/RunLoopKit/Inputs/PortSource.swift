@@ -46,7 +46,7 @@ extension Loop {
         ) throws(LoopError) {
             self.handler = handler
             self.eventFD = try EventFD()
-            super.init(Place(file, line), label)
+            super.init(Place(file, line), label, belongsToProcess: true)
             // Initializes both, which must not happen in a signal handler.
             TurnCounter.prepare()
             _ = Monitors.areAttached
@@ -149,7 +149,7 @@ extension Loop {
             }
         }
 
-        override var isOfParent: Bool { eventFD.isOfParent() }
+        override var wasMadeByParent: Bool { eventFD.isOfParent() }
         override func hasGotHandler() { beginBeingWatched() }
         override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }

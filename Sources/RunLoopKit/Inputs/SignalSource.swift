@@ -101,7 +101,7 @@ extension Loop {
             self.signal = signal
             listener = try SignalListener(signal)
             self.handler = handler
-            super.init(Place(file, line), label, isNotifiedOfModes: true)
+            super.init(Place(file, line), label, isNotifiedOfModes: true, belongsToProcess: true)
             if handler == nil { waitForHandler() }
         }
 
@@ -157,7 +157,7 @@ extension Loop {
         }
 
         override var canBeInManyLoops: Bool { false }
-        override var isOfParent: Bool { listener.isOfParent }
+        override var wasMadeByParent: Bool { listener.isOfParent }
         override func didJoin(_ mode: Mode, of loop: Loop) { listener.begin() }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }

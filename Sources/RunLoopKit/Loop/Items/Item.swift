@@ -88,17 +88,24 @@ extension Loop {
             set { isolationOfHandler.store(newValue, ordering: .relaxed) }
         }
 
+        /// One byte for both, since it is read whenever an item is added.
+        private final let traits: UInt8
+
         /// Whether `didJoin` and `didLeave` are called.
-        final let isNotifiedOfModes: Bool
+        final var isNotifiedOfModes: Bool { @inline(__always) get { traits & 1 != 0 } }
+
+        /// Whether this process is a forked child, and the item has an object of the kernel's that is its parent's.
+        final var isOfParent: Bool { @inline(__always) get { traits & 2 != 0 && wasMadeByParent } }
 
         /// Whether the item was ever added, even if the loop refused it. Guarded by the item's lock.
         @exclusivity(unchecked) private final var wasAdded = false
 
         init(
-            _ place: Place = .unknown, _ label: String? = nil, _ rare: Rare? = nil, isNotifiedOfModes: Bool = false
+            _ place: Place = .unknown, _ label: String? = nil, _ rare: Rare? = nil, isNotifiedOfModes: Bool = false,
+            belongsToProcess: Bool = false
         ) {
             self.place = place
-            self.isNotifiedOfModes = isNotifiedOfModes
+            traits = (isNotifiedOfModes ? 1 : 0) | (belongsToProcess ? 2 : 0)
             memberships.rare = rare
             if let label { changeRareProperties { $0.label = label } }
         }
@@ -448,8 +455,8 @@ extension Loop {
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.
         var canBeInManyLoops: Bool { true }
 
-        /// Whether this process is a forked child, and the item has an object of the kernel's that is its parent's.
-        var isOfParent: Bool { false }
+        /// Whether this process is a forked child, for an item that belongs to one process.
+        var wasMadeByParent: Bool { false }
 
         /// What diagnostics call items of this kind.
         var kind: String { "item" }
