@@ -18,7 +18,7 @@ package struct Operation: Sendable {
         self.prepare = prepare
     }
 
-    package static let all = passes + inputs + folders + timers + limiters + rules + jobs + watched
+    package static let all = passes + inputs + folders + connections + timers + limiters + rules + jobs + watched
 
     /// The operation of that name; one that may grow has its number of items behind an @.
     package static func named(_ name: String) -> Operation {
