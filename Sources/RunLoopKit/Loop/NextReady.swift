@@ -14,9 +14,7 @@ extension Loop {
     struct ReadySource {
         let source: any Source1
         let token: UInt64
-        /// What it has to handle.
-        let events: PollEvents
-        /// What was reported.
+        /// What it has to handle of what was reported.
         let report: Report
     }
 
@@ -140,7 +138,8 @@ extension Loop {
     /// What a source has to handle; nil when it has nothing.
     private func work(of source: any Source1, _ token: UInt64, behind report: Report) -> ReadySource? {
         source.workBehind(report).map {
-            ReadySource(source: source, token: token, events: $0, report: report)
+            let found = Report(events: $0, age: report.age, answer: report.answer)
+            return ReadySource(source: source, token: token, report: found)
         }
     }
 

@@ -43,7 +43,9 @@ extension Loop {
             drainMainQueue()
             hasHandledSource = true
         case .source1(let ready):
-            if performSource1(ready.source, ready.token, .fresh(ready.events), of: run) { hasHandledSource = true }
+            if performSource1(ready.source, ready.token, .fresh(ready.report.events), of: run) {
+                hasHandledSource = true
+            }
             if !mode.ready.isEmpty { performSource1sOfNextPasses(of: run) }
         }
         performBlocksIfInTime(of: run)  // 3.10
@@ -238,8 +240,7 @@ extension Loop {
     private func performSource1(_ source: any Source1, _ token: UInt64, _ report: Report, of run: Run) -> Bool {
         let dueCount = performOnce(source, report, of: run)
         if dueCount > 1 {
-            let ready = ReadySource(source: source, token: token, events: report.events, report: report)
-            performFurther(dueCount - 1, of: ready, in: run)
+            performFurther(dueCount - 1, of: ReadySource(source: source, token: token, report: report), in: run)
         }
         return dueCount > 0
     }
@@ -260,7 +261,7 @@ extension Loop {
             if isStopped || isSpent(run) { break }
             // A handler may have left nothing to call. Without monitors the call itself finds out.
             if isMonitored.load(ordering: .relaxed), !isStillReady(ready, in: run.mode) { break }
-            if performOnce(ready.source, .fresh(ready.events), of: run) == 0 { break }
+            if performOnce(ready.source, .fresh(ready.report.events), of: run) == 0 { break }
         }
     }
 
