@@ -71,7 +71,7 @@
     // MARK: epoll_wait
 
     func epoll_wait(
-        _ epoll: Int32, _ events: UnsafeMutablePointer<epoll_event>?, _ count: Int32, _ milliseconds: Int32
+        _ epoll: Int32, _ events: UnsafeMutablePointer<epoll_event>, _ count: Int32, _ milliseconds: Int32
     ) -> Int32 {
         Faults.fails(.epollWait) ? -1 : CLinux.epoll_wait(epoll, events, count, milliseconds)
     }
@@ -327,7 +327,7 @@
 
     /// The kernel arms a timer even if it says that the wall clock was set.
     func timerfd_settime(
-        _ timer: Int32, _ flags: Int32, _ new: UnsafePointer<itimerspec>?, _ old: UnsafeMutablePointer<itimerspec>?
+        _ timer: Int32, _ flags: Int32, _ new: UnsafePointer<itimerspec>, _ old: UnsafeMutablePointer<itimerspec>?
     ) -> Int32 {
         let fails = Faults.fails(flags & Int32(TFD_TIMER_CANCEL_ON_SET) != 0 ? .timerSetOnWallClock : .timerSet)
         if fails, clinux_errno() != ECANCELED { return -1 }
