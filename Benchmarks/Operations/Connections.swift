@@ -33,7 +33,10 @@ extension Operation {
         },
         // A connection to a Unix socket: made, accepted, and closed at both ends.
         Operation("connection-accepted") { loop in
-            let address = Loop.SocketAddress.unix("\0operation-\(getpid())")
+            // As long in each process: a short string takes fewer instructions.
+            let number = String(getpid())
+            let name = "operation-" + String(repeating: "0", count: 10 - number.count) + number
+            let address = Loop.SocketAddress.unix("\0" + name)
             let listener = try Loop.Listener(address) { _, connection in connection.invalidate() }
             loop.add(listener)
             return { count in
