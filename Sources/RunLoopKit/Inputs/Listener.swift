@@ -27,8 +27,9 @@ extension Loop {
     ///   accepts them first.
     ///
     /// **A Unix socket** is a file. Only who may write to it can connect, by the `umask` at initialization. The
-    /// listener removes it at its end, if it is still its own. A file that was left behind, at which nothing listens,
-    /// is replaced: of two processes that do so at the same moment, one may lose its file to the other.
+    /// listener removes it when it is ended, invalidated or released, if it is still its own. A program that exits with
+    /// a listener leaves the file: end it first. A file that was left behind, at which nothing listens, is replaced: of
+    /// two processes that do so at the same moment, one may lose its file to the other.
     ///
     /// **On several threads:** with `sharesPort`, each loop has a listener for the same port, and the kernel spreads
     /// the connections among them: <doc:TerminalsFilesAndSockets#Connections-on-several-processors>.
