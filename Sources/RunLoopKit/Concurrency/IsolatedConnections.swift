@@ -233,7 +233,8 @@ extension Loop.Listener {
 }
 
 extension IsolatedHandler where Input == (Loop.Listener, Loop.Connection) {
-    /// Closes a connection that nobody takes since the actor is gone. Only dropped it would be reported as never added.
+    /// Closes the connection if the actor is gone, since nobody else takes it. A connection that is merely released is
+    /// reported as one that was never added.
     fileprivate func callOrClose(_ listener: Loop.Listener, _ connection: Loop.Connection) {
         if !call((listener, connection)) { connection.invalidate() }
     }

@@ -217,11 +217,7 @@
             let pipe = Pair.pipe()
             defer { pipe.close() }
             try stage.withThread { thread in
-                let source = stage.track(
-                    try Loop.FileDescriptorSource(pipe.reader) { source, _ in
-                        consumeByte(source.descriptor)
-                        stage.note("readable")
-                    })
+                let source = stage.track(try sourceOfBytes(pipe.reader, stage))
                 thread.loop.add(source, in: .default)
                 for count in 1...2 {
                     writeByte(pipe.writer)
@@ -272,11 +268,7 @@
             let pipe = Pair.pipe()
             defer { pipe.close() }
             try stage.withThread { thread in
-                let source = stage.track(
-                    try Loop.FileDescriptorSource(pipe.reader) { source, _ in
-                        consumeByte(source.descriptor)
-                        stage.note("readable")
-                    })
+                let source = stage.track(try sourceOfBytes(pipe.reader, stage))
                 try thread.performAndWait {
                     for mode in [Loop.Mode.default, "one", "two"] { Loop.current.add(source, in: mode) }
                     Loop.current.run(mode: "one", for: .zero)

@@ -37,6 +37,14 @@
     /// Hidden without _GNU_SOURCE.
     @_silgen_name("pipe2") func pipe2(_ ends: UnsafeMutablePointer<Int32>, _ flags: Int32) -> Int32
 
+    /// Reads a byte in each call, and notes `readable`.
+    func sourceOfBytes(_ descriptor: Int32, _ stage: Stage) throws -> Loop.FileDescriptorSource {
+        try Loop.FileDescriptorSource(descriptor) { source, _ in
+            consumeByte(source.descriptor)
+            stage.note("readable")
+        }
+    }
+
     func consumeByte(_ descriptor: Int32) {
         var byte: UInt8 = 0
         _ = read(descriptor, &byte, 1)

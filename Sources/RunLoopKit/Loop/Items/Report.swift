@@ -21,7 +21,7 @@ struct Report: BitwiseCopyable {
 
     var age: Age { Age(rawValue: UInt8(bits >> 16 & 3)).unsafelyUnwrapped }
 
-    /// The number of the answer: see `Waker.answer`. Past 46 bits it is too small, and the kernel is asked once more.
+    /// The number of the answer: see `Waker.answer`. One of more than 46 bits is cut: the kernel is asked again then.
     var answer: UInt64 { bits >> 18 }
 
     /// What a source has to handle, as it has just found out.
