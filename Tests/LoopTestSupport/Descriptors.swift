@@ -57,18 +57,32 @@ package final class Ends: Sendable {
     /// Up to `count` available bytes; "" at the end, nil if nothing is available.
     package func take(_ count: Int = 4096) -> String? { readText(reader, count) }
 
+    /// Closes the writer's end, and waits until it is gone. Its last descriptor may not be the last: a program that
+    /// another test is starting has copies of all descriptors until its exec, of those that close on exec too.
     package func hangUp() {
+        closeWriter()
+        waitForHangUpOrError(at: reader)
+    }
+
+    /// The same for the reader's end.
+    package func stopReading() {
+        closeReader()
+        waitForHangUpOrError(at: writer)
+    }
+
+    /// Closes a descriptor of the writer's end that is not the last: a child or a source has another.
+    package func closeWriter() {
         close(writer)
         isWriterClosed = true
     }
 
-    package func stopReading() {
+    /// The same for the reader's end.
+    package func closeReader() {
         close(reader)
         isReaderClosed = true
     }
 
-    /// Waits until no descriptor of the writer's end is open. Its last one may not be the last: a program that another
-    /// test is starting has copies of all descriptors until its exec, of those that close on exec too.
+    /// Waits until a child or a source has closed the last descriptor of the writer's end.
     package func waitUntilWriterIsGone() { waitForHangUpOrError(at: reader) }
 
     /// The same for the reader's end.

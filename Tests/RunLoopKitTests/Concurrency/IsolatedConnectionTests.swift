@@ -100,7 +100,7 @@ private actor Guest {
         for connection in connections { connection.finishSending() }
         // The adopted one's peer.
         #expect(ends.hearsAll("hello"))
-        ends.hangUp()
+        ends.closeWriter()
         let all: Set = [
             "connecting: connected", "connecting: hello", "connecting: closed", "adopted: from the other end",
             "adopted: closed", "late: connected", "late: hello", "late: closed",

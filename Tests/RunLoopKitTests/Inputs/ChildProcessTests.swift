@@ -24,7 +24,7 @@ final class TalkingChild {
         child = try Loop.ChildProcess(
             program, arguments, environment: environment, folder: folder, input: input,
             output: .descriptor(output.writer), error: .sameAsOutput, handler: handler)
-        output.hangUp()
+        output.closeWriter()
     }
 
     convenience init(script: String, handler: Loop.ChildProcess.Handler? = nil) throws {
@@ -144,7 +144,7 @@ private let ignoresTERM = "trap '' TERM; echo ready; exec sleep 1000"
         let quiet = Ends.blockingPipe()
         _ = try Child(
             "sh", ["-c", "echo out; echo error >&2"], output: .null, error: .descriptor(quiet.writer))
-        quiet.hangUp()
+        quiet.closeWriter()
         #expect(quiet.take() == "error\n")
     }
 
@@ -431,8 +431,8 @@ private let ignoresTERM = "trap '' TERM; echo ready; exec sleep 1000"
         let child = try Child("cat", input: .descriptor(input.reader), output: .descriptor(output.writer)) { _, exit in
             exits.add(exit)
         }
-        input.stopReading()
-        output.hangUp()
+        input.closeReader()
+        output.closeWriter()
         (input.isWriterClosed, output.isReaderClosed) = (true, true)
         let bytes = [UInt8](repeating: 7, count: 1 << 16)
         let writer = try Loop.FileDescriptorSource(owning: input.writer, interest: .write) { source, _ in

@@ -45,7 +45,7 @@ import Testing
         }
         loop.add(source, in: .default)
         loop.run(mode: .default, for: .seconds(1))
-        pipe.stopReading()
+        pipe.closeReader()
         #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut && log.entries.isEmpty)
         pipe.send("a")
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
@@ -140,7 +140,7 @@ import Testing
     func borrowedDescriptorStaysOpen() throws {
         let pipe = Ends.pipe()
         let source = try Source(pipe.writer, interest: .write) { _, _ in }
-        pipe.hangUp()
+        pipe.closeWriter()
         #expect(pipe.take() == nil, "the source still has it open")
         source.invalidate()
         source.invalidate()

@@ -60,7 +60,6 @@ import Testing
         #expect(loop.run(mode: "other", for: .zero) == .timedOut, "it keeps the loop alive, disarmed")
         #expect(calls.value == 1)
         pipe.hangUp()
-        pipe.waitUntilWriterIsGone()
         loop.run(mode: .default, for: .seconds(1))
         #expect(calls.value == 1, "not even a hang-up")
         source.rearm()
@@ -157,15 +156,12 @@ import Testing
         }
         let (deserted, unread, half) = (Ends.pipe(), Ends.pipe(), Ends.sockets())
         deserted.hangUp()
-        deserted.waitUntilWriterIsGone()
         try watch(deserted.reader, [])
         unread.stopReading()
-        unread.waitUntilReaderIsGone()
         try watch(unread.writer, [])
         finishWriting(half.writer)
         try watch(half.reader, .read)
         half.hangUp()
-        half.waitUntilWriterIsGone()
         try watch(half.reader, .write)
         #expect(
             log.entries == [

@@ -94,7 +94,7 @@ import Testing
             "/bin/sh", ["-c", "cat <&3 >/dev/null & echo $!; exec >/dev/null"], input: hold.reader,
             output: output.writer)
         reap(child.number)
-        output.hangUp()
+        output.closeWriter()
         let number = try #require(Int32(String(output.take()!.dropLast())))
         let log = Log<Loop.ProcessSource.Exit>()
         thread.loop.add(try Source(number) { _, exit in log.add(exit) }, in: .default)

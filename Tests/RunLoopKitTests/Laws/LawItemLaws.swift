@@ -88,7 +88,7 @@ extension LawItem {
     /// At the end, after its deallocation.
     func checkDescriptorsAreClosed() {
         guard let ends, kind.isDescriptor || kind == .connection else { return }
-        if kind == .borrowedDescriptor { ends.stopReading() }
+        if kind == .borrowedDescriptor { ends.closeReader() }
         player.expect(isHungUp, "\(self): its descriptor, or a duplicate, is still open")
     }
 }

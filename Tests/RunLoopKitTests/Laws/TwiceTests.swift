@@ -212,7 +212,7 @@ import Testing
                 "sh", ["-c", "trap 'echo asked' TERM; echo ready; while ! read line; do :; done; exit 3"],
                 input: .descriptor(gate.reader), output: .descriptor(output.writer)
             ) { _, exit in log.add("\(exit)") }
-            output.hangUp()
+            output.closeWriter()
             log.add(output.take() ?? "")
             loop.add(child)
             for _ in 0..<times { child.end(within: .seconds(1000)) }
