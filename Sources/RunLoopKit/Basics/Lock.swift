@@ -101,6 +101,9 @@ extension Lock {
         }
     }
 
+    /// Whether a thread waits for the lock, or has just got it. For tests.
+    var hasWaiters: Bool { word.load(ordering: .relaxed) == 2 }
+
     /// Takes the lock, for a function that unlocks it.
     @inline(__always)
     borrowing func hold() -> Held {

@@ -71,7 +71,7 @@ import Testing
             guard isSlow.isSet else { return }
             leavesSecond.open()
             // The other thread comes to wait for the lock of the item, which this one holds.
-            for _ in 0..<200 { yieldProcessor() }
+            spin(until: itemLock.hasWaiters)
         }
 
         override func loopHasEnded() {

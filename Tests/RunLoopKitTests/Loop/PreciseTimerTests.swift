@@ -184,12 +184,12 @@ import Testing
             let mode = try #require(timer.currentModes.first)
             nonisolated(unsafe) let state = mode
             let (isLocked, isLeft) = (Gate(), Gate())
-            // The lock keeps the deallocation from emptying the heaps, nearly always until there is no loop any more.
+            // The lock keeps the deallocation from emptying the heaps until there is no loop any more.
             let thread = try System.startThread(stackSize: nil) {
                 state.waker.lock.lock()
                 isLocked.open()
                 isLeft.wait()
-                for _ in 0..<100 { yieldProcessor() }
+                spin(until: state.waker.lock.hasWaiters)
                 state.waker.lock.unlock()
                 timer.isPrecise = false
                 timer.tolerance = .seconds(1)
