@@ -131,23 +131,34 @@ struct FolderTree {
 
     /// Watches a subfolder, and what is in it. Does nothing if it is gone, or is no folder.
     private mutating func watch(_ entry: Entry, reports: Bool) {
+        if addWatch(to: entry) { watchContents(of: entry.bytes, reports: reports) }
+    }
+
+    private mutating func addWatch(to entry: Entry) -> Bool {
         do throws(LoopError) {
             let watch = try System.addWatch(to: inotify, full(entry.bytes), for: kinds.union(.notThroughLinks))
             paths[watch] = entry.bytes
+            return true
         } catch {
             if !System.saysNoFolder(error.errno) { events.append(.unwatched(entry, error)) }
-            return
+            return false
         }
-        watchContents(of: entry.bytes, reports: reports)
     }
 
-    /// Called after the folder is watched, so that nothing in it is missed.
+    /// Watches what is in a watched folder, at any depth. Each folder is listed after it is watched, so that nothing in
+    /// it is missed. No recursion: others may choose the depth.
     private mutating func watchContents(of folder: Path, reports: Bool) {
-        for (name, isFolder) in contents(of: folder) {
-            let path = folder.isEmpty ? name : folder + [Self.slash] + name
-            let entry = Entry(path, isFolder: isFolder)
-            if reports, listed.insert(path).inserted { events.append(.created(entry)) }
-            if isFolder { watch(entry, reports: reports) }
+        var rest = [folder]
+        while let folder = rest.popLast() {
+            let first = rest.count
+            for (name, isFolder) in contents(of: folder) {
+                let path = folder.isEmpty ? name : folder + [Self.slash] + name
+                let entry = Entry(path, isFolder: isFolder)
+                if reports, listed.insert(path).inserted { events.append(.created(entry)) }
+                if isFolder, addWatch(to: entry) { rest.append(path) }
+            }
+            // The first of them is listed next.
+            rest[first...].reverse()
         }
     }
 

@@ -249,6 +249,30 @@ import Testing
         #expect(scene.news(2) == ["created old/new/b", "written old/new/b"])
     }
 
+    /// Whoever may write into a watched folder chooses how deep it is: as deep as a path can be long.
+    @Test("Folders of any depth fit into a small stack, there at first or moved in")
+    func depth() throws {
+        let thread = try System.startThread(stackSize: 128 * 1024) {
+            let deepest = 600
+            func makeDeepFolder(_ scene: Scene) {
+                for depth in 1...deepest {
+                    #expect(mkdir(scene.outer + String(repeating: "/d", count: depth), 0o755) == 0)
+                }
+            }
+            do {
+                let scene = try Scene(.subfolders, makeDeepFolder)
+                scene.move("../d", to: "d")
+                #expect(scene.news().count == deepest && scene.source.watchCount == deepest + 1)
+                let inner = try Source(scene.root, options: .subfolders)
+                #expect(inner.watchCount == deepest + 1)
+                inner.invalidate()
+            } catch {
+                Issue.record(error)
+            }
+        }
+        System.join(thread)
+    }
+
     @Test("Thousands of events come in order, in some calls")
     func many() throws {
         let scene = try Scene(.subfolders)
