@@ -93,16 +93,22 @@ static inline int clinux_spawn(
 // Another number for the open file, above those of the standard streams.
 static inline int clinux_duplicate_above_streams(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
 
-// Whether a process that has not ended, other than its leader, is in a process group. True without /proc.
-static inline bool clinux_group_has_others(int group) {
+// Whether a call has failed for lack of descriptors or memory.
+static inline bool clinux_is_shortage(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
+
+// A process other than the leader that is in a process group and has not ended: its pidfd, or -1 if there is none. -2 if
+// it cannot be known: without /proc, or a descriptor.
+static inline int clinux_open_member_of_group(int group) {
     DIR *processes = opendir("/proc");
-    if (!processes) return true;
-    bool found = false;
-    for (struct dirent *entry; !found && (entry = readdir(processes));) {
-        if (!isdigit((unsigned char)entry->d_name[0]) || atoi(entry->d_name) == group) continue;
+    if (!processes) return -2;
+    int found = -1;
+    for (struct dirent *entry; found == -1 && (entry = readdir(processes));) {
+        int process = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+        if (process == 0 || process == group) continue;
         char path[64], text[512];
         snprintf(path, sizeof path, "/proc/%.20s/stat", entry->d_name);
         int file = clinux_open_for_reading(path);
+        if (file < 0 && clinux_is_shortage(errno)) found = -2;
         if (file < 0) continue;
         long count = clinux_read(file, text, sizeof text - 1);
         clinux_close(file);
@@ -110,10 +116,18 @@ static inline bool clinux_group_has_others(int group) {
         text[count] = 0;
         // "number (name) state parent group …": a name may contain parentheses.
         const char *rest = strrchr(text, ')');
-        char state = 0;
-        int parent = 0, its_group = 0;
-        if (rest && sscanf(rest + 1, " %c %d %d", &state, &parent, &its_group) == 3)
-            found = its_group == group && state != 'Z' && state != 'X';
+        int its_group = 0;
+        if (!rest || sscanf(rest + 1, " %*c %*d %d", &its_group) != 1 || its_group != group) continue;
+        int pidfd = clinux_pidfd_open(process);
+        if (pidfd < 0 && clinux_is_shortage(errno)) found = -2;
+        if (pidfd < 0) continue;
+        // Another process may have got the number before: then that is not in the group, or the pidfd is readable.
+        struct pollfd request = {pidfd, POLLIN, 0};
+        if (getpgid(process) == group && clinux_poll(&request, 1) == 0) {
+            found = pidfd;
+        } else {
+            clinux_close(pidfd);
+        }
     }
     closedir(processes);
     return found;

@@ -16,7 +16,9 @@ extension Loop {
     ///   `child.outputConnection.setHandler { connection, event in … }`.
     /// - *Signals:* ``signal(_:)`` and ``end(within:)`` signal the group. The child keeps its number until it is
     ///   reaped, so they never reach another process, unless other code reaps it at that moment.
-    /// - *Reaping:* the child is reaped right before its handler is called. ``end(within:)`` has an exception.
+    /// - *Others in its group,* such as what a shell has started, go on when the child ends by itself. To end them,
+    ///   call ``end(within:)`` in the handler.
+    /// - *Reaping:* the child is reaped right after its handler has returned. ``end(within:)`` has an exception.
     /// - *Invalidated or released,* the object leaves its child running. A thread then waits for the end, and reaps it.
     ///   An end that was asked for is completed. A program that does not care for the end invalidates the object:
     ///   releasing one that was never added is a mistake.
@@ -45,6 +47,10 @@ extension Loop {
 
         /// The timer of the grace period: follows the child into its modes, until the child is invalid.
         @exclusivity(unchecked) var graceTimer: Timer?
+
+        /// The modes in which the exit is reported, while the handler runs: the item is invalid, but the child has its
+        /// number.
+        @exclusivity(unchecked) private(set) var lastModes: ModeList?
 
         /// The shortest grace period that was asked for.
         @exclusivity(unchecked) var graceLength = Int64.max
@@ -123,12 +129,17 @@ extension Loop {
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
             guard let exit = group.exit else { return 0 }
-            guard let handler = itemLock.withLock({ self.handler.take() }) else { return 0 }
-            group.release()
-            // From now on the loop alone keeps the timer.
+            let handler = itemLock.withLock { () -> Handler? in
+                if self.handler != nil { lastModes = modesWhileLocked }
+                return self.handler.take()
+            }
+            guard let handler else { return 0 }
+            // From now on the loop alone keeps the timer; and one that the handler makes.
             releaseUnlocked { graceTimer.take() }
             invalidate()
             handler(self, exit)
+            releaseUnlocked { (lastModes.take(), graceTimer.take()) }
+            group.release()
             return 1
         }
 
@@ -162,7 +173,7 @@ extension Loop {
             releaseUnlocked { handler.take() }
             dropTimer(itemLock.withLock { graceTimer.take() })
             connections.mayNeverBeAdded()
-            group.release()
+            if itemLock.withLock({ lastModes == nil }) { group.release() }
         }
     }
 }

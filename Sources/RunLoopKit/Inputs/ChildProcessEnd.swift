@@ -4,7 +4,8 @@
 /// |---|---|---|
 /// | runs | `release()`: the item will not report its exit | a thread waits for its end, and `settle()` |
 /// | has ended | `release()`: its exit is reported | `settle()` |
-/// | has ended, and a grace period runs in which others of its group live | `finishEnd()` | SIGKILL; it is reaped |
+/// | has ended, and a grace period runs in which others of its group live | the last of them ends | it is reaped |
+/// | the same | `finishEnd()` | SIGKILL; it is reaped |
 ///
 /// The child keeps its number, which is also that of its group, until it is reaped. So a signal is sent only before,
 /// with the lock held, and never reaches another process.
@@ -26,6 +27,9 @@ final class ChildGroup: @unchecked Sendable {
 
     /// The timer of the grace period, which retains this object.
     @exclusivity(unchecked) private weak var timer: Loop.Timer?
+
+    /// Reports the end of one of the others in the group, during a grace period. It retains this object.
+    @exclusivity(unchecked) private weak var other: Loop.FileDescriptorSource?
 
     init(_ process: Int32, _ processFD: Descriptor, isLost: Bool) {
         (self.process, self.processFD, self.isLost) = (process, processFD, isLost)
@@ -94,14 +98,16 @@ final class ChildGroup: @unchecked Sendable {
 
     /// The grace period is over: sends SIGKILL. A second call does nothing.
     func finishEnd() {
-        lock.withLock {
-            guard end == .counting else { return }
+        let other = lock.withLock { () -> Loop.FileDescriptorSource? in
+            guard end == .counting else { return nil }
             end = .killed
-            guard hasNumberWhileLocked else { return }
+            guard hasNumberWhileLocked else { return nil }
             System.kill(group: process)
             // Otherwise the item, or the thread that waits for the child's end, reaps it.
             if isReleased, exit != nil { reapWhileLocked() }
+            return self.other
         }
+        other?.invalidate()
     }
 
     // MARK: Reaping
@@ -129,14 +135,48 @@ final class ChildGroup: @unchecked Sendable {
     }
 
     /// Reaps the child, which has ended, unless others of its group are to be killed later: until then it keeps the
-    /// number for them.
+    /// number for them. When the last of them has ended, the period is over.
     private func settle() {
+        var member = System.GroupMember.none
         let timer = lock.withLock { () -> Loop.Timer? in
-            if isReaped || end == .counting && System.groupHasOthers(process) { return nil }
+            // By other code, perhaps.
+            if isReaped { return self.timer }
+            if end == .counting { member = System.member(ofGroup: process) }
+            guard case .none = member else { return nil }
             reapWhileLocked()
             return self.timer
         }
         timer?.invalidate()
+        if case .living(let processFD) = member { watch(processFD) }
+    }
+
+    /// Settles again when another process of the group has ended: in the modes of the timer, which are those that
+    /// count. Until they do, `timerIsCounting()` is still to come.
+    private func watch(_ otherFD: Descriptor) {
+        guard let modes = graceTimer?.currentModes, !modes.isEmpty else { return System.close(otherFD) }
+        let source = try? Loop.FileDescriptorSource(
+            owning: otherFD, label: "others in the group of process \(process)"
+        ) { [self] source, _ in
+            lock.withLock { other = nil }
+            source.invalidate()
+            settle()
+        }
+        // Without a descriptor the period lasts to its end.
+        guard let source else { return System.close(otherFD) }
+        let isFirst = lock.withLock {
+            guard end == .counting, !isReaped, other == nil else { return false }
+            other = source
+            return true
+        }
+        guard isFirst else { return source.invalidate() }
+        for mode in modes { mode.loop?.insert(source, in: mode.mode) }
+        // The loop may have ended meanwhile.
+        if source.currentModes.isEmpty { source.invalidate() }
+    }
+
+    /// The timer of the grace period is in its modes. The child may have ended before.
+    func timerIsCounting() {
+        if lock.withLock({ isReleased && !isReaped }), exit != nil { settle() }
     }
 }
 
@@ -169,8 +209,9 @@ extension Loop.ChildProcess {
     /// - *Zero, or less:* SIGKILL follows at once. *A period beyond* ``Loop/Instant/distantFuture``, such as
     ///   `.seconds(Int64.max)`: there is no SIGKILL.
     /// - *Grandchildren* that are in the group when the child has ended get SIGKILL at the end of the period. Until
-    ///   then the child stays a zombie, so that no other process gets its number, and the timer keeps runs going. If
-    ///   the child was the last of its group, the timer ends at once.
+    ///   then the child stays a zombie, so that no other process gets its number, and the timer keeps runs going. When
+    ///   the last of the group has ended, the period ends, too; unless `/proc` is missing, or a descriptor.
+    /// - *In the child's handler,* of a child that has ended by itself: ends the others in its group, if there are any.
     /// - *A second call* sends no second SIGTERM. Of the two periods the one counts that ends first.
     /// - *In virtual time* the period is virtual and the child's end is real: a loop that has nothing else to do goes
     ///   to the end of the period at once.
@@ -194,7 +235,7 @@ extension Loop.ChildProcess {
             isShorter = grace < graceLength
             graceLength = min(grace, graceLength)
             if let timer = graceTimer ?? group.graceTimer { return timer }
-            guard isValid else { return nil }
+            guard isValid || lastModes != nil else { return nil }
             isNew = true
             let token = Grace(of: group)
             graceTimer = Loop.Timer(after: .nanoseconds(grace), label: "grace period of process \(process)") { _ in
@@ -205,7 +246,7 @@ extension Loop.ChildProcess {
         guard let timer else { return group.finishEnd() }
         guard isNew else { return shorten(timer, to: grace, isShorter) }
         guard group.attach(timer) else { return timer.invalidate() }
-        for mode in currentModes {
+        for mode in itemLock.withLock({ lastModes }) ?? currentModes {
             guard let loop = mode.loop else { continue }
             loop.insert(timer, in: mode.mode)
             // It may have left the mode meanwhile.
@@ -213,6 +254,7 @@ extension Loop.ChildProcess {
         }
         // The child may have become invalid meanwhile. Then no loop counts.
         if !isValid { dropTimer(timer) }
+        group.timerIsCounting()
     }
 
     /// Lets go of the timer when the child is invalid or released: without a loop it counts no more.

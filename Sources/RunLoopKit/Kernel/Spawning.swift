@@ -92,8 +92,23 @@ extension System {
 
     static func kill(group: Int32) { _ = signal(group: group, SIGKILL) }
 
-    /// Whether a process other than its leader is in a process group, and has not ended. True without `/proc`.
-    static func groupHasOthers(_ group: Int32) -> Bool { clinux_group_has_others(group) }
+    /// A process of a group other than its leader.
+    enum GroupMember {
+        /// It has not ended. The descriptor is a pidfd, which the caller closes.
+        case living(Descriptor)
+        case none
+        /// There is no `/proc`, or no descriptor left.
+        case unknown
+    }
+
+    /// Looks for a process that is in a group, is not its leader, and has not ended.
+    static func member(ofGroup group: Int32) -> GroupMember {
+        switch clinux_open_member_of_group(group) {
+        case -1: .none
+        case -2: .unknown
+        case let processFD: .living(processFD)
+        }
+    }
 
     /// Waits for a child that has no pidfd, and reaps it.
     static func reap(_ process: Int32) {

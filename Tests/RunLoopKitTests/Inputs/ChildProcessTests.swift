@@ -55,7 +55,7 @@ private let ignoresTERM = "trap '' TERM; echo ready; exec sleep 1000"
     // MARK: The exit
 
     @Test(
-        "How a child ends is reported once, and it is reaped",
+        "How a child ends is reported once, and then it is reaped",
         arguments: [
             ("exit 0", Loop.ProcessSource.Exit.exited(0)), ("exit 3", .exited(3)),
             ("kill -9 $$", .signalled(9, coreDumped: false)),
@@ -71,7 +71,7 @@ private let ignoresTERM = "trap '' TERM; echo ready; exec sleep 1000"
         waitForEnd(of: child.process)
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
         #expect(loop.run(mode: "other", for: .seconds(1)) == .finished)
-        #expect(log.entries == ["\(exit), invalid, reaped"])
+        #expect(log.entries == ["\(exit), invalid, child"] && !isChild(child.process))
         #expect(!child.signal(0) && !child.end(within: .zero), "nobody is signalled any more")
     }
 

@@ -1,0 +1,185 @@
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// Waits until nobody of a group lives but its leader.
+private func waitForOthers(ofGroup group: Int32) {
+    spin(until: !hasOthers(group))
+}
+
+private func hasOthers(_ group: Int32) -> Bool {
+    guard case .living(let processFD) = System.member(ofGroup: group) else { return false }
+    System.close(processFD)
+    return true
+}
+
+/// A shell that leaves processes in its group, each of which ignores SIGTERM and ends when it reads a line.
+private final class Family {
+    let gate = Ends.blockingPipe()
+    let talking: TalkingChild
+    var child: Loop.ChildProcess { talking.child }
+
+    /// - Parameter leader: What the leader does once all are ready.
+    init(of count: Int, leader: String, handler: @escaping Loop.ChildProcess.Handler) throws {
+        let other = "(trap '' TERM; echo ready; read line <&3) &"
+        let script = "exec 3<&0; \(String(repeating: other, count: count)) \(leader)"
+        talking = try TalkingChild("sh", ["-c", script], input: .descriptor(gate.reader), handler: handler)
+        gate.closeReader()
+        var text = ""
+        while text.count < count * "ready\n".count { text += talking.output.take() ?? "" }
+    }
+
+    /// One of them ends.
+    func letGo() { gate.send("\n") }
+}
+
+@Suite(.timeBound) struct ChildGroupTests {
+    private typealias Child = Loop.ChildProcess
+    private typealias Exit = Loop.ProcessSource.Exit
+
+    @Test("The grace period ends when the last of the group has ended, after the leader", arguments: [1, 3])
+    func lastOfGroup(_ count: Int) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<Exit>()
+        let family = try Family(of: count, leader: "wait") { _, exit in log.add(exit) }
+        loop.add(family.child)
+        loop.add(family.child, in: "other")
+        let start = clock.now
+        #expect(family.child.end(within: .seconds(1000)))
+        waitForEnd(of: family.child.process)
+        for round in 1...count {
+            #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+            #expect(isChild(family.child.process), "it keeps its number for the others")
+            family.letGo()
+            if round == count { waitForOthers(ofGroup: family.child.process) }
+        }
+        #expect(loop.run(mode: round(count), for: .seconds(1000)) == .finished)
+        #expect(log.entries == [.signalled(SIGTERM, coreDumped: false)] && !isChild(family.child.process))
+        #expect(clock.now == start + .seconds(count))
+        #expect(loop.run(mode: "other", for: .seconds(1)) == .finished && clock.now == start + .seconds(count))
+    }
+
+    private func round(_ count: Int) -> Loop.Mode { count == 1 ? .default : "other" }
+
+    /// Without an event, the loop would wait for ever: nobody moves its time.
+    @Test("A shell and its command end together, in whatever order", arguments: 0..<20)
+    func together(_ round: Int) throws {
+        let loop = Loop(clock: VirtualClock(.manual))
+        let talking = try TalkingChild(script: "echo ready; sleep 1000; :") { _, _ in }
+        loop.add(talking.child)
+        talking.waitUntilReady()
+        #expect(talking.child.end(within: .seconds(1000)))
+        #expect(loop.run(mode: .default, until: .distantFuture) == .finished)
+        #expect(talking.text == "" && !isChild(talking.child.process))
+    }
+
+    @Test("A child that other code has reaped has no grace period")
+    func reapedElsewhere() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let child = try Child("sleep", ["1000"]) { _, _ in }
+        loop.add(child)
+        let start = clock.now
+        #expect(child.end(within: .seconds(5)))
+        reap(child.process)
+        #expect(!child.signal(0))
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished && clock.now == start)
+    }
+
+    @Test("Without a descriptor it is unknown whether others are in the group")
+    func noDescriptor() async {
+        await #expect(processExitsWith: .success) {
+            let talking = try TalkingChild(script: "sleep 1000 & echo ready; wait")
+            talking.waitUntilReady()
+            var limit = rlimit()
+            (limit.rlim_max, limit.rlim_cur) = (64, 64)
+            #if canImport(Glibc)
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            #else
+                setrlimit(RLIMIT_NOFILE, &limit)
+            #endif
+            // One is left, to read `/proc` by. Another thread of the process may close one meanwhile.
+            while true {
+                var last: Int32 = -1
+                while case let new = dup(0), new >= 0 { last = new }
+                if last >= 0 { close(last) }
+                switch System.member(ofGroup: talking.child.process) {
+                case .living(let processFD): System.close(processFD)
+                case .none: fatalError("there is one")
+                case .unknown:
+                    talking.child.signal(SIGKILL)
+                    _exit(0)
+                }
+            }
+        }
+    }
+
+    // MARK: A child that ends by itself
+
+    @Test("Others go on after the child, which is reaped")
+    func leftAlone() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let family = try Family(of: 1, leader: "exit 3") { child, exit in
+            log.add("\(exit), \(isChild(child.process) ? "child" : "reaped")")
+        }
+        loop.add(family.child)
+        waitForEnd(of: family.child.process)
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(log.entries == ["exited with 3, child"] && !isChild(family.child.process))
+        #expect(hasOthers(family.child.process))
+        #expect(!family.child.end(within: .zero) && !family.child.signal(0), "the number may be another process's")
+        family.letGo()
+        #expect(family.talking.text == "")
+    }
+
+    @Test("The handler may end the others: by SIGTERM", arguments: [false, true])
+    func endedInHandler(_ isTwice: Bool) throws {
+        let loop = Loop(clock: VirtualClock(.manual))
+        let log = Log<String>()
+        let talking = try TalkingChild(script: "sleep 1000 & exit 3") { child, exit in
+            for _ in 0...(isTwice ? 1 : 0) { log.add("\(exit), \(child.end(within: .seconds(1000)))") }
+        }
+        loop.add(talking.child)
+        #expect(loop.run(mode: .default, until: .distantFuture) == .finished)
+        #expect(log.entries == Array(repeating: "exited with 3, true", count: isTwice ? 2 : 1))
+        #expect(talking.text == "" && !isChild(talking.child.process))
+    }
+
+    @Test("The handler may end the others: by SIGKILL after the period, or at once", arguments: [5, 0])
+    func killedInHandler(_ seconds: Int) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<Exit>()
+        let family = try Family(of: 2, leader: "exit 3") { child, exit in
+            log.add(exit)
+            child.end(within: .seconds(seconds))
+        }
+        loop.add(family.child)
+        let start = clock.now
+        waitForEnd(of: family.child.process)
+        #expect(loop.run(mode: .default, for: .seconds(1000)) == .finished)
+        #expect(log.entries == [.exited(3)] && clock.now == start + .seconds(seconds))
+        #expect(family.talking.text == "" && !isChild(family.child.process))
+    }
+
+    @Test("A loop that ends kills the others at once")
+    func endedLoop() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let family = try Family(of: 1, leader: "exit 3") { child, _ in child.end(within: .seconds(1000)) }
+        loop.add(family.child)
+        waitForEnd(of: family.child.process)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+        #expect(isChild(family.child.process))
+        loop.end()
+        #expect(family.talking.text == "" && !isChild(family.child.process))
+    }
+}
