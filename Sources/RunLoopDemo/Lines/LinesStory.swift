@@ -3,7 +3,8 @@ import RunLoopKit
 /// Standard input and two signals on the main loop, until the input ends or the user interrupts.
 struct LinesStory {
     private struct State {
-        var splitter = LineSplitter()
+        var splitter = InputLines.makeSplitter()
+        var lineCount = 0
         var hasEnded = false
         var failure: (any Error)?
     }
@@ -33,7 +34,7 @@ struct LinesStory {
         burst?.finish()
         if let failure = state.value.failure { throw failure }
         let reason = state.value.hasEnded ? "end of input" : "interrupted"
-        writer.end(lines: state.value.splitter.lineNumber, reason: reason)
+        writer.end(lines: state.value.lineCount, reason: reason)
         for signal in signals { signal.invalidate() }
     }
 
@@ -63,8 +64,7 @@ struct LinesStory {
     private func handle(_ input: InputReader.Input) {
         switch input {
         case .bytes(let bytes):
-            state.value.splitter.add(bytes)
-            takeLines()
+            take(state.value.splitter.add(bytes))
             if state.value.failure == nil { return }
         case .end:
             takeRest()
@@ -76,27 +76,21 @@ struct LinesStory {
         Loop.main.stop()
     }
 
-    private func takeLines() {
-        var lines: [LinesWriter.Line] = []
-        do throws(LineSplitter.LineTooLong) {
-            while let line = try state.value.splitter.next() { lines.append(makeLine(line)) }
-        } catch {
-            let place = "\(InputFile.standardInput.name), line \(state.value.splitter.lineNumber)"
-            state.value.failure = MalformedInput(message: "\(place): \(error.message)")
-        }
-        take(lines)
-    }
-
     private func takeRest() {
-        if let line = state.value.splitter.takeRest() { take([makeLine(line)]) }
+        if let line = state.value.splitter.finish() { take([line]) }
     }
 
-    private func makeLine(_ bytes: [UInt8]) -> LinesWriter.Line {
-        // Replaces invalid UTF-8 by U+FFFD.
-        LinesWriter.Line(number: state.value.splitter.lineNumber, text: String(decoding: bytes, as: UTF8.self))
-    }
-
-    private func take(_ lines: [LinesWriter.Line]) {
+    private func take(_ arrived: [Loop.LineSplitter.Line]) {
+        var lines: [LinesWriter.Line] = []
+        for line in arrived where state.value.failure == nil {
+            state.value.lineCount += 1
+            if let text = line.text {
+                lines.append(LinesWriter.Line(number: state.value.lineCount, text: text))
+            } else {
+                let place = "\(InputFile.standardInput.name), line \(state.value.lineCount)"
+                state.value.failure = MalformedInput(message: "\(place): \(InputLines.tooLong)")
+            }
+        }
         guard !lines.isEmpty else { return }
         if let burst { burst.add(lines) } else { writer.write(lines) }
     }

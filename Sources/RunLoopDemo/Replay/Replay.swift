@@ -5,7 +5,8 @@ import RunLoopKit
 /// Used on the main loop's thread. Writes whole lines only.
 final class Replay {
     private let writer: any ReplayWriter
-    private var splitter = LineSplitter()
+    private var splitter = InputLines.makeSplitter()
+    private var lineNumber = 0
     private var totals = ReplayTotals()
     private var output = ""
 
@@ -16,34 +17,26 @@ final class Replay {
 
     /// Whether more is wanted.
     func read(_ bytes: [UInt8]) -> Bool {
-        splitter.add(bytes)
-        while complaint == nil, !Interruption.isRequested, let line = next() { replay(line) }
+        for line in splitter.add(bytes) where complaint == nil && !Interruption.isRequested { replay(line) }
         flush()
         return complaint == nil && !Interruption.isRequested
     }
 
     /// The input is at its end. A last line may lack its line end.
     func finish() {
-        if complaint == nil, let line = splitter.takeRest() { replay(line) }
+        if complaint == nil, let line = splitter.finish() { replay(line) }
         if complaint == nil { output += writer.end(totals) }
         flush()
     }
 
-    private func next() -> [UInt8]? {
-        do throws(LineSplitter.LineTooLong) {
-            return try splitter.next()
-        } catch {
-            complain(error.message)
-            return nil
-        }
-    }
+    private func complain(_ message: String) { complaint = "line \(lineNumber): \(message)" }
 
-    private func complain(_ message: String) { complaint = "line \(splitter.lineNumber): \(message)" }
-
-    private func replay(_ line: [UInt8]) {
+    private func replay(_ line: Loop.LineSplitter.Line) {
+        lineNumber += 1
+        guard case .line(let line) = line else { return complain(InputLines.tooLong) }
         guard line.contains(where: { !Replay.blanks.contains($0) }) else { return }
         do throws(MalformedLine) {
-            let scenario = try Scenario(line)
+            let scenario = try Scenario(Array(line))
             let invocations = Rehearsal.invocations(of: scenario)
             if totals.scenarios == 0 { output += writer.beginning }
             totals.add(scenario, invocations)
