@@ -31,6 +31,7 @@ extension Loop {
     /// |---|---|---|---|
     /// | ``finishSending()`` | is sent before the peer sees the end | is received | after ``Event/peerFinished`` |
     /// | ``end()`` | is sent before the peer sees the end | is dropped | once the peer has finished |
+    /// | ``end(within:)`` | the same, in the period | is dropped | the same; with `ETIMEDOUT` after the period |
     /// | ``Loop/Item/invalidate()`` | is dropped | is lost: TCP resets the connection | is not reported |
     /// | a failure | is dropped | was received before, unless ``isReceiving`` is false | with the error |
     ///
@@ -69,6 +70,7 @@ extension Loop {
             /// - `ECONNRESET`: the peer has reset the connection, or has closed it and left bytes unread.
             /// - `EPIPE`: something was sent to a peer that has closed.
             /// - `ECONNREFUSED`, `ETIMEDOUT` and others: the connection was not made.
+            /// - `ETIMEDOUT` after ``Loop/Connection/end(within:)``: the period is over.
             case closed(_ error: LoopError?)
         }
 
@@ -92,6 +94,9 @@ extension Loop {
 
         /// Nil before it is set, after the last event, and once the connection is invalid.
         @exclusivity(unchecked) private var handler: Handler?
+
+        /// Ends the period of `end(within:)`.
+        @exclusivity(unchecked) var endTimer: Timer?
 
         /// As those of `FileDescriptorSource`.
         @exclusivity(unchecked) private var calls = ReadingCalls()
@@ -169,6 +174,8 @@ extension Loop {
             if handler == nil { waitForHandler() }
         }
 
+        deinit { endTimer?.invalidate() }
+
         /// Sets what the loop calls, from the next event on. Without a handler the connection receives nothing, and
         /// sends only what the kernel has room for at once. ``Loop/Item`` has the rules.
         ///
@@ -213,14 +220,20 @@ extension Loop {
         /// second call does nothing.
         ///
         /// Closing a TCP socket at once would lose what the peer has not received. A peer that neither reads nor
-        /// closes keeps the connection: invalidate it by a timer.
+        /// closes keeps the connection: ``end(within:)`` does not wait for it for ever. It takes a handler, even an
+        /// empty one, and a loop: without them nothing is sent later, and the connection stays open.
         public func end() { change { $0.finishSending(dropping: true) } }
+
+        /// The period of `end(within:)` is over: drops what waits, and returns the error. Nil if the connection is
+        /// closed.
+        func expire() -> LoopError? { stateLock.withLock { state.expire() } }
 
         // MARK: Receiving
 
         /// Whether the connection receives; initially true. While it is false, bytes wait in the kernel, and their
         /// sender is slowed down by it. Neither the peer's end nor a failure is noticed then, unless bytes wait to be
-        /// sent. From any thread.
+        /// sent. A timer that received bytes restart, against idle peers, fires then: restart it when this is set to
+        /// true. From any thread.
         public var isReceiving: Bool {
             get { stateLock.withLock { state.isReceiving } }
             set { change { $0.isReceiving = newValue } }
@@ -307,8 +320,8 @@ extension Loop {
             return 1
         }
 
-        /// Calls the handler with the last event.
-        private func close(_ error: LoopError?) -> Int {
+        /// Calls the handler with the last event, and returns whether there is one: 1 or 0.
+        func close(_ error: LoopError?) -> Int {
             guard let handler = itemLock.withLock({ self.handler.take() }) else { return 0 }
             invalidate()
             handler(self, .closed(error))
@@ -342,6 +355,8 @@ extension Loop {
             releaseUnlocked { handler.take() }
             let released = stateLock.withLock { state.close() }
             withExtendedLifetime(released) {}
+            let timer = itemLock.withLock { endTimer.take() }
+            timer?.invalidate()
         }
     }
 }

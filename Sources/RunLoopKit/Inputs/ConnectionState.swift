@@ -120,6 +120,16 @@ struct ConnectionState {
         }
     }
 
+    /// Fails, since the time for an orderly end is over. Returns nil if the connection is closed.
+    mutating func expire() -> LoopError? {
+        guard descriptor != nil else { return nil }
+        let missing =
+            isConnecting
+            ? "it was not connected" : queue.isEmpty ? "the peer has not finished" : "\(queue.count) bytes were dropped"
+        fail(LoopError(call: "end(within:)", code: System.timedOut, advice: missing))
+        return failure
+    }
+
     private mutating func fail(_ error: LoopError) {
         failure = failure ?? error
         queue = SendQueue()

@@ -15,7 +15,9 @@ extension Loop {
     /// - *Paths* are relative to the watched folder: `"sub/file.txt"`. Names that are not UTF-8 are kept as bytes:
     ///   ``Entry``.
     /// - *A file that is complete* is one that was `written`, or was `moved` or `created` there: many programs write
-    ///   under another name, and then move the file. A ``KeyedDebounce`` waits until a path has come to rest.
+    ///   under another name, and then move the file. A ``KeyedDebounce`` waits until a path has come to rest. More:
+    ///   <doc:TerminalsFilesAndSockets#A-folder-of-files-that-arrive>.
+    /// - *What the program itself does* in the folder is reported as well: its own socket's file, or its log.
     /// - *Subfolders:* each takes a watch of the kernel's. A new one is watched, and then listed: what it contains by
     ///   then is reported as `created`. One that is moved away is no longer watched. Symbolic links to folders are not
     ///   followed; the path of the watched folder may be one.

@@ -10,6 +10,9 @@ extension System {
     /// The error of a descriptor that is not open, or not what it was.
     static var badDescriptor: Int32 { EBADF }
 
+    /// The error of what has taken too long.
+    static var timedOut: Int32 { ETIMEDOUT }
+
     /// The error of a path that may not be used.
     static var accessDenied: Int32 { EACCES }
 

@@ -236,6 +236,18 @@ import Testing
             loop.run(mode: .default, for: .seconds(1))
             return log.entries
         },
+        Case("end", "a connection, within a period") { times in
+            let (loop, clock) = Loop.inVirtualTime()
+            let (log, ends) = (Log<String>(), Ends.sockets())
+            let connection = try Loop.Connection(owning: ends.reader) { _, event in
+                log.add("\(event) after \(clock.now.nanoseconds)")
+            }
+            ends.isReaderClosed = true
+            loop.add(connection)
+            for _ in 0..<times { connection.end(within: .seconds(2)) }
+            log.add("\(loop.run(mode: .default, for: .seconds(5)))")
+            return log.entries
+        },
         Case("finishSending") { times in
             let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
             let connection = try Loop.Connection(owning: ends.reader) { _, event in log.add("\(event)") }

@@ -78,7 +78,7 @@ final class ExtremeProgram {
         case 7, 8: useLimiter()
         case 9: useRules()
         case 10: if isHeads { useState() } else { useQuota() }
-        case 11 where isHeads: endChild()
+        case 11 where isHeads: if isHeads { endChild() } else { endConnection() }
         default:
             loop.spinDuration = duration
             loop.spinDuration = .zero
@@ -251,6 +251,17 @@ final class ExtremeProgram {
         if isHeads { loop.add(child) }
         for _ in 0...dice(3) { child.end(within: duration) }
         others.append(child)
+    }
+
+    /// To a peer that neither reads nor closes.
+    private func endConnection() {
+        let ends = Ends.sockets()
+        guard let connection = try? Loop.Connection(owning: ends.reader, handler: { _, _ in }) else { return }
+        ends.isReaderClosed = true
+        if isHeads { loop.add(connection) }
+        connection.send([1])
+        for _ in 0...dice(3) { connection.end(within: duration) }
+        others += [connection, ends] as [Any]
     }
 
     /// The rules alone, whose times are numbers. They must not decrease.
