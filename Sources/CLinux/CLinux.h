@@ -229,6 +229,12 @@ static inline void **clinux_thread_faults(void) {
     return &faults;
 }
 
+// The same for the thread's part in a schedule of a test.
+static inline void **clinux_thread_schedule_seat(void) {
+    static _Thread_local void *seat __attribute__((tls_model("initial-exec")));
+    return &seat;
+}
+
 // A number of the calling thread, initially 0. Called by one file only, as above. Initial-exec: the first access in a
 // signal handler allocates nothing.
 static inline unsigned int *clinux_thread_number(void) {

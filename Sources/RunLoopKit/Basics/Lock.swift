@@ -23,8 +23,8 @@ package struct Lock: ~Copyable, Sendable {
     #if DEBUG
         @usableFromInline let rank: Rank
         /// `HeldLocks.thread` of the holder, or zero. Relaxed: a thread compares it with its own value only, which no
-        /// other thread writes.
-        @usableFromInline let holder = Atomic<UInt>(0)
+        /// other thread writes. No point of a schedule.
+        @usableFromInline let holder = Synchronization.Atomic<UInt>(0)
     #endif
 
     package init(_ rank: Rank) {

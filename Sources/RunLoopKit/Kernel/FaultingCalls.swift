@@ -73,7 +73,9 @@
     func epoll_wait(
         _ epoll: Int32, _ events: UnsafeMutablePointer<epoll_event>, _ count: Int32, _ milliseconds: Int32
     ) -> Int32 {
-        Faults.fails(.epollWait) ? -1 : CLinux.epoll_wait(epoll, events, count, milliseconds)
+        if Faults.fails(.epollWait) { return -1 }
+        return CLinux.epoll_wait(
+            epoll, events, count, Schedule.wait(untilReadable: epoll, forMilliseconds: milliseconds))
     }
 
     func clinux_epoll_poll(_ epoll: Int32, _ events: UnsafeMutablePointer<epoll_event>?, _ count: Int32) -> Int32 {
@@ -101,7 +103,8 @@
     // MARK: write
 
     func clinux_write(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: UInt) -> Int {
-        Faults.fails(.write) ? -1 : CLinux.clinux_write(descriptor, bytes, count)
+        if Faults.fails(.write) { return -1 }
+        return Schedule.losesWrites ? Int(count) : CLinux.clinux_write(descriptor, bytes, count)
     }
 
     func clinux_write_quietly(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: UInt) -> Int {
@@ -112,7 +115,10 @@
 
     @discardableResult
     func poll(_ requests: UnsafeMutablePointer<pollfd>?, _ count: nfds_t, _ milliseconds: Int32) -> Int32 {
-        Faults.fails(.poll) ? -1 : CLinux.poll(requests, count, milliseconds)
+        if Faults.fails(.poll) { return -1 }
+        // The library waits for one descriptor at a time.
+        let limit = requests.map { Schedule.wait(untilReadable: $0.pointee.fd, forMilliseconds: milliseconds) }
+        return CLinux.poll(requests, count, limit ?? milliseconds)
     }
 
     func clinux_poll(_ requests: UnsafeMutablePointer<pollfd>?, _ count: UInt) -> Int32 {
@@ -266,11 +272,14 @@
     // MARK: futex(FUTEX_WAIT)
 
     func clinux_futex_wait(_ word: UnsafeRawPointer?, _ value: UInt32) -> Int {
-        Faults.fails(.futexWait) ? -1 : CLinux.clinux_futex_wait(word, value)
+        if Faults.fails(.futexWait) { return -1 }
+        return Schedule.wait(at: word, while: value) ?? CLinux.clinux_futex_wait(word, value)
     }
 
     func clinux_futex_wait_until(_ word: UnsafeRawPointer?, _ value: UInt32, _ nanoseconds: Int64) -> Int {
-        Faults.fails(.futexWait) ? -1 : CLinux.clinux_futex_wait_until(word, value, nanoseconds)
+        if Faults.fails(.futexWait) { return -1 }
+        return Schedule.wait(at: word, while: value, until: nanoseconds)
+            ?? CLinux.clinux_futex_wait_until(word, value, nanoseconds)
     }
 
     // MARK: setpriority
@@ -331,7 +340,7 @@
     ) -> Int32 {
         let fails = Faults.fails(flags & Int32(TFD_TIMER_CANCEL_ON_SET) != 0 ? .timerSetOnWallClock : .timerSet)
         if fails, clinux_errno() != ECANCELED { return -1 }
-        let result = CLinux.timerfd_settime(timer, flags, new, old)
+        let result = Schedule.arm(timer: timer, at: new.pointee) ? 0 : CLinux.timerfd_settime(timer, flags, new, old)
         if fails { clinux_set_errno(ECANCELED) }
         return fails ? -1 : result
     }
@@ -360,8 +369,11 @@
         _ argument: UnsafeMutableRawPointer?
     ) -> clinux_started_thread {
         guard let error = Faults.error(of: .createThread) else {
-            return CLinux.clinux_start_thread(attributes, body, argument)
+            let started = CLinux.clinux_start_thread(attributes, body, argument)
+            Schedule.hasStarted(started.error == 0 ? started.thread : nil)
+            return started
         }
+        Schedule.hasStarted(nil)
         var started = clinux_started_thread()
         started.error = error
         return started
@@ -373,6 +385,7 @@
 
     /// It is closed even if the call fails, as close(2) says.
     func clinux_close(_ descriptor: Int32) -> Int32 {
+        Schedule.willClose(descriptor)
         let result = CLinux.clinux_close(descriptor)
         return Faults.fails(.close) ? -1 : result
     }

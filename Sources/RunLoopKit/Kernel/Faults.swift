@@ -22,13 +22,13 @@
         }
 
         private let fault: Fault?
-        private let isOver = Atomic<Bool>(false)
-        private let failures = Atomic<Int>(0)
-        private let total = Atomic<Int>(0)
+        private let isOver = Synchronization.Atomic<Bool>(false)
+        private let failures = Synchronization.Atomic<Int>(0)
+        private let total = Synchronization.Atomic<Int>(0)
         private let limit: Int
         private let onLimit: @Sendable () -> Void
         /// One for each kind of call. A pointer, since an array holds no atomics.
-        private nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<Int>>
+        private nonisolated(unsafe) let counts: UnsafeMutablePointer<Synchronization.Atomic<Int>>
 
         /// - Parameters:
         ///   - fault: Nil counts only.
@@ -36,7 +36,7 @@
         package init(_ fault: Fault?, limit: Int = .max, onLimit: @escaping @Sendable () -> Void = {}) {
             (self.fault, self.limit, self.onLimit) = (fault, limit, onLimit)
             counts = .allocate(capacity: Call.allCases.count)
-            for index in Call.allCases.indices { (counts + index).initialize(to: Atomic(0)) }
+            for index in Call.allCases.indices { (counts + index).initialize(to: Synchronization.Atomic(0)) }
         }
 
         deinit { counts.deallocate() }
@@ -86,7 +86,10 @@
         // MARK: At a call
 
         /// Whether the call that the thread is about to make fails; errno is set then. Async-signal-safe.
-        static func fails(_ call: Call) -> Bool { ofThread?.countsAndFails(call) ?? false }
+        static func fails(_ call: Call) -> Bool {
+            Schedule.reach(.call(call))
+            return ofThread?.countsAndFails(call) ?? false
+        }
 
         /// The error of a call that returns its error's number; nil if it does not fail.
         static func error(of call: Call) -> Int32? { fails(call) ? clinux_errno() : nil }

@@ -43,5 +43,11 @@ extension System {
             @inline(never) get { clinux_thread_faults().pointee }
             @inline(never) set { clinux_thread_faults().pointee = newValue }
         }
+
+        /// The part of the calling thread in a schedule, initially nil. Never inlined, for the same reason.
+        static var scheduleSeat: UnsafeMutableRawPointer? {
+            @inline(never) get { clinux_thread_schedule_seat().pointee }
+            @inline(never) set { clinux_thread_schedule_seat().pointee = newValue }
+        }
     #endif
 }

@@ -37,7 +37,7 @@ extension System {
             }
         }
         #if DEBUG
-            let body = Faults.inherited(by: body)
+            let body = Schedule.inherited(by: Faults.inherited(by: body))
         #endif
         let box = Unmanaged.passRetained(ThreadBody(body))
         let started = clinux_start_thread(

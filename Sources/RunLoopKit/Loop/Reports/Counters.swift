@@ -51,9 +51,15 @@ extension Loop {
         let spins = Atomic<Int>(0)
         let timerArms = Atomic<Int>(0)
 
+        #if DEBUG
+            @usableFromInline package typealias Counter = ScheduledAtomic<Int>
+        #else
+            @usableFromInline package typealias Counter = Atomic<Int>
+        #endif
+
         /// Increments a counter that one thread at a time changes: a plain load and store, no locked instruction.
         @inlinable @inline(__always)
-        package static func count(_ counter: borrowing Atomic<Int>) {
+        package static func count(_ counter: borrowing Counter) {
             counter.store(counter.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
         }
     }

@@ -1,0 +1,5 @@
+#if DEBUG
+    import RunLoopKit
+
+    @usableFromInline typealias Atomic = ScheduledAtomic
+#endif
