@@ -84,6 +84,10 @@ extension Loop {
         /// The sequence number of the port's readiness, taken when the queue became non-empty or the port was rearmed.
         @exclusivity(unchecked) private var turn: UInt64 = 0
 
+        /// The last sequence number whose loops have been nudged. Until it is the present one, each sender nudges them:
+        /// the first may be stopped before it does. Release and acquire: who finds it comes after the nudge.
+        private let announcedTurn = Atomic<UInt64>(0)
+
         /// The number of the handover that the next callout is caused by; 0 if it is not known. A send to a port in
         /// which other messages wait is not reported: it makes nothing ready.
         @exclusivity(unchecked) private var reportedTurn: UInt64 = 0
@@ -177,7 +181,8 @@ extension Loop {
                 defer { itemLock.unlock() }
                 return waiting ? standInLine(message) : .full
             }
-            let becomesReady = queue.isEmpty && armed && handler != nil
+            let isReady = armed && handler != nil
+            let becomesReady = isReady && queue.isEmpty
             queue.append(message)
             // The message stays in the queue until the task takes it: a loop that ends meanwhile finds it there.
             if becomesReady, let wakeTask, isServedWhileLocked {
@@ -187,9 +192,12 @@ extension Loop {
                 return .accepted
             }
             guard becomesReady, isInOneModeWhileLocked else {
-                let modes = becomesReady ? becomeReady() : ModeList()
-                itemLock.unlock()
-                for mode in modes { mode.waker.nudge() }
+                // The sender that has made the port ready may be stopped before it has nudged.
+                if isReady, becomesReady || announcedTurn.load(ordering: .acquiring) != turn {
+                    announce(in: becomesReady ? becomeReady() : modesWhileLocked, unlocking: itemLock.held)
+                } else {
+                    itemLock.unlock()
+                }
                 return .accepted
             }
             // Nearly always: without a list of modes.
@@ -198,17 +206,30 @@ extension Loop {
                 mode.list(self, &arrivalPlaces)
                 return !mode.nudgeIfAwake()
             }
-            if mustNudge { nudgeFirstMode(unlocking: itemLock.held) } else { itemLock.unlock() }
+            if mustNudge { return nudgeFirstMode(unlocking: itemLock.held) }
+            announcedTurn.store(turn, ordering: .releasing)
+            itemLock.unlock()
             return .accepted
         }
 
         /// Nudges a loop that may sleep. Not with the lock held: a thread that wakes on the same processor takes it at
         /// once.
         @inline(never)
-        private func nudgeFirstMode(unlocking held: consuming Lock.Held) {
-            let mode = firstModeWhileLocked
+        private func nudgeFirstMode(unlocking held: consuming Lock.Held) -> Outcome {
+            let (mode, turn) = (firstModeWhileLocked, turn)
             itemLock.unlock(held)
             mode?.nudge()
+            announcedTurn.store(turn, ordering: .releasing)
+            return .accepted
+        }
+
+        /// Nudges the loops of modes that have listed the port.
+        @inline(never)
+        private func announce(in modes: ModeList, unlocking held: consuming Lock.Held) {
+            let turn = turn
+            itemLock.unlock(held)
+            for mode in modes { mode.waker.nudge() }
+            announcedTurn.store(turn, ordering: .releasing)
         }
 
         /// Reports that the port was full, once.
@@ -306,12 +327,10 @@ extension Loop {
 
         /// Makes the port handle messages again. Does nothing if it is armed.
         public func rearm() {
-            let modes = itemLock.withLock { () -> ModeList in
-                guard !armed else { return ModeList() }
-                armed = true
-                return isReadyWhileLocked ? becomeReady() : ModeList()
-            }
-            for mode in modes { mode.waker.nudge() }
+            let held = itemLock.hold()
+            let wasArmed = exchange(&armed, with: true)
+            guard !wasArmed, isReadyWhileLocked else { return itemLock.unlock(held) }
+            announce(in: becomeReady(), unlocking: held)
         }
 
         /// Keeps messages in the queue until ``Loop/MessagePort/rearm()``, even the rest of those that a pass is
@@ -421,8 +440,9 @@ extension Loop {
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasLeftWhileLocked(_ mode: ModeState) { mode.messages.remove(self, &arrivalPlaces) }
         override func hasGotHandler() {
-            let modes = itemLock.withLock { isReadyWhileLocked ? becomeReady() : ModeList() }
-            for mode in modes { mode.waker.nudge() }
+            let held = itemLock.hold()
+            guard isReadyWhileLocked else { return itemLock.unlock(held) }
+            announce(in: becomeReady(), unlocking: held)
         }
         override func loopHasEnded() {
             let isLost = itemLock.withLock {

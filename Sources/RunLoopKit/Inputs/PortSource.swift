@@ -21,8 +21,14 @@ extension Loop {
         private let eventFD: EventFD
 
         /// The number of sends not yet passed to a handler. The count is here and not in the eventfd, which is never
-        /// read: the eventfd only makes edges, one each time that the count leaves zero.
-        private let unhandled = Atomic<Int>(0)
+        /// read: the eventfd only makes edges, at least one each time that the count leaves zero.
+        private let sends = Atomic<UInt64>(0)
+
+        // The word, from its lowest bit: whether a sender has written in this round, the sends of this round, and the
+        // number of the round, which changes when the loop takes the sends.
+        private static let written: UInt64 = 1
+        private static let oneSend: UInt64 = 2
+        private static let oneRound: UInt64 = 1 << 40
 
         /// The sequence number taken when the count last left zero in a loop; before that, the port's insertion counts.
         /// Relaxed, since it publishes nothing.
@@ -75,9 +81,15 @@ extension Loop {
         /// nothing.
         public func send() {
             guard isValid else { return }
-            // Release: the handler sees what the caller did before. While the count is not zero, every loop already has
-            // an edge, and a write would be needless.
-            guard unhandled.wrappingAdd(1, ordering: .releasing).oldValue == 0 else { return }
+            // Release: the handler sees what the caller did before. Once a write is made, every loop has an edge, and
+            // another one would be needless.
+            let found = sends.wrappingAdd(PortSource.oneSend, ordering: .releasing).oldValue
+            if found & PortSource.written == 0 { write(inRoundOf: found) }
+        }
+
+        /// Writes, and says so if nothing has been taken meanwhile. Until then other senders write as well: this thread
+        /// may be stopped here for long.
+        private func write(inRoundOf found: UInt64) {
             notes.read { notes in
                 if !notes.isEmpty { takeTurn(in: notes) }
                 eventFD.signal()
@@ -88,6 +100,15 @@ extension Loop {
                     notes[index].set()
                     index += 1
                 }
+            }
+            var now = found + PortSource.oneSend
+            // Release: a sender that finds it comes after the write.
+            while now / PortSource.oneRound == found / PortSource.oneRound {
+                let change = sends.weakCompareExchange(
+                    expected: now, desired: now | PortSource.written, successOrdering: .releasing,
+                    failureOrdering: .relaxed)
+                if change.exchanged { return }
+                now = change.original
             }
         }
 
@@ -105,7 +126,11 @@ extension Loop {
 
         var isKnownToKernelAlone: Bool { false }
 
-        private var hasWork: Bool { unhandled.load(ordering: .relaxed) > 0 }
+        private var hasWork: Bool { waitingSends > 0 }
+
+        private var waitingSends: Int { PortSource.count(sends.load(ordering: .relaxed)) }
+
+        private static func count(_ word: UInt64) -> Int { Int(word % oneRound / oneSend) }
 
         func workBehind(_ report: Report) -> PollEvents? { hasWork ? report.events : nil }
 
@@ -114,11 +139,24 @@ extension Loop {
         var readyTurn: UInt64? { hasWork ? turn.load(ordering: .relaxed) : 0 }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            // Acquire: see send(). A later send finds zero, and makes a new edge.
-            let count = unhandled.exchange(0, ordering: .acquiring)
+            let count = takeSends()
             guard count > 0 else { return 0 }
             currentHandler?(count)
             return 1
+        }
+
+        /// Begins another round. A later send finds no write, and makes a new edge.
+        private func takeSends() -> Int {
+            var found = sends.load(ordering: .relaxed)
+            while PortSource.count(found) > 0 {
+                // Acquire: see send().
+                let change = sends.weakCompareExchange(
+                    expected: found, desired: (found / PortSource.oneRound &+ 1) &* PortSource.oneRound,
+                    successOrdering: .acquiring, failureOrdering: .relaxed)
+                if change.exchanged { return PortSource.count(found) }
+                found = change.original
+            }
+            return 0
         }
 
         /// Not by `withLock`: see `Observer.currentHandler`.
@@ -133,7 +171,7 @@ extension Loop {
         override var kind: String { "port source" }
 
         override var status: ItemStatus {
-            let words = "\(unhandled.load(ordering: .relaxed)) sends waiting"
+            let words = "\(waitingSends) sends waiting"
             return hasWork ? .ready(words) : .waits(words)
         }
 
