@@ -71,7 +71,7 @@ let package = Package(
             dependencies: [
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram", "MistakeProgram",
-                "ClosedDescriptorProgram", "RefusalProgram", "FaultProgram",
+                "ClosedDescriptorProgram", "RefusalProgram", "FaultProgram", "ScheduleProgram",
                 "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
                 "RunLoopKit",
                 "SignalProgram", "TestSupport",
@@ -104,6 +104,10 @@ let package = Package(
         .executableTarget(
             name: "FaultProgram", dependencies: ["RunLoopKit", "RunLoopDiagnostics"],
             path: "Tests/Programs/FaultProgram"),
+        // Threads in every order.
+        .executableTarget(
+            name: "ScheduleProgram", dependencies: ["RunLoopKit", "CLinux"],
+            path: "Tests/Programs/ScheduleProgram"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
         .executableTarget(

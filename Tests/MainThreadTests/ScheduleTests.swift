@@ -1,0 +1,51 @@
+import Foundation
+import ProgramSupport
+import TestSupport
+import Testing
+
+/// The threads of small programs, in every order with a few preemptions: see `ScheduleProgram`.
+///
+/// Here the first orders of each program, and a few random ones. `RUNLOOPKIT_LONG_TESTS`, as a step of `scripts/check`
+/// sets it, plays more of them.
+@Suite(.timeBoundFromTheStart) struct ScheduleTests {
+    private static let isLong = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"] != nil
+
+    /// Whether a sanitizer is on, which knows nothing of threads that wait for their turn.
+    private static let isSanitized = ["__tsan_init", "__asan_init"].contains { (symbol: String) in
+        dlsym(nil, symbol) != nil
+    }
+
+    private func play(_ arguments: [String]) throws -> Program {
+        try Program.run("ScheduleProgram", arguments, environment: ["SWIFT_BACKTRACE": "enable=no"])
+    }
+
+    /// Plays all programs, in a long run one after the other.
+    private func playAll(_ arguments: (_ name: String?) -> [String]) throws {
+        guard !Self.isSanitized else { return }
+        let names = try play([]).lines
+        #expect(names.count > 20)
+        for name in Self.isLong ? names.map(Optional.some) : [nil] {
+            let program = try play(arguments(name))
+            #expect(program.status == 0, "\(program.output)\(program.errors)")
+            #expect(program.lines.count == (name == nil ? names.count : 1))
+        }
+    }
+
+    @Test("No order of threads loses work, opens a lock twice or leaves a descriptor open")
+    func everyOrder() throws {
+        try playAll { name in ["exhaust", "0", Self.isLong ? "2000" : "60"] + (name.map { [$0] } ?? []) }
+    }
+
+    @Test("Nor does a random one")
+    func randomOrders() throws {
+        let seed = Self.isLong ? UInt64.random(in: 0..<1_000_000_000) : 1
+        try playAll { name in ["random", name ?? "all", "\(seed)", Self.isLong ? "1000" : "10", "4"] }
+    }
+
+    @Test("A write or a wake-up that the kernel loses is found", arguments: ["write", "wake"])
+    func lostCalls(call: String) throws {
+        guard !Self.isSanitized else { return }
+        let program = try play(["exhaust", "0", "60", "--lose", call])
+        #expect(program.status == 1 && program.output.contains("FOUND in "), "\(program.output)\(program.errors)")
+    }
+}

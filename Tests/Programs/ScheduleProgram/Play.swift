@@ -1,0 +1,108 @@
+#if DEBUG
+    import RunLoopKit
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #elseif canImport(Android)
+        import Android
+    #endif
+
+    /// One execution of a program: its threads, and what must be true in the end.
+    ///
+    /// The threads run one at a time, so nothing here needs a lock.
+    final class Play: @unchecked Sendable {
+        private(set) var bodies: [@Sendable () -> Void] = []
+        private(set) var ends: [() -> Void] = []
+        private let findings: Findings
+
+        init(_ findings: Findings) { self.findings = findings }
+
+        func thread(_ body: @escaping @Sendable () -> Void) { bodies.append(body) }
+
+        private(set) var complaint: () -> String? = { nil }
+
+        /// What is wrong whenever thread 0 waits for a descriptor that is not readable.
+        func whileSleeping(_ complaint: @escaping () -> String?) { self.complaint = complaint }
+
+        /// Called when all threads have ended.
+        func finally(_ body: @escaping () -> Void) { ends.append(body) }
+
+        func require(_ condition: Bool, _ what: @autoclosure () -> String) {
+            if !condition { findings.found(what()) }
+        }
+    }
+
+    /// A value that threads share.
+    final class Shared<Value>: @unchecked Sendable {
+        var value: Value
+        init(_ value: Value) { self.value = value }
+    }
+
+    struct Program: Sendable {
+        let name: String
+        /// The most preemptions of an exhaustive play: switches from a thread that could go on.
+        let bound: Int
+        let play: @Sendable (Play) -> Void
+
+        init(_ name: String, bound: Int = 2, _ play: @escaping @Sendable (Play) -> Void) {
+            (self.name, self.bound, self.play) = (name, bound, play)
+        }
+
+        /// Returns the choices that there were.
+        func execute(_ order: any Order, _ findings: Findings) -> [Choice] {
+            let play = Play(findings)
+            self.play(play)
+            let scheduler = Scheduler(order, findings, complaint: play.complaint)
+            scheduler.run(play.bodies)
+            for end in play.ends { end() }
+            return scheduler.choices
+        }
+    }
+
+    /// What is wrong, and how to see it again. The first finding ends the process.
+    final class Findings: @unchecked Sendable {
+        let program: String
+        var executions = 0
+        /// What repeats the present execution.
+        var replay = "" { didSet { Findings.prepareForTrap(text("The process has trapped.")) } }
+
+        init(_ program: String) { self.program = program }
+
+        private func text(_ what: String) -> String {
+            "FOUND in \"\(program)\", execution \(executions): \(what)\n"
+                + "    again: ScheduleProgram \(replay)\n"
+        }
+
+        func found(_ what: String) -> Never {
+            let bytes = Array(text(what).utf8)
+            fflush(nil)
+            _ = write(STDOUT_FILENO, bytes, bytes.count)
+            _exit(1)
+        }
+
+        // MARK: Traps
+
+        private nonisolated(unsafe) static let trapText = UnsafeMutablePointer<UInt8>.allocate(capacity: 4096)
+        private nonisolated(unsafe) static var trapCount = 0
+
+        private static func prepareForTrap(_ text: String) {
+            trapCount = 0
+            for byte in text.utf8.prefix(4096) {
+                trapText[trapCount] = byte
+                trapCount += 1
+            }
+        }
+
+        /// A trap of the library is a finding as well.
+        static func catchTraps() {
+            for number in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT] {
+                signal(number) { _ in
+                    _ = write(STDOUT_FILENO, Findings.trapText, Findings.trapCount)
+                    _exit(1)
+                }
+            }
+        }
+    }
+#endif

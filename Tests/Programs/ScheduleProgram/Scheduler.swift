@@ -1,0 +1,324 @@
+#if DEBUG
+    import CLinux
+    import RunLoopKit
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #elseif canImport(Android)
+        import Android
+    #endif
+
+    /// Runs threads one at a time. It chooses who goes on at each point of the library's seam, by an `Order`.
+    ///
+    /// A thread that goes on has the token: only that thread, or the controller between two threads, touches the state
+    /// here. The token is handed over by semaphores of the C library, which are outside of the seam. The time is
+    /// virtual. It passes a little with each look at a clock, and jumps to the next deadline when no thread can go on.
+    final class Scheduler: ThreadScheduler, @unchecked Sendable {
+        enum State: Equatable {
+            /// The kernel has not started it yet.
+            case reserved
+            case canRun
+            case word(UnsafeRawPointer, until: Int64?)
+            case descriptor(Int32, until: Int64?)
+            case joins(Int)
+            case ended
+
+            var deadline: Int64? {
+                switch self {
+                case .word(_, let deadline), .descriptor(_, let deadline): deadline
+                default: nil
+                }
+            }
+        }
+
+        private final class Member {
+            let bit: UInt32
+            var state = State.reserved
+            var thread: UInt?
+            var isTimeUp = false
+            /// The thread that it is about to start.
+            var child: Int?
+            /// The last step that it has reached.
+            var step: Schedule.Step?
+            let turn = Semaphore()
+
+            init(_ number: Int) { bit = 1 << UInt32(number) }
+        }
+
+        private var members: [Member] = []
+        private var order: any Order
+        private let findings: Findings
+        private(set) var choices: [Choice] = []
+        private let stepLimit: Int
+
+        private var now: Int64 = 1_000_000_000_000
+        private static let timeOfALook: Int64 = 1000
+        private var timers: [Int32: Int64] = [:]
+        private var lastEnded = 0
+        private let controller = Semaphore()
+
+        /// See `Play.whileSleeping`.
+        private let complaint: () -> String?
+
+        init(
+            _ order: any Order, _ findings: Findings, stepLimit: Int = 20_000, complaint: @escaping () -> String?
+        ) {
+            (self.order, self.findings, self.stepLimit) = (order, findings, stepLimit)
+            self.complaint = complaint
+            choices.reserveCapacity(512)
+        }
+
+        // MARK: The controller, which takes no part
+
+        /// Runs threads, and those that they start, until all have ended.
+        func run(_ bodies: [@Sendable () -> Void]) {
+            for body in bodies {
+                let number = addMember()
+                members[number].thread = startThread { [self] in
+                    Schedule.join(self, as: number)
+                    body()
+                }
+                set(members[number], .canRun)
+            }
+            while members.contains(where: { $0.state != .ended }) {
+                members[choose(for: nil)].turn.post()
+                guard controller.wait(forSeconds: 20) else {
+                    findings.found("A thread waits outside of the seam. \(stateOfAll)")
+                }
+                joinThread(members[lastEnded].thread!)
+                hasCalled = true
+                set(members[lastEnded], .ended)
+                for member in members where member.state == .joins(lastEnded) { set(member, .canRun) }
+            }
+        }
+
+        private func addMember() -> Int {
+            members.append(Member(members.count))
+            return members.count - 1
+        }
+
+        // MARK: Choosing
+
+        /// The thread that goes on. `current` is the one that has the token, and may be unable to go on.
+        private func choose(for current: Int?, _ step: Schedule.Step? = nil) -> Int {
+            guard choices.count < stepLimit else { findings.found("More than \(stepLimit) steps. \(stateOfAll)") }
+            if hasCalled { lookAtDescriptors() }
+            if case .descriptor = members.first?.state, let complaint = complaint() { findings.found(complaint) }
+            while enabled == 0 {
+                guard jump() else { findings.found("No thread can go on. \(stateOfAll)") }
+            }
+            var choice = Choice(current: current, enabled: enabled, step)
+            choice.chosen = order.pick(choice, at: choices.count)
+            choices.append(choice)
+            return choice.chosen
+        }
+
+        /// A bit for each thread that can go on.
+        private var enabled: UInt32 = 0
+
+        private func set(_ member: Member, _ state: State) {
+            member.state = state
+            if state == .canRun { enabled |= member.bit } else { enabled &= ~member.bit }
+        }
+
+        /// Whether a descriptor may have become readable.
+        private var hasCalled = true
+
+        private func lookAtDescriptors() {
+            hasCalled = false
+            for member in members {
+                guard case .descriptor(let descriptor, _) = member.state else { continue }
+                var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                if poll(&request, 1, 0) > 0 { set(member, .canRun) }
+            }
+        }
+
+        /// To the next deadline. Returns false if there is none.
+        private func jump() -> Bool {
+            let deadlines = members.compactMap(\.state.deadline) + timers.values
+            guard let next = deadlines.min(), next != .max else { return false }
+            now = max(now, next)
+            fireTimers()
+            for member in members {
+                guard let deadline = member.state.deadline, deadline <= now else { continue }
+                member.isTimeUp = true
+                set(member, .canRun)
+            }
+            lookAtDescriptors()
+            return true
+        }
+
+        private func fireTimers() {
+            for (descriptor, time) in timers where time <= now {
+                timers[descriptor] = nil
+                set(descriptor, to: 1)
+                var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&request, 1, -1)
+            }
+        }
+
+        /// Gives the token to the thread that is to go on, and waits for it.
+        private func handOver(from thread: Int, to next: Int) {
+            guard next != thread else { return }
+            members[next].turn.post()
+            members[thread].turn.wait()
+        }
+
+        private func block(_ thread: Int, _ state: State) {
+            members[thread].isTimeUp = false
+            set(members[thread], state)
+            hasCalled = true
+            handOver(from: thread, to: choose(for: thread))
+        }
+
+        // MARK: ThreadScheduler
+
+        func reach(_ step: Schedule.Step, by thread: Int) {
+            // The call that the thread was about to make is made by now.
+            if case .call = members[thread].step { hasCalled = true }
+            members[thread].step = step
+            handOver(from: thread, to: choose(for: thread, step))
+        }
+
+        func wait(at word: UnsafeRawPointer, while value: UInt32, until deadline: Int64?, by thread: Int) -> Int32 {
+            guard word.load(as: UInt32.self) == value else { return EAGAIN }
+            block(thread, .word(word, until: deadline))
+            return members[thread].isTimeUp ? ETIMEDOUT : 0
+        }
+
+        func wake(at word: UnsafeRawPointer, atMost count: Int32) -> Int {
+            if Loss.planted == .wake { return 0 }
+            var woken = 0
+            for member in members where woken < count {
+                guard case .word(word, _) = member.state else { continue }
+                set(member, .canRun)
+                woken += 1
+            }
+            return woken
+        }
+
+        func wait(untilReadable descriptor: Int32, forMilliseconds milliseconds: Int32, by thread: Int) {
+            let deadline = milliseconds < 0 ? nil : now + Int64(milliseconds) * 1_000_000
+            block(thread, .descriptor(descriptor, until: deadline))
+        }
+
+        func reserveThread(by thread: Int) -> Int {
+            members[thread].child = addMember()
+            return members.count - 1
+        }
+
+        func hasStarted(_ started: UInt?, by thread: Int) {
+            guard let child = members[thread].child else { return }
+            members[thread].child = nil
+            members[child].thread = started
+            set(members[child], started == nil ? .ended : .canRun)
+        }
+
+        func begin(_ thread: Int) {
+            onOneCPU()
+            ThreadEnd.whenEnding { [self] in
+                Schedule.leave()
+                lastEnded = thread
+                controller.post()
+            }
+            members[thread].turn.wait()
+        }
+
+        func join(_ other: UInt, by thread: Int) -> Bool {
+            guard let number = members.firstIndex(where: { $0.thread == other && $0.state != .ended }) else {
+                return takesPart(other)
+            }
+            block(thread, .joins(number))
+            return true
+        }
+
+        func takesPart(_ other: UInt) -> Bool { members.contains { $0.thread == other } }
+
+        func nanoseconds(by thread: Int) -> Int64 {
+            now += Scheduler.timeOfALook
+            fireTimers()
+            return now
+        }
+
+        func arm(timer descriptor: Int32, at nanoseconds: Int64) {
+            set(descriptor, to: nanoseconds == 0 ? 0 : .max)
+            timers[descriptor] = nanoseconds == 0 ? nil : nanoseconds
+            fireTimers()
+        }
+
+        func losesWrites() -> Bool { Loss.planted == .write }
+
+        func willClose(_ descriptor: Int32) { timers[descriptor] = nil }
+
+        /// A time of the kernel's: zero is never, one has passed, and the last one is too far away.
+        private func set(_ timer: Int32, to nanoseconds: Int64) {
+            var setting = itimerspec()
+            if nanoseconds == .max {
+                setting.it_value.tv_sec = 4_000_000_000
+            } else {
+                setting.it_value.tv_nsec = Int(nanoseconds)
+            }
+            timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &setting, nil)
+        }
+
+        // MARK: For findings
+
+        private var stateOfAll: String {
+            members.enumerated().map { number, member in
+                let state =
+                    switch member.state {
+                    case .reserved: "has not begun"
+                    case .canRun: "can go on"
+                    case .word: "waits for a word"
+                    case .descriptor(let descriptor, _): "waits for descriptor \(descriptor)"
+                    case .joins(let other): "waits for the end of \(other)"
+                    case .ended: "has ended"
+                    }
+                return "Thread \(number) \(state)."
+            }
+            .joined(separator: " ")
+        }
+    }
+
+    /// What the kernel loses, so that tests can see that it is found.
+    enum Loss: String {
+        case write, wake
+
+        nonisolated(unsafe) static var planted: Loss?
+    }
+
+    /// A point where the token may have changed its owner.
+    struct Choice {
+        let current: Int?
+        let enabled: UInt32
+        /// What the current thread does next. Zero if threads cannot meet there: see `isShared`.
+        let address: UInt
+        let changes: Bool
+        var chosen = 0
+
+        init(current: Int?, enabled: UInt32, _ step: Schedule.Step?) {
+            (self.current, self.enabled) = (current, enabled)
+            switch step {
+            case .load(let word), .futexWait(let word): (address, changes) = (UInt(bitPattern: word), false)
+            case .change(let word), .futexWake(let word): (address, changes) = (UInt(bitPattern: word), true)
+            // All descriptors count as one place.
+            case .call(let call): (address, changes) = (Choice.meeting.contains(call) ? 1 : 0, true)
+            case .join, nil: (address, changes) = (0, false)
+            }
+        }
+
+        private static let meeting: Set<Faults.Call> = [
+            .epollAdd, .epollModify, .epollDelete, .epollWait, .read, .write, .poll, .close, .timerSet,
+            .timerSetOnWallClock,
+        ]
+
+        var currentCanGoOn: Bool { current.map { enabled & (1 << UInt32($0)) != 0 } ?? false }
+
+        /// What goes on without a switch of the order's.
+        var usual: Int { currentCanGoOn ? current! : enabled.trailingZeroBitCount }
+
+        var others: [Int] { (0..<32).filter { enabled & (1 << UInt32($0)) != 0 && $0 != chosen } }
+    }
+#endif
