@@ -135,11 +135,11 @@
             }
         }
 
-        /// To the next deadline. Returns false if there is none.
+        /// To the next deadline, and those that are close behind it: in either order then. Returns false if there is none.
         private func jump() -> Bool {
             let deadlines = members.compactMap(\.state.deadline) + timers.values
             guard let next = deadlines.min(), next != .max else { return false }
-            now = max(now, next)
+            now = max(now, deadlines.filter { $0 - 100_000 <= next }.max()!)
             fireTimers()
             for member in members {
                 guard let deadline = member.state.deadline, deadline <= now else { continue }
