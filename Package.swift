@@ -54,6 +54,10 @@ let package = Package(
             path: "Tests/LoopTestSupport"),
         // What test targets share: a limit for tests that hang, random numbers, children, what an epoll set watches.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
+        // The orders of the library's atomics against a model of a weak machine, which is a target of its own: no
+        // dependency, not even on the library.
+        .testTarget(name: "WeakMemoryTests", dependencies: ["TestSupport", "WeakMemory"]),
+        .target(name: "WeakMemory", path: "Tests/WeakMemory"),
         // Runs the demo as a program.
         .testTarget(name: "DemoTests", dependencies: ["ProgramSupport", "RunLoopDemo", "TestSupport"]),
         .target(name: "ProgramSupport", dependencies: ["TestSupport"], path: "Tests/ProgramSupport"),
