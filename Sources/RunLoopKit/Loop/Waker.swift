@@ -25,6 +25,9 @@ import Synchronization
 /// - A note before the beginning of a pass *releases* what the sender published to the loop's *acquiring* change there,
 ///   so this pass sees the work.
 ///
+/// A hosted loop does not change the word before its host waits. There the kernel's locks order a note before the end
+/// of the wait that the sender's write causes.
+///
 /// **No sender waits for another one.** A sender that the scheduler stops between its note and its write has not added
 /// *written*. So each later sender writes as well, and the loop wakes at the first write. Each change that the loop
 /// makes gives the sleep another number, so a late sender adds *written* to no later sleep. If the sleep is over, a
@@ -263,14 +266,16 @@ final class Waker: @unchecked Sendable {
     @inline(__always)
     private func isRunning(_ word: UInt64) -> Bool { word & (Waker.mayBeAsleep | Waker.notes) == whileRunning }
 
-    /// Changes the state, and takes the notes that are not kept. Returns the word before. Acquire: see `endWait()`.
+    /// Changes the state, and takes the notes that are not kept. Returns the word before.
+    ///
+    /// Acquire: see `endWait()`. Release: a sender that finds *hosted* sees the eventfd that `open()` has stored.
     @discardableResult
     private func change(to state: UInt64, keeping kept: UInt64 = 0) -> UInt64 {
         var found = word.load(ordering: .relaxed)
         while true {
             let change = word.weakCompareExchange(
-                expected: found, desired: next(found, state | found & kept), successOrdering: .acquiring,
-                failureOrdering: .relaxed)
+                expected: found, desired: next(found, state | found & kept),
+                successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed)
             if change.exchanged { return found }
             found = change.original
         }
