@@ -10,25 +10,31 @@ package struct Findings {
 }
 
 extension Program {
+    /// How the explorer came to a state: the number of the state before, and which of its successors this one is.
+    private struct Step {
+        let parent: Int
+        let choice: Int
+    }
+
     /// Visits every state that the program can reach, until one is bad: a data race, a failed expectation, a dead end
     /// before all threads have ended, or an end that the check refuses.
     package func explore() -> Findings {
         var findings = Findings()
-        var seen: Set<State> = []
-        var open: [(node: Node, parent: Int)] = [(Node(self), -1)]
-        var steps: [(parent: Int, text: () -> String)] = []
-        while let (node, parent) = open.popLast() {
-            if node.fault == nil, !seen.insert(node.state).inserted { continue }
+        var seen: Set<Fingerprint> = []
+        var open: [(node: Node, step: Int)] = [(Node(self), -1)]
+        var steps: [Step] = []
+        while let (node, step) = open.popLast() {
+            if node.fault == nil, !seen.insert(Fingerprint(of: node.state)).inserted { continue }
             let successors = node.fault == nil ? self.successors(of: node) : []
             if let fault = fault(of: node, isDeadEnd: successors.isEmpty) {
                 findings.fault = fault
-                findings.trace = trace(steps, to: parent)
+                findings.trace = trace(steps, to: step)
                 break
             }
             if node.state.isOver { findings.results.insert(Array(node.state.histories.joined())) }
-            for (thread, next) in successors {
-                steps.append((parent, { "\(thread): \(node.next[thread]!) -> \(next.state.histories[thread])" }))
-                open.append((next, steps.count - 1))
+            for (choice, next) in successors.enumerated() {
+                steps.append(Step(parent: step, choice: choice))
+                open.append((next.node, steps.count - 1))
             }
         }
         findings.stateCount = seen.count
@@ -52,13 +58,19 @@ extension Program {
         return isGood ? nil : "a bad end"
     }
 
-    private func trace(_ steps: [(parent: Int, text: () -> String)], to last: Int) -> [String] {
-        var texts: [String] = []
+    /// What the threads did up to a state. Takes the steps once more.
+    private func trace(_ steps: [Step], to last: Int) -> [String] {
+        var choices: [Int] = []
         var index = last
         while index >= 0 {
-            texts.append(steps[index].text())
+            choices.append(steps[index].choice)
             index = steps[index].parent
         }
-        return texts.reversed()
+        var node = Node(self)
+        return choices.reversed().map { choice in
+            let (thread, next) = successors(of: node)[choice]
+            defer { node = next }
+            return "\(thread): \(node.next[thread]!) -> \(next.state.histories[thread])"
+        }
     }
 }

@@ -147,7 +147,12 @@ struct Memory: Hashable {
             }
         }
         for location in messages.indices {
-            for index in messages[location].indices { change(&messages[location][index].view) }
+            for index in messages[location].indices {
+                // Most stay as they are, and then the array is not copied.
+                var view = messages[location][index].view
+                change(&view)
+                if view != messages[location][index].view { messages[location][index].view = view }
+            }
         }
         change(&sequential)
         change(&kernel)
@@ -168,6 +173,7 @@ struct Memory: Hashable {
         }
         for thread in views.indices where !living(thread) {
             views[thread] = common
+            guard hasFences else { continue }
             acquirable[thread] = .bottom
             releasable[thread] = .bottom
         }

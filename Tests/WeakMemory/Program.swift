@@ -25,9 +25,9 @@ package struct Program {
     /// Adds a thread that returns numbers.
     package mutating func reports(_ body: @escaping ModelThread.Body) { threads.append(body) }
 
-    package mutating func thread(_ body: @escaping (ModelThread) throws -> Void) {
+    package mutating func thread(_ body: @escaping (ModelThread) -> Void) {
         threads.append { thread in
-            try body(thread)
+            body(thread)
             return []
         }
     }

@@ -36,14 +36,14 @@ struct Node {
     /// Runs the thread up to its next operation.
     private mutating func replay(_ thread: Int, _ program: Program) {
         let replayed = ModelThread(state.histories[thread])
-        do {
-            state.histories[thread] = try program.threads[thread](replayed)
+        let result = program.threads[thread](replayed)
+        next[thread] = replayed.next
+        if replayed.next == nil {
+            state.histories[thread] = result
             state.stages[thread] = .ended
-            next[thread] = nil
-        } catch {
+        } else {
             state.histories[thread] = replayed.history
             state.stages[thread] = .runs
-            next[thread] = replayed.next
         }
     }
 

@@ -7,8 +7,8 @@ struct View: Hashable {
     static let locationLimit = 16
     static let messageLimit = 127
 
-    private var low: UInt64 = 0
-    private var high: UInt64 = 0
+    private(set) var low: UInt64 = 0
+    private(set) var high: UInt64 = 0
     /// A set bit means that the view has the last access of its kind. So nothing is missing at first.
     var plain: UInt64 = .max
 

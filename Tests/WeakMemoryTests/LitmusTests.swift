@@ -28,12 +28,12 @@ import WeakMemory
         let found = results { x, y in
             [
                 {
-                    try $0.store(x, 1, store)
-                    return [try $0.load(y, load)]
+                    $0.store(x, 1, store)
+                    return [$0.load(y, load)]
                 },
                 {
-                    try $0.store(y, 1, store)
-                    return [try $0.load(x, load)]
+                    $0.store(y, 1, store)
+                    return [$0.load(x, load)]
                 },
             ]
         }
@@ -46,14 +46,14 @@ import WeakMemory
         let found = results(hasFences: true) { x, y in
             [
                 {
-                    try $0.store(x, 1, .relaxed)
-                    try $0.fence(order)
-                    return [try $0.load(y, .relaxed)]
+                    $0.store(x, 1, .relaxed)
+                    $0.fence(order)
+                    return [$0.load(y, .relaxed)]
                 },
                 {
-                    try $0.store(y, 1, .relaxed)
-                    try $0.fence(order)
-                    return [try $0.load(x, .relaxed)]
+                    $0.store(y, 1, .relaxed)
+                    $0.fence(order)
+                    return [$0.load(x, .relaxed)]
                 },
             ]
         }
@@ -65,12 +65,12 @@ import WeakMemory
         let found = results { x, y in
             [
                 {
-                    try $0.exchange(x, 1, order)
-                    return [try $0.load(y, .sequentiallyConsistent)]
+                    $0.exchange(x, 1, order)
+                    return [$0.load(y, .sequentiallyConsistent)]
                 },
                 {
-                    try $0.exchange(y, 1, order)
-                    return [try $0.load(x, .sequentiallyConsistent)]
+                    $0.exchange(y, 1, order)
+                    return [$0.load(x, .sequentiallyConsistent)]
                 },
             ]
         }
@@ -83,11 +83,11 @@ import WeakMemory
             let found = results { x, y in
                 [
                     {
-                        try $0.store(x, 1, .relaxed)
-                        try $0.store(y, 1, first)
+                        $0.store(x, 1, .relaxed)
+                        $0.store(y, 1, first)
                         return []
                     },
-                    { [try $0.load(y, second), try $0.load(x, .relaxed)] },
+                    { [$0.load(y, second), $0.load(x, .relaxed)] },
                 ]
             }
             #expect(found.contains([1, 0]) == (first == .relaxed || second == .relaxed))
@@ -100,15 +100,15 @@ import WeakMemory
         let found = results(hasFences: true) { x, y in
             [
                 {
-                    try $0.store(x, 1, .relaxed)
-                    if releases { try $0.fence(.releasing) }
-                    try $0.store(y, 1, .relaxed)
+                    $0.store(x, 1, .relaxed)
+                    if releases { $0.fence(.releasing) }
+                    $0.store(y, 1, .relaxed)
                     return []
                 },
                 {
-                    let flag = try $0.load(y, .relaxed)
-                    if acquires { try $0.fence(.acquiring) }
-                    return [flag, try $0.load(x, .relaxed)]
+                    let flag = $0.load(y, .relaxed)
+                    if acquires { $0.fence(.acquiring) }
+                    return [flag, $0.load(x, .relaxed)]
                 },
             ]
         }
@@ -120,15 +120,15 @@ import WeakMemory
         let found = results { x, y in
             [
                 {
-                    try $0.store(x, 1, store)
+                    $0.store(x, 1, store)
                     return []
                 },
                 {
-                    try $0.store(y, 1, store)
+                    $0.store(y, 1, store)
                     return []
                 },
-                { [try $0.load(x, load), try $0.load(y, load)] },
-                { [try $0.load(y, load), try $0.load(x, load)] },
+                { [$0.load(x, load), $0.load(y, load)] },
+                { [$0.load(y, load), $0.load(x, load)] },
             ]
         }
         #expect(
@@ -140,12 +140,12 @@ import WeakMemory
         var program = Program()
         let (x, y) = (program.atomic(), program.atomic())
         program.thread {
-            try $0.store(x, 1, store)
-            try $0.store(y, 2, store)
+            $0.store(x, 1, store)
+            $0.store(y, 2, store)
         }
         program.thread {
-            try $0.store(y, 1, store)
-            try $0.store(x, 2, store)
+            $0.store(y, 1, store)
+            $0.store(x, 2, store)
         }
         program.atEnd { _, last in !(last(x) == 1 && last(y) == 1) }
         #expect((program.explore().fault != nil) == (store != .sequentiallyConsistent))
@@ -156,15 +156,15 @@ import WeakMemory
         let found = results { x, _ in
             [
                 {
-                    try $0.store(x, 1, .relaxed)
+                    $0.store(x, 1, .relaxed)
                     return []
                 },
                 {
-                    try $0.store(x, 2, .relaxed)
+                    $0.store(x, 2, .relaxed)
                     return []
                 },
-                { [try $0.load(x, .relaxed), try $0.load(x, .relaxed)] },
-                { [try $0.load(x, .relaxed), try $0.load(x, .relaxed)] },
+                { [$0.load(x, .relaxed), $0.load(x, .relaxed)] },
+                { [$0.load(x, .relaxed), $0.load(x, .relaxed)] },
             ]
         }
         #expect(!found.contains { $0[1] == 0 && $0[0] != 0 })
@@ -178,13 +178,13 @@ import WeakMemory
         let found = results { x, y in
             [
                 {
-                    let value = try $0.load(x, .relaxed)
-                    try $0.store(y, 1, .relaxed)
+                    let value = $0.load(x, .relaxed)
+                    $0.store(y, 1, .relaxed)
                     return [value]
                 },
                 {
-                    let value = try $0.load(y, .relaxed)
-                    try $0.store(x, 1, .relaxed)
+                    let value = $0.load(y, .relaxed)
+                    $0.store(x, 1, .relaxed)
                     return [value]
                 },
             ]
@@ -197,16 +197,16 @@ import WeakMemory
         let found = results { x, y in
             [
                 {
-                    try $0.store(x, 1, .relaxed)
-                    try $0.store(y, 1, .releasing)
+                    $0.store(x, 1, .relaxed)
+                    $0.store(y, 1, .releasing)
                     return []
                 },
                 {
-                    guard try $0.load(y, .relaxed) == 1 else { return [] }
-                    if isModification { try $0.add(y, 1, .relaxed) } else { try $0.store(y, 2, .relaxed) }
+                    guard $0.load(y, .relaxed) == 1 else { return [] }
+                    if isModification { $0.add(y, 1, .relaxed) } else { $0.store(y, 2, .relaxed) }
                     return []
                 },
-                { [try $0.load(y, .acquiring), try $0.load(x, .relaxed)] },
+                { [$0.load(y, .acquiring), $0.load(x, .relaxed)] },
             ]
         }
         #expect(found.contains([2, 0]) == !isModification)
@@ -215,7 +215,7 @@ import WeakMemory
     @Test("Read-modify-writes of one location have one order")
     func atomicity() {
         let found = results { x, _ in
-            (0..<3).map { _ in { [try $0.add(x, 1, .relaxed)] } }
+            (0..<3).map { _ in { [$0.add(x, 1, .relaxed)] } }
         }
         #expect(found.count == 6 && found.allSatisfy { $0.sorted() == [0, 1, 2] })
     }
@@ -225,7 +225,7 @@ import WeakMemory
         let found = results { x, _ in
             (1...2).map { value in
                 {
-                    let change = try $0.compareExchange(x, 0, value, .relaxed)
+                    let change = $0.compareExchange(x, 0, value, .relaxed)
                     return [change.exchanged ? 1 : 0, change.original]
                 }
             }
@@ -239,10 +239,10 @@ import WeakMemory
         let flag = program.atomic()
         let data = program.plain("data")
         program.thread {
-            if readsFirst { try $0.read(data) } else { try $0.write(data) }
-            try $0.store(flag, 1, pair.store)
+            if readsFirst { $0.read(data) } else { $0.write(data) }
+            $0.store(flag, 1, pair.store)
         }
-        program.thread { if try $0.load(flag, pair.load) == 1 { try $0.write(data) } }
+        program.thread { if $0.load(flag, pair.load) == 1 { $0.write(data) } }
         #expect((program.explore().fault == "data race: data") == (pair.store == .relaxed || pair.load == .relaxed))
     }
 
@@ -254,8 +254,8 @@ import WeakMemory
         let data = program.plain("data")
         for (own, other) in [(x, y), (y, x)] {
             program.thread {
-                try $0.store(own, 1, store)
-                if try $0.load(other, load) == 0 { try $0.write(data) }
+                $0.store(own, 1, store)
+                if $0.load(other, load) == 0 { $0.write(data) }
             }
         }
         #expect(
@@ -267,15 +267,15 @@ import WeakMemory
         var program = Program()
         let word = program.atomic()
         program.thread { thread in
-            try thread.repeating { _ in
-                if try thread.load(word, .relaxed) == 1 { return .end(0) }
-                try thread.sleep(word, while: 0)
+            thread.repeating { _ in
+                if thread.load(word, .relaxed) == 1 { return .end(0) }
+                thread.sleep(word, while: 0)
                 return .again(0)
             }
         }
         program.thread {
-            try $0.store(word, 1, .relaxed)
-            if wakes { try $0.wakeAll(word) }
+            $0.store(word, 1, .relaxed)
+            if wakes { $0.wakeAll(word) }
         }
         #expect(program.explore().fault == (wakes ? nil : "a thread waits for ever"))
     }
