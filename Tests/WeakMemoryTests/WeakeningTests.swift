@@ -62,6 +62,11 @@ import WeakMemory
         #expect(fault != nil)
     }
 
+    @Test("A note that is set by a store misses a send")
+    func noteSetByStore() throws {
+        #expect(ProtocolModel.noteSetByStore.build(Orders(try WeakeningTests.rows.get())).explore().fault != nil)
+    }
+
     @Test("Each order but relaxed has a model, except what a forked child reads")
     func strongOrdersHaveModels() throws {
         for row in try WeakeningTests.rows.get() {

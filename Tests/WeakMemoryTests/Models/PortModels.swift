@@ -5,7 +5,9 @@ import WeakMemory
 extension ProtocolModel {
     /// Two threads send to ports of a loop that only polls, so that nothing but the note tells it of a send. A question
     /// to the kernel may miss a write that it is not ordered after.
-    private static func portModel(_ name: String, ports: Int, kernel: Order = .relaxed) -> ProtocolModel {
+    private static func portModel(
+        _ name: String, ports: Int, kernel: Order = .relaxed, setsByStore: Bool = false
+    ) -> ProtocolModel {
         ProtocolModel(name: name) { orders in
             var program = Program()
             let unhandled = (0..<ports).map { _ in program.atomic() }
@@ -22,6 +24,7 @@ extension ProtocolModel {
                     guard thread.add(unhandled[port], 1 << sender, order) == 0 else { return }
                     thread.store(turn, 1, orders["PortSource.takeTurn turn.store"])
                     thread.add(counts[port], 1, kernel)
+                    if setsByStore { return thread.store(note, 1, .releasing) }
                     thread.exchange(note, 1, orders["EdgeNote.set isSet.exchange"])
                 }
             }
@@ -56,6 +59,9 @@ extension ProtocolModel {
             return program
         }
     }
+
+    /// A mistake: a store overwrites the release of the other sender.
+    static let noteSetByStore = portModel("two threads set a note by a store", ports: 2, setsByStore: true)
 
     static let portModels = [
         portModel("two threads send to a port", ports: 1),
