@@ -19,7 +19,7 @@ import WeakMemory
 
     private static let isLong = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"] != nil
 
-    @Test("No protocol has a bad end", arguments: ProtocolModel.all + (isLong ? [ProtocolModel.twoSenders] : []))
+    @Test("No protocol has a bad end", arguments: ProtocolModel.all + (isLong ? ProtocolModel.longWakeModels : []))
     fileprivate func sourceOrders(_ model: ProtocolModel) throws {
         let findings = model.build(Orders(try WeakeningTests.rows.get())).explore()
         #expect(findings.fault == nil, "\(findings.trace.joined(separator: "\n"))")

@@ -60,7 +60,9 @@ struct AccessScanner {
     private func accessesOfSwift() -> [SourceAccess] {
         let order = /(?i:ordering): \.(\w+)(?:,\s*failureOrdering: \.(\w+))?/
         return lines.indices.flatMap { index -> [SourceAccess] in
-            guard lines[index].contains(#/\b(ordering|successOrdering): /#) else { return [] }
+            // Not on a line that has only the order of a failure.
+            let hasOrder = lines[index].contains("ordering: .") || lines[index].contains("successOrdering: .")
+            guard hasOrder else { return [] }
             // The arguments of one call may be on several lines.
             let first = max(0, index - 6)
             let before = lines[first..<index].joined(separator: "\n") + "\n"
@@ -115,6 +117,8 @@ struct AccessScanner {
         var limit = indentation(lines[index]) + 1
         for line in lines[...index].reversed() where indentation(line) < limit && !line.isEmpty {
             limit = indentation(line)
+            let words = ["func ", "var ", "let ", "init", "subscript"]
+            guard words.contains(where: { line.contains($0) }) else { continue }
             let isLocal = line.firstMatch(of: /^ *(guard |if |while )?(let|var) \w+( = |: [^{]*$)/) != nil
             guard !isLocal, let match = line.firstMatch(of: declaration) else { continue }
             return String(match.1 ?? match.2!)

@@ -61,5 +61,5 @@ struct ProtocolModel: Sendable, CustomStringConvertible {
 
     static let all: [ProtocolModel] =
         lockModels + replyModels + sharedListModels + wakeModels + portModels + publicationModels + signalModels
-        + diagnosticsModels + turnModels
+        + diagnosticsModels + turnModels + arrivalModels
 }

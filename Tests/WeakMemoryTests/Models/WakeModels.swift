@@ -196,8 +196,12 @@ extension ProtocolModel {
 
     private enum Sleeper { case loop, host, hostThatSaysSo }
 
-    /// A fifth of a million states.
-    static let twoSenders = wakeModel("two senders wake a loop that sleeps", senders: 2, ends: false)
+    /// Half a million states.
+    static let longWakeModels = [
+        wakeModel("two senders wake a loop that sleeps", senders: 2, ends: false),
+        wakeModel("two senders wake the host of a loop", senders: 2, .host, ends: false),
+        wakeModel("two senders wake a host that says when it sleeps", senders: 2, .hostThatSaysSo, ends: false),
+    ]
 
     static let wakeModels = [
         wakeModel("a sender wakes a loop that sleeps, and ends", senders: 1),
