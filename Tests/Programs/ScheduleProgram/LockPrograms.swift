@@ -26,15 +26,14 @@
             play.thread { for _ in 0..<2 { box.put() } }
             play.finally { play.require(box.items == 0, "\(box.items) items are left.") }
         },
-        Program("readers and a change", bound: 3) { play in
+        Program("a reader and a change", bound: 3) { play in
             let list = SharedListBox()
-            for _ in 0..<2 { play.thread { play.require(list.keepsElement(), "A reader uses what is released.") } }
             play.thread {
                 list.add()
-                list.removeAll()
-                list.add()
+                list.touch()
                 list.removeAll()
             }
+            play.thread { play.require(list.keepsElement(), "A reader uses what is released.") }
             // What readers have kept goes with the list's next change.
             play.finally {
                 list.add()
@@ -109,6 +108,9 @@
             }
             return isAlive
         }
+
+        /// Or no other thread would have business at the point in the middle of a reader.
+        func touch() { between.store(false, ordering: .relaxed) }
 
         func add() { lock.withLock { list.change { $0.append(Element(alive)) } } }
         func removeAll() { lock.withLock { list.change { $0.removeAll() } } }

@@ -188,10 +188,12 @@
             }
         },
         Program("the end against a sender") { play in
+            let kept = Shared<Loop?>(nil)
             play.thread {
                 let (accepted, ran) = (Shared(0), Shared(0))
                 let thread = try! LoopThread(name: "scheduled")
                 let loop = thread.loop
+                kept.value = loop
                 letOthersSleep()
                 let sender = start { if loop.perform({ ran.value += 1 }) { accepted.value += 1 } }
                 thread.stop()
@@ -199,19 +201,21 @@
                 System.join(sender)
                 play.require(accepted.value == ran.value, "\(accepted.value) accepted, \(ran.value) ran.")
             }
-            play.keepsDescriptors()
+            play.keepsDescriptors(kept)
         },
         Program("the end against a wake-up") { play in
+            let kept = Shared<Loop?>(nil)
             play.thread {
                 let thread = try! LoopThread(name: "scheduled")
                 let loop = thread.loop
+                kept.value = loop
                 letOthersSleep()
                 let sender = start { loop.wakeUp() }
                 thread.stop()
                 thread.join()
                 System.join(sender)
             }
-            play.keepsDescriptors()
+            play.keepsDescriptors(kept)
         },
         Program("the end against a caller that waits") { play in
             play.thread {
@@ -342,12 +346,13 @@
             }
         }
 
-        /// No descriptor is left open.
-        func keepsDescriptors() {
+        /// No descriptor is left open when the loop has ended, even while somebody has the loop.
+        func keepsDescriptors(_ loop: Shared<Loop?>) {
             let before = openDescriptors()
             finally { [self] in
                 let after = openDescriptors()
                 require(before == after, "\(after - before) descriptors are left open.")
+                loop.value = nil
             }
         }
     }
