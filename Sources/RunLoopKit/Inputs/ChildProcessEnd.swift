@@ -98,16 +98,25 @@ final class ChildGroup: @unchecked Sendable {
 
     /// The grace period is over: sends SIGKILL. A second call does nothing.
     func finishEnd() {
-        let other = lock.withLock { () -> Loop.FileDescriptorSource? in
-            guard end == .counting else { return nil }
+        let (timer, other) = lock.withLock { () -> (Loop.Timer?, Loop.FileDescriptorSource?) in
+            guard end == .counting else { return (nil, nil) }
             end = .killed
-            guard hasNumberWhileLocked else { return nil }
+            guard hasNumberWhileLocked else { return (self.timer, self.other) }
             System.kill(group: process)
             // Otherwise the item, or the thread that waits for the child's end, reaps it.
             if isReleased, exit != nil { reapWhileLocked() }
-            return self.other
+            return (isReaped ? self.timer : nil, self.other)
         }
-        other?.invalidate()
+        retire(timer)
+        retire(other)
+    }
+
+    /// Invalidates an item that has nothing left to do. A run that sleeps on another thread ends, if that was its last.
+    private func retire(_ item: Loop.Item?) {
+        guard let item, item.isValid else { return }
+        let loops = item.currentModes.compactMap(\.loop)
+        item.invalidate()
+        for loop in loops where !loop.isOnOwnThread { loop.wakeUp() }
     }
 
     // MARK: Reaping
@@ -146,7 +155,7 @@ final class ChildGroup: @unchecked Sendable {
             reapWhileLocked()
             return self.timer
         }
-        timer?.invalidate()
+        retire(timer)
         if case .living(let processFD) = member { watch(processFD) }
     }
 

@@ -352,10 +352,9 @@ extension Loop {
         override func hasGotHandler() { beginBeingWatched() }
 
         override func releaseHandlers() {
-            releaseUnlocked { handler.take() }
+            let (handler, timer) = itemLock.withLock { (self.handler.take(), endTimer.take()) }
             let released = stateLock.withLock { state.close() }
-            withExtendedLifetime(released) {}
-            let timer = itemLock.withLock { endTimer.take() }
+            withExtendedLifetime((handler, released)) {}
             timer?.invalidate()
         }
     }

@@ -83,6 +83,19 @@ private final class Family {
         #expect(talking.text == "" && !isChild(talking.child.process))
     }
 
+    /// A thread notices its end, at any moment of the run.
+    @Test("The period of an invalidated child ends with its group, too", arguments: 0..<20)
+    func invalidated(_ round: Int) throws {
+        let loop = Loop(clock: VirtualClock(.manual))
+        let family = try Family(of: 1, leader: "wait") { _, _ in Issue.record("invalid") }
+        loop.add(family.child)
+        #expect(family.child.end(within: .seconds(1000)))
+        family.child.invalidate()
+        family.letGo()
+        #expect(loop.run(mode: .default, until: .distantFuture) == .finished)
+        spin(until: !isChild(family.child.process))
+    }
+
     @Test("A child that other code has reaped has no grace period")
     func reapedElsewhere() throws {
         let (loop, clock) = Loop.inVirtualTime()
@@ -121,6 +134,20 @@ private final class Family {
                 }
             }
         }
+    }
+
+    @Test("A second call ends the period of the others at once")
+    func secondCall() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let family = try Family(of: 2, leader: "wait") { _, _ in }
+        loop.add(family.child)
+        #expect(family.child.end(within: .seconds(1000)))
+        waitForEnd(of: family.child.process)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+        let time = clock.now
+        #expect(family.child.end(within: .zero))
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished && clock.now == time)
+        #expect(family.talking.text == "" && !isChild(family.child.process))
     }
 
     // MARK: A child that ends by itself
