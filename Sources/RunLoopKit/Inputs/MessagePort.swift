@@ -207,7 +207,8 @@ extension Loop {
                 return !mode.nudgeIfAwake()
             }
             if mustNudge { return nudgeFirstMode(unlocking: itemLock.held) }
-            announcedTurn.store(turn, ordering: .releasing)
+            // Relaxed, since the lock is held.
+            announcedTurn.store(turn, ordering: .relaxed)
             itemLock.unlock()
             return .accepted
         }

@@ -102,11 +102,10 @@ extension Loop {
                 }
             }
             var now = found + PortSource.oneSend
-            // Release: a sender that finds it comes after the write.
+            // Relaxed: it publishes nothing. Who takes a send has it from this word, in the order of its changes.
             while now / PortSource.oneRound == found / PortSource.oneRound {
                 let change = sends.weakCompareExchange(
-                    expected: now, desired: now | PortSource.written, successOrdering: .releasing,
-                    failureOrdering: .relaxed)
+                    expected: now, desired: now | PortSource.written, ordering: .relaxed)
                 if change.exchanged { return }
                 now = change.original
             }
