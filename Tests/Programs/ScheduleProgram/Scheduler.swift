@@ -135,7 +135,7 @@
             }
         }
 
-        /// To the next deadline, and those that are close behind it: in either order then. Returns false if there is none.
+        /// To the next deadline, and those close behind it, which are over together. Returns false if there is none.
         private func jump() -> Bool {
             let deadlines = members.compactMap(\.state.deadline) + timers.values
             guard let next = deadlines.min(), next != .max else { return false }
