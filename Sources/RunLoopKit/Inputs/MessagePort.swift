@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Loop {
     /// A version-1 source: a queue of messages of one type, which any number of threads send and one loop handles. Any
     /// thread may use it, except in a Unix signal handler: see ``Loop/PortSource``. CF: `CFMessagePort`, without the
