@@ -78,7 +78,7 @@ extension ProtocolModel {
         }
     }
 
-    /// The first sender nudges the loop without the lock, and says so. A sender that relies on it comes after the nudge.
+    /// The first sender nudges the loop without the lock, and says so. One that relies on it comes after the nudge.
     private static func messagePortModel(_ name: String, _ store: StaticString) -> ProtocolModel {
         ProtocolModel(name: name) { orders in
             var program = Program()
