@@ -4,13 +4,14 @@ extension Loop {
     ///
     /// ```swift
     /// let lines = LoopBound(Loop.LineSplitter(maximalLength: 1024), on: .current)
-    /// connection.setHandler { connection, event in
+    /// let connection = try Loop.Connection(connectingTo: .tcp(.loopback, port: 7007)) { connection, event in
     ///     guard case .received(let bytes) = event else { return }
     ///     for line in lines.value.add(bytes) {
     ///         guard let text = line.text else { return connection.invalidate() }  // too long
     ///         print(text)
     ///     }
     /// }
+    /// Loop.current.add(connection)
     /// ```
     ///
     /// A line ends with a newline, which is not part of it. How the bytes are divided into chunks does not matter.
