@@ -1,4 +1,4 @@
-#if DEBUG
+#if DEBUG && !PLAIN_ATOMICS
     import RunLoopKit
 
     @usableFromInline typealias Atomic = ScheduledAtomic

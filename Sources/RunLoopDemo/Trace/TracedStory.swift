@@ -69,21 +69,20 @@ private final class Mistakes: Sendable {
         guard pipe(&ends) == 0 else { throw NoPipe() }
         let writingEnd = ends[1]
         let passes = LoopBound(0, on: thread.loop)
-        let slow = Loop.Timer(every: .milliseconds(25)) { _ in spend(.milliseconds(12)) }
-        // Due while the slow one works.
-        let late = Loop.Timer(after: .milliseconds(54), repeating: .milliseconds(50)) { _ in }
         unread = try Loop.FileDescriptorSource(owning: ends[0]) { source, _ in
             // It does not read. After many passes the story invalidates the source. Not before do the timers begin,
             // which would come between these passes.
             passes.value += 1
             guard passes.value == 150 else { return }
             source.invalidate()
-            Loop.current.add(slow, in: .default)
-            Loop.current.add(late, in: .default)
+            let slow = Loop.Timer(every: .milliseconds(25), label: "slow") { _ in spend(.milliseconds(12)) }
+            // Due while the slow one works.
+            let late = Loop.Timer(after: .milliseconds(54), repeating: .milliseconds(50), label: "late") { _ in }
+            for timer in [slow, late] { Loop.current.add(timer, in: .default) }
         }
         _ = write(writingEnd, "unread", 6)
         close(writingEnd)
-        (unread.label, slow.label, late.label) = ("unread pipe", "slow", "late")
+        unread.label = "unread pipe"
     }
 
     func begin() {

@@ -148,5 +148,8 @@
         }
     }
 
-    @usableFromInline typealias Atomic = ScheduledAtomic
+    // Sanitizers slow the points down, and are to see the orders of the sources: their builds have plain atomics.
+    #if !PLAIN_ATOMICS
+        @usableFromInline typealias Atomic = ScheduledAtomic
+    #endif
 #endif

@@ -1,4 +1,4 @@
-#if DEBUG
+#if DEBUG && !PLAIN_ATOMICS
     /// Plays a program in many orders.
     struct Explorer {
         let program: Program

@@ -1,4 +1,4 @@
-#if DEBUG
+#if DEBUG && !PLAIN_ATOMICS
     @testable import RunLoopKit
 
     /// A lock, its condition and its words, without a loop.

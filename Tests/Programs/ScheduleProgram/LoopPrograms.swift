@@ -1,4 +1,4 @@
-#if DEBUG
+#if DEBUG && !PLAIN_ATOMICS
     @testable import RunLoopKit
 
     #if canImport(Glibc)

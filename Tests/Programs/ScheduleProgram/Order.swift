@@ -1,4 +1,4 @@
-#if DEBUG
+#if DEBUG && !PLAIN_ATOMICS
     /// Who goes on at each choice.
     protocol Order {
         mutating func pick(_ choice: Choice, at index: Int) -> Int

@@ -1,4 +1,4 @@
-#if DEBUG
+#if DEBUG && !PLAIN_ATOMICS
     import CLinux
 
     #if canImport(Glibc)

@@ -10,7 +10,7 @@
 //
 // What it finds ends the process, with the order that leads there. In `Scheduler` a thread never waits in the kernel,
 // so the same order does the same each time.
-#if DEBUG
+#if DEBUG && !PLAIN_ATOMICS
     import RunLoopKit
 
     #if canImport(Glibc)
@@ -66,5 +66,5 @@
         for program in programs { print(program.name) }
     }
 #else
-    print("ScheduleProgram needs a debug build")
+    print("ScheduleProgram needs a debug build, without PLAIN_ATOMICS")
 #endif

@@ -51,7 +51,7 @@ extension Loop {
         let spins = Atomic<Int>(0)
         let timerArms = Atomic<Int>(0)
 
-        #if DEBUG
+        #if DEBUG && !PLAIN_ATOMICS
             @usableFromInline package typealias Counter = ScheduledAtomic<Int>
         #else
             @usableFromInline package typealias Counter = Atomic<Int>
