@@ -252,11 +252,13 @@ let mistakes = [
     },
     Mistake(name: "closed-eventfd", text: "Bad file descriptor (EBADF); the program has closed a descriptor") {
         let thread = try LoopThread()
-        // It sleeps until somebody writes.
         while !thread.loop.isWaiting { sched_yield() }
         closeEventFDs()
-        thread.perform {}
-        thread.join()
+        // A loop that is about to sleep takes a block without a write. One that sleeps needs it.
+        for _ in 0..<1_000 {
+            try thread.performAndWait {}
+            while !thread.loop.isWaiting { sched_yield() }
+        }
     },
 ]
 
