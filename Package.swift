@@ -113,7 +113,7 @@ let package = Package(
             path: "Tests/Programs/FaultProgram"),
         // Threads in every order.
         .executableTarget(
-            name: "ScheduleProgram", dependencies: ["RunLoopKit", "CLinux"],
+            name: "ScheduleProgram", dependencies: ["RunLoopKit", "CLinux", "TestSupport"],
             path: "Tests/Programs/ScheduleProgram"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),

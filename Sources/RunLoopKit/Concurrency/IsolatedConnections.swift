@@ -233,8 +233,8 @@ extension Loop.Listener {
 }
 
 extension IsolatedHandler where Input == (Loop.Listener, Loop.Connection) {
-    /// Closes the connection if the actor is gone, since nobody else takes it. A connection that is merely released is
-    /// reported as one that was never added.
+    /// Closes the connection if the actor is gone. It invalidates it, since a connection that is only released is
+    /// reported as never added.
     fileprivate func callOrClose(_ listener: Loop.Listener, _ connection: Loop.Connection) {
         if !call((listener, connection)) { connection.invalidate() }
     }

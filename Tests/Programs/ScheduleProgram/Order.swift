@@ -1,4 +1,6 @@
 #if DEBUG && !PLAIN_ATOMICS
+    import TestSupport
+
     /// Who goes on at each choice.
     protocol Order {
         mutating func pick(_ choice: Choice, at index: Int) -> Int
@@ -28,8 +30,7 @@
     /// Each thread has a priority, and the one with the highest goes on. At a few choices it becomes the lowest of all
     /// ("probabilistic concurrency testing": a bug that needs d such places is found with a probability that is known).
     struct Priorities: Order {
-        private var random: UInt64
-        private var priorities: [Int]
+        private var priorities: [Int] = []
         private var places: Set<Int> = []
         private var lowest = 0
 
@@ -37,18 +38,9 @@
         ///   - length: How many choices there are, about.
         ///   - depth: How many places, and one.
         init(seed: UInt64, length: Int, depth: Int) {
-            random = seed
-            priorities = []
-            for _ in 0..<32 { priorities.append(1 + Int(next() % 1_000_000)) }
-            for _ in 1..<depth { places.insert(Int(next() % UInt64(max(1, length)))) }
-        }
-
-        private mutating func next() -> UInt64 {
-            random &+= 0x9E37_79B9_7F4A_7C15
-            var bits = random
-            bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-            return bits ^ (bits >> 31)
+            var random = SplitMix(seed)
+            for _ in 0..<32 { priorities.append(1 + random.below(1_000_000)) }
+            for _ in 1..<depth { places.insert(random.below(length)) }
         }
 
         mutating func pick(_ choice: Choice, at index: Int) -> Int {
