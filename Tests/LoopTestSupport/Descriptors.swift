@@ -109,7 +109,7 @@ package func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >=
 
 /// A descriptor of a pipe's name: nothing can be read from it.
 package func openNameOfPipe() -> Int32 {
-    let path = "/tmp/runloopkit-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+    let path = "/tmp/RunLoopKit-\(UInt64.random(in: 0 ... .max))"
     precondition(mkfifo(path, 0o600) == 0)
     defer { unlink(path) }
     return open(path, 0o10_000_000 | O_CLOEXEC)  // O_PATH, which Glibc declares for GNU sources only

@@ -64,9 +64,12 @@
         private func playOnce(_ fault: Faults.Fault?, limit: Int) -> Outcome {
             var ends: [Int32] = [-1, -1]
             precondition(pipe(&ends) == 0)
+            let folder = Folder()
+            defer { folder.remove() }
             fflush(nil)
             let child = fork()
             if child == 0 {
+                folder.enter()
                 close(ends[0])
                 dup2(ends[1], STDERR_FILENO)
                 close(ends[1])

@@ -64,17 +64,10 @@
             }
         },
         Scene("folder") { stage in
-            let path = "/tmp/fault-folder-\(getpid())"
-            mkdir(path, 0o700)
-            mkdir(path + "/inner", 0o700)
-            defer {
-                for name in ["/a", "/inner/b"] { unlink(path + name) }
-                rmdir(path + "/inner")
-                rmdir(path)
-            }
+            for path in ["folder", "folder/inner"] { mkdir(path, 0o700) }
             try stage.withThread { thread in
                 let source = stage.track(
-                    try Loop.FolderSource(path, options: .subfolders) { _, events in
+                    try Loop.FolderSource("folder", options: .subfolders) { _, events in
                         for event in events {
                             switch event {
                             case .created(let entry): stage.note("created \(entry)")
@@ -86,7 +79,7 @@
                 defer { source.invalidate() }
                 if source.watchCount < 2 { return stage.answer("a subfolder is not watched") }
                 thread.loop.add(source, in: .default)
-                for name in ["/a", "/inner/b"] { close(open(path + name, O_CREAT | O_WRONLY, 0o600)) }
+                for path in ["folder/a", "folder/inner/b"] { close(open(path, O_CREAT | O_WRONLY, 0o600)) }
                 try stage.wait(for: "created a")
                 try stage.wait(for: "created inner/b")
             }

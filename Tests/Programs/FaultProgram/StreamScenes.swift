@@ -103,19 +103,15 @@
             try stage.withThread { try stage.converse(at: .tcp(.loopback, port: 0), $0) }
         },
         Scene("unix") { stage in
-            let path = "/tmp/faults-\(getpid())"
-            defer { unlink(path) }
-            try stage.withThread { try stage.converse(at: .unix(path), $0) }
+            try stage.withThread { try stage.converse(at: .unix("socket"), $0) }
         },
         Scene("unix, left behind") { stage in
             // The file of a listener that has crashed.
-            let path = "/tmp/faults-left-\(getpid())"
-            defer { unlink(path) }
-            let listener = try Loop.Listener(.unix(path))
-            rename(path, path + "-kept")
+            let listener = try Loop.Listener(.unix("left"))
+            rename("left", "kept")
             listener.invalidate()
-            rename(path + "-kept", path)
-            try stage.withThread { try stage.converse(at: .unix(path), $0) }
+            rename("kept", "left")
+            try stage.withThread { try stage.converse(at: .unix("left"), $0) }
         },
         Scene("pipe connection") { stage in
             let pipe = Pair.pipe()

@@ -23,9 +23,11 @@ func spawn(_ words: [String]) -> Int32 {
 /// A child of each kind, which sends SIGTERM to itself and says so if it survives.
 func terminated() throws {
     let source = try makeSource("never", SIGTERM)
-    let script = "/tmp/terminated-\(getpid())"
-    try "kill -TERM $$; echo survived".write(toFile: script, atomically: true, encoding: .utf8)
+    var template = Array("/tmp/RunLoopKit-XXXXXX".utf8CString)
+    close(mkstemp(&template))
+    let script = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     defer { unlink(script) }
+    try "kill -TERM $$; echo survived".write(toFile: script, atomically: true, encoding: .utf8)
     for (way, start) in waysToStart {
         print(way)
         fflush(nil)
