@@ -11,8 +11,8 @@ final class WaitingSender<Message: Sendable>: @unchecked Sendable {
 }
 
 /// The senders that wait for room in a port, in the order of their calls. Guarded by the port's lock.
-struct WaitingSenders<Message: Sendable> {
-    private var line = FirstInFirstOut<WaitingSender<Message>>()
+struct WaitingSenders<Message: Sendable>: ~Copyable {
+    private var line = RingQueue<WaitingSender<Message>>()
 
     /// The number of waiting senders. The others in the queue have been withdrawn.
     private(set) var count = 0
@@ -45,8 +45,9 @@ struct WaitingSenders<Message: Sendable> {
     }
 
     private mutating func closeRanks() {
-        var rest = FirstInFirstOut<WaitingSender<Message>>()
-        while let sender = line.takeFirst() { if sender.message != nil { rest.append(sender) } }
-        line = rest
+        for _ in 0..<line.count {
+            let sender = line.removeFirst()
+            if sender.message != nil { line.append(sender) }
+        }
     }
 }

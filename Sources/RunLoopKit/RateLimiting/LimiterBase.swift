@@ -48,7 +48,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         set { (isTimerSet, setTime) = (newValue != nil, newValue ?? 0) }
     }
     /// For each of these actions, either the loop has a block, or the thread that lined it up performs it next.
-    @exclusivity(unchecked) private var linedUp = FirstInFirstOut<Action>()
+    @exclusivity(unchecked) private var linedUp = RingQueue<Action>()
     /// The actions that a stopping loop refused, of a limiter that must not lose any.
     @exclusivity(unchecked) private var leftForTheEnd: [Action] = []
 
@@ -336,8 +336,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     }
 
     /// Takes the actions in line, and those left for the loop's end. The lock is held.
-    private func takeLine() -> (inLine: FirstInFirstOut<Action>, left: [Action]) {
-        (exchange(&linedUp, with: FirstInFirstOut()), exchange(&leftForTheEnd, with: []))
+    private func takeLine() -> (inLine: [Action], left: [Action]) {
+        (linedUp.takeAll(), exchange(&leftForTheEnd, with: []))
     }
 
     /// Refuses everything from now on. The lock is held. Returns what the caller must release without it.

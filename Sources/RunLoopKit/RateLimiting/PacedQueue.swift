@@ -218,7 +218,7 @@ class PacedQueueBase: LimiterBase, @unchecked Sendable {
     private let capacity: Int
     // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) private var bucket = TokenBucket()
-    @exclusivity(unchecked) private var waiting = FirstInFirstOut<Waiting>()
+    @exclusivity(unchecked) private var waiting = RingQueue<Waiting>()
 
     init(_ settings: LimiterSettings, _ quota: QuotaSettings, capacity: Int, isWithoutHandler: Bool) {
         (self.quota, self.capacity) = (quota, capacity)
@@ -237,7 +237,7 @@ class PacedQueueBase: LimiterBase, @unchecked Sendable {
 
     final func cancel() {
         lock.lock()
-        let dropped = exchange(&waiting, with: FirstInFirstOut())
+        let dropped = waiting.takeAll()
         setTimer(to: nil)
         lock.unlock()
         withExtendedLifetime(dropped) {}
@@ -275,15 +275,16 @@ class PacedQueueBase: LimiterBase, @unchecked Sendable {
         return actions
     }
 
-    override func forgetAll() -> Any? { exchange(&waiting, with: FirstInFirstOut()) }
+    override func forgetAll() -> Any? { waiting.takeAll() }
 
     /// Returns false when nothing is due.
     private func serveFirst() -> Bool {
         let held = lock.hold()
-        guard isOpen, let first = waiting.first, take(first.cost, at: now), let item = waiting.takeFirst() else {
+        guard isOpen, !waiting.isEmpty, take(waiting.first.cost, at: now) else {
             lock.unlock(held)
             return false
         }
+        let item = waiting.removeFirst()
         // Before the action, which may run the loop, nested: the timer serves the others there.
         setTimerToFirst()
         perform(item.makeAction(self), unlocking: held)
@@ -314,9 +315,9 @@ class PacedQueueBase: LimiterBase, @unchecked Sendable {
     }
 
     final func setTimerToFirst() {
-        guard isOpen, !isWithoutHandler, let first = waiting.first else { return setTimer(to: nil) }
+        guard isOpen, !isWithoutHandler, !waiting.isEmpty else { return setTimer(to: nil) }
         let now = now
-        let wait = quota.rules.wait(for: least(for: first.cost), in: bucket, at: now)
+        let wait = quota.rules.wait(for: least(for: waiting.first.cost), in: bucket, at: now)
         // Of several that are due, the timer is not moved for each.
         if wait == 0, isTimerDue(at: now) { return }
         setTimer(to: wait.map { now.addingSaturating($0) })

@@ -57,4 +57,14 @@ import Testing
         ring.append(10_000)
         #expect(ring.count == kept + 1 && ring.last == 10_000 && ring.removeLast() == 10_000)
     }
+
+    @Test("A ring aligns its elements, and returns all of them in their order")
+    func alignment() {
+        var ring = RingQueue<SIMD8<Double>>()
+        for number in 0..<30 { ring.append(SIMD8(repeating: Double(number))) }
+        for _ in 0..<20 { ring.append(ring.removeFirst()) }
+        #expect(ring.takeFirst()?[7] == 20)
+        #expect(ring.takeAll().map { Int($0[0]) } == Array(21..<30) + Array(0..<20))
+        #expect(ring.isEmpty && ring.takeFirst() == nil && ring.takeAll().isEmpty)
+    }
 }
