@@ -3,9 +3,6 @@
 import RunLoopKit
 
 extension Duration {
-    /// Whole nanoseconds.
-    var traceNanoseconds: Int64 { wholeNanoseconds }
-
     /// With a unit and three significant digits or so, such as `12.3 ms`.
     var inWords: String {
         let nanoseconds = wholeNanoseconds

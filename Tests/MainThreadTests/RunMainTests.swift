@@ -53,6 +53,27 @@ import Testing
             ])
     }
 
+    @Test("Items and limiters of every kind may get a handler of the main actor later")
+    func lateHandlers() throws {
+        let program = try run("late handlers")
+        #expect(program.status == 0)
+        #expect(
+            program.lines == [
+                "child, exited with 0", "collecting for 1: [\"call\"]", "collecting: [\"call\"]", "debounce: call",
+                "folder", "for 1: call", "message", "observer", "pipe", "port", "process, exited with 0",
+                "queue: input",
+                "signal", "source 0", "timer",
+            ])
+    }
+
+    @Test("Another loop refuses handlers and blocks of the main actor, and says so")
+    func otherLoop() throws {
+        let program = try run("other loop")
+        #expect(program.status == 0 && program.lines.filter { $0 == "false" }.count == 3, "\(program.lines)")
+        #expect(program.lines.filter { $0 == "true" }.count == 1)
+        #expect(program.lines.filter { $0.contains("main actor") }.count == 4, "\(program.lines)")
+    }
+
     @Test("Handlers of listeners and connections may belong to the main actor")
     func connections() throws {
         let program = try run("connections")

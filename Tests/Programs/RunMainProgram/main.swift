@@ -178,6 +178,31 @@ case "handlers":
     }
     for name in heard.all { print(name) }
 
+case "late handlers":
+    // First, before there are other threads.
+    let heard = Heard()
+    let late = try LateHandlers(heard)
+    Loop.runMain {
+        late.begin()
+        await heard.wait(for: LateHandlers.count)
+    }
+    for name in heard.all { print(name) }
+
+case "other loop":
+    Loop.runMain {
+        let loop = Loop(clock: VirtualClock())
+        Loop.mistakeHandling = .call { say("\($0)") }
+        let debounce = Debounce<Int>(interval: .zero, on: loop, label: "debounce")
+        let timer = Loop.Timer(after: .zero, label: "timer")
+        loop.add(timer)
+        say("\(debounce.setHandler(isolation: .shared) { _ in })")
+        say("\(timer.setHandler(isolation: .shared) { _ in })")
+        say("\(loop.perform(isolation: .shared) {})")
+        say("\(loop.perform(after: .zero, isolation: .shared, label: "delayed") {} == nil)")
+        timer.invalidate()
+        loop.end()
+    }
+
 case "connections":
     let heard = Heard()
     try Loop.runMain {

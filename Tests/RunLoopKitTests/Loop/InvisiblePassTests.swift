@@ -25,6 +25,32 @@ import Testing
         #expect(loop.counters.passes <= 2)
     }
 
+    @Test("Three hundred sources are served in their order, also those that come while the list is long")
+    func longList() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<Int>()
+        let pipes = (0..<300).map { _ in Ends.pipe() }
+        let late = try Loop.PortSource { _ in log.add(300) }
+        loop.add(late)
+        for (number, pipe) in pipes.enumerated() {
+            pipe.send("x")
+            loop.add(
+                try Loop.FileDescriptorSource(pipe.reader) { source, _ in
+                    log.add(number)
+                    source.invalidate()
+                    if number == 170 {
+                        late.send()
+                        loop.wakeUp()
+                    }
+                })
+        }
+        while loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
+        #expect(log.entries.sorted() == Array(0...300))
+        #expect(log.entries.filter { $0 < 300 } == Array(0..<300))
+        withExtendedLifetime(pipes) {}
+    }
+
     /// Two sources of one pipe, of which the first called reads all.
     ///
     /// - Parameter nested: Whether a run nested in the handler comes between.

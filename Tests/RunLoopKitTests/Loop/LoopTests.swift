@@ -250,6 +250,18 @@ import Testing
         #expect(passes.value == 1)
     }
 
+    @Test("Blocks that were withdrawn between two others leave no room, and the others run in their order")
+    func withdrawnBetween() {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let ran = Log<Int>()
+        let blocks = (0..<300).map { number in loop.performCancellable { ran.add(number) } }
+        for number in 1..<250 { #expect(blocks[number]?.withdraw() == true) }
+        loop.perform { ran.add(300) }
+        loop.run(mode: .default, for: .zero)
+        #expect(ran.entries == [0] + Array(250...300))
+    }
+
     @Test("A block can be withdrawn until it begins")
     func withdrawnBlock() throws {
         let (loop, _) = Loop.inVirtualTime()

@@ -40,8 +40,6 @@ extension Loop {
             return true
         }
 
-        var isWithdrawn: Bool { state.load(ordering: .relaxed) == .withdrawn }
-
         /// Claims the block for running; false if it was withdrawn.
         func take() -> Bool { change(to: .taken) }
 

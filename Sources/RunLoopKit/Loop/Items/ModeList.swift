@@ -16,10 +16,6 @@ struct ModeList: RandomAccessCollection {
     var endIndex: Int { first == nil ? 0 : second == nil ? 1 : others.count + 2 }
     subscript(index: Int) -> ModeState { index == 0 ? first! : index == 1 ? second! : others[index - 2] }
 
-    func contains(_ mode: ModeState) -> Bool {
-        first === mode || second != nil && (second === mode || others.contains { $0 === mode })
-    }
-
     mutating func append(_ mode: ModeState) {
         if first == nil { first = mode } else if second == nil { second = mode } else { others.append(mode) }
     }

@@ -114,9 +114,6 @@ final class ThreadLoops {
         state = Unmanaged.passRetained(made).toOpaque()
     }
 
-    /// Gives the thread a loop made for it.
-    func adopt(_ loop: Loop) { ownLoop = loop }
-
     // MARK: Virtual time
 
     /// Records a run that a clock counts, in case the thread exits inside it.
