@@ -79,7 +79,7 @@ let package = Package(
                 "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
                 "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram", "MistakeProgram",
                 "ClosedDescriptorProgram", "RefusalProgram", "FaultProgram", "ScheduleProgram",
-                "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
+                "EnduranceProgram", "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
                 "RunLoopKit",
                 "SignalProgram", "TestSupport",
             ]),
@@ -120,6 +120,10 @@ let package = Package(
         .executableTarget(
             name: "StressProgram", dependencies: ["RunLoopKit", "CLinux", "TestSupport"],
             path: "Tests/Programs/StressProgram"),
+        // What grows in long runs.
+        .executableTarget(
+            name: "EnduranceProgram", dependencies: ["CAllocator", "RunLoopKit"],
+            path: "Tests/Programs/EnduranceProgram"),
         .executableTarget(name: "PlainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/PlainProgram"),
         .executableTarget(
             name: "AsyncMainProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/AsyncMainProgram"),
