@@ -138,6 +138,10 @@ enum JSONReport {
             (0...100).map { percent in
                 line(outcome, Row(subject, []), "quantile@\(percent)", "ns", "\(samples.percentile(percent))")
             }
+                + [("99.5", 9_950), ("99.9", 9_990), ("99.95", 9_995), ("99.99", 9_999)].map { percent, share in
+                    let value = samples.quantile(perTenThousand: share)
+                    return line(outcome, Row(subject, []), "quantile@\(percent)", "ns", "\(value)")
+                }
         }
     }
 

@@ -18,7 +18,7 @@ struct RunLoopBenchmarks {
         TimerChurn("timer-retimed-100k", .retimed, 100_000), KeepaliveJob(), PoolJobs(), ThreadStart(), ExecutorHop(),
         ExecutorBurst(),
         ActorAndTask(), MessageSequence(), MessageTurns(), RateLimitCall(), KeyedCall(), MethodCall(),
-        DiagnosticsOverhead(), Memory(),
+        DiagnosticsOverhead(), RealTimeLatency(), Memory(),
     ]
 
     // Not async: some scenarios use the initial thread as one of two threads.

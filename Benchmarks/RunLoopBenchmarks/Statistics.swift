@@ -15,8 +15,11 @@ struct Samples {
     var median: Int64 { percentile(50) }
 
     /// The smallest measured value that at least `percent` of all values do not exceed.
-    func percentile(_ percent: Int) -> Int64 {
-        let rank = (sorted.count * percent + 99) / 100
+    func percentile(_ percent: Int) -> Int64 { quantile(perTenThousand: 100 * percent) }
+
+    /// The same, of so many ten thousandths of all values.
+    func quantile(perTenThousand share: Int) -> Int64 {
+        let rank = (sorted.count * share + 9_999) / 10_000
         return sorted[Swift.max(rank, 1) - 1]
     }
 }

@@ -48,4 +48,13 @@ import Testing
         let program = try play(["exhaust", "0", "60", "--lose", call])
         #expect(program.status == 1 && program.output.contains("FOUND in "), "\(program.output)\(program.errors)")
     }
+
+    /// A count that has become higher is a longer piece of code with a lock held: see docs/reliability.md.
+    @Test("A sender to a port that is stopped for ever never keeps the loop waiting, another caller only with a lock")
+    func stoppedCallers() throws {
+        guard !Self.isSanitized else { return }
+        let program = try play(["stopped"])
+        #expect(program.status == 0, "\(program.output)\(program.errors)")
+        #expect(program.lines.count > 10 && program.lines[0].hasSuffix("keeps the loop waiting at 0"))
+    }
 }

@@ -19,7 +19,7 @@ enum Growth {
             if after > before + allowance { faults.append("\(name): \(after) in the last quarter, \(before) before") }
         }
         // Those of a sanitizer are not the program's.
-        if !Process.hasSanitizer {
+        if !OwnProcess.hasSanitizer {
             check("allocated bytes", median(second, \.allocated), median(last, \.allocated), allocatedAllowance)
             check("resident bytes", median(second, \.resident), median(last, \.resident), residentAllowance)
         }

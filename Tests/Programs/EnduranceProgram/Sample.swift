@@ -33,15 +33,15 @@ struct Sample {
     init(seconds: Double, _ latency: Latency) {
         self.seconds = seconds
         self.latency = latency
-        resident = Process.residentBytes
+        resident = OwnProcess.residentBytes
         allocated = callocator_allocated_bytes()
-        descriptors = Process.descriptors
-        threads = Process.threads
+        descriptors = OwnProcess.descriptors
+        threads = OwnProcess.threads
     }
 }
 
 /// This process, from the kernel.
-enum Process {
+enum OwnProcess {
     static var residentBytes: Int { number(1, in: "/proc/self/statm") * Int(getpagesize()) }
 
     // Reading the folder opens a descriptor.

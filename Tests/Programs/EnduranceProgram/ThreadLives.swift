@@ -26,7 +26,7 @@ final class ThreadLives: Scenario, @unchecked Sendable {
     init(count: Int) { self.count = count }
 
     func play(_ window: Int, of windows: Int) {
-        if threads == nil { threads = Process.threads }
+        if threads == nil { threads = OwnProcess.threads }
         var rest = share(count, window, of: windows)
         while !rest.isEmpty {
             let alive = rest.prefix(8)
@@ -41,7 +41,7 @@ final class ThreadLives: Scenario, @unchecked Sendable {
             for thread in plain { thread.join() }
         }
         // Dropped threads end by themselves, and the kernel lists a thread until a moment after its end.
-        while Process.threads > threads! { usleep(100) }
+        while OwnProcess.threads > threads! { usleep(100) }
     }
 
     /// The events of one loop. Accessed on its thread.

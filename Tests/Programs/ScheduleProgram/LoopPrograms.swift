@@ -277,7 +277,7 @@
 
     /// Starts a thread that takes part.
     @discardableResult
-    private func start(_ body: @escaping @Sendable () -> Void) -> CThread {
+    func start(_ body: @escaping @Sendable () -> Void) -> CThread {
         try! System.startThread(stackSize: nil, body)
     }
 

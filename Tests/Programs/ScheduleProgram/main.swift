@@ -6,6 +6,7 @@
 //     ScheduleProgram exhaust BOUND LIMIT [NAME …]  every order with at most BOUND preemptions; 0: each program's own
 //     ScheduleProgram random NAME SEED COUNT DEPTH orders by priorities
 //     ScheduleProgram … --lose write               the same, but no eventfd is written; or no futex is woken: wake
+//     ScheduleProgram stopped                      a thread is stopped for ever: see Habits.swift
 //     ScheduleProgram replay NAME 12:1,40:0        one order: at choice 12 thread 1 goes on, at choice 40 thread 0
 //
 // What it finds ends the process, with the order that leads there. In `Scheduler` a thread never waits in the kernel,
@@ -56,6 +57,7 @@
             let result = Explorer(program).playRandomly(seeds: seed..<seed + count, depth: Int(arguments[4])!)
             print("\(program.name): \(result.executions) random orders, at most \(result.longest) choices")
         }
+    case "stopped": exit(playStopped() ? 0 : 1)
     case "replay":
         let switches = arguments[2].split(separator: ",").compactMap { text -> Switch? in
             let parts = text.split(separator: ":").compactMap { Int($0) }
