@@ -1,11 +1,22 @@
-// What scripts/fuzz gives to libFuzzer: the first byte says what the rest is, a snapshot of rules or a scenario.
+// What scripts/fuzz gives to libFuzzer: the first byte says what the rest is.
 
 import FoundationEssentials
 import RunLoopKit
 import RunLoopRules
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
 class FuzzedDocument: @unchecked Sendable {}
 final class FuzzedDraft: FuzzedDocument, @unchecked Sendable {}
+
+/// One reader gets all documents, if scripts/fuzz says so.
+private let onlyReader = getenv("FUZZ_ONLY").flatMap { Int(String(cString: $0)) }
 
 /// Plays one document.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -13,7 +24,14 @@ public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 0 else { return 0 }
     Loop.mistakeHandling = .ignore
     let document = Array(UnsafeBufferPointer(start: bytes + 1, count: count - 1))
-    if bytes.pointee & 1 == 0 { playSnapshot(document) } else { playScenario(document) }
+    // A digit in the corpus that scripts/fuzz begins with.
+    switch onlyReader ?? Int(bytes.pointee & 0xF) % 5 {
+    case 0: playSnapshot(document)
+    case 1: playScenario(document)
+    case 2: playLines(document)
+    case 3: playName(document)
+    default: playProgram(document)
+    }
     return 0
 }
 
