@@ -15,7 +15,7 @@ struct RealTimeLatency: Scenario {
 
     func run(_ effort: Effort) throws -> Outcome {
         let busy = try RealTimeLatency.thread("busy", Self.loopPriority)
-        let quiet = try RealTimeLatency.thread("quiet", Self.loopPriority)
+        let sent = try RealTimeLatency.thread("sent", Self.loopPriority)
         let normal = try LoopThread(name: "normal")
         let caller = try RealTimeLatency.thread("caller", Self.callerPriority)
         let subjects = [
@@ -23,10 +23,10 @@ struct RealTimeLatency: Scenario {
             LatencyPath.post(Outcome.kit, busy), try LatencyPath.port("\(Outcome.kit), port", busy),
             try LatencyPath.descriptor("\(Outcome.kit), descriptor", busy),
             LatencyPath.timer("\(Outcome.kit), timer", busy),
-            try LatencyPath.port("\(Outcome.kit), port, no other caller", quiet),
+            try LatencyPath.port("\(Outcome.kit), port, others only send", sent),
             LatencyPath.post("\(Outcome.kit), normal priority", normal),
         ]
-        let load = RealTimeLoad(on: busy.loop)
+        let load = RealTimeLoad(using: busy.loop, sendingTo: sent.loop)
         let (rounds, count, name) = (effort.operationRounds, max(1, effort.operationsPerRound / 5), name)
         let samples = try caller.performAndWait {
             var latencies = subjects.map { _ in [Int64]() }
@@ -37,8 +37,8 @@ struct RealTimeLatency: Scenario {
         }.map { Samples($0) }
         load.end()
         for subject in subjects { subject.end() }
-        let isRefused = !(busy.refusedOptions + quiet.refusedOptions + caller.refusedOptions).isEmpty
-        for thread in [busy, quiet, normal, caller] {
+        let isRefused = !(busy.refusedOptions + sent.refusedOptions + caller.refusedOptions).isEmpty
+        for thread in [busy, sent, normal, caller] {
             thread.stop()
             thread.join()
         }
@@ -55,7 +55,7 @@ struct RealTimeLatency: Scenario {
         var notes = [
             "Beside it, of normal priority: a thread for each CPU and a second process that compute, and two threads "
                 + "that post, send, signal, and add, change and cancel timers on the same loop.",
-            "no other caller: a loop of the same priority to which no thread of normal priority posts or adds.",
+            "others only send: a loop of the same priority, to which two threads of normal priority send by ports.",
             "The last column of the histogram holds all that is later still.",
         ]
         if isRefused { notes.append("SCHED_FIFO was refused: all threads had a normal priority.") }

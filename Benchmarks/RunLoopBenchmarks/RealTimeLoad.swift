@@ -12,12 +12,15 @@ final class RealTimeLoad: Sendable {
     private let threads: [PlainThread]
     private let process = Process()
 
-    /// - Parameter loop: The loop whose locks they contend for.
-    init(on loop: Loop) {
+    /// - Parameters:
+    ///   - loop: The loop whose locks they contend for.
+    ///   - other: A loop to which they only send by ports.
+    init(using loop: Loop, sendingTo other: Loop) {
         let isOver = isOver
         threads =
             allowedCPUs().map { _ in PlainThread { RealTimeLoad.compute(until: isOver) } }
             + (0..<2).map { _ in PlainThread { RealTimeLoad.use(loop, until: isOver) } }
+            + (0..<2).map { _ in PlainThread { RealTimeLoad.send(to: other, until: isOver) } }
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         // It ends with this process.
         process.arguments = ["-c", "while kill -0 $PPID; do :; done"]
@@ -64,5 +67,16 @@ final class RealTimeLoad: Sendable {
             usleep(100)
         }
         for item in [source, messages, port, moving] { item.invalidate() }
+    }
+
+    /// As often, but only sends.
+    private static func send(to loop: Loop, until flag: Flag) {
+        let ports = (0..<7).map { _ in try! Loop.PortSource { _ in } }
+        for port in ports { loop.add(port, in: .common) }
+        while !flag.isUp.load(ordering: .relaxed) {
+            for _ in 0..<10 { for port in ports { port.send() } }
+            usleep(100)
+        }
+        for port in ports { port.invalidate() }
     }
 }
