@@ -14,11 +14,11 @@ enum Kind: String, CaseIterable {
         }
     }
 
-    /// A share of it.
-    func make(_ share: Double) -> any Scenario {
+    /// A share of it. Each window of the day has a second at least.
+    func make(_ share: Double, windows: Int) -> any Scenario {
         let flood = max(1, Int(10_000_000 * share))
         return switch self {
-        case .day: Day(minutes: max(1, Int(1_440 * share)))
+        case .day: Day(minutes: max((windows + 59) / 60, Int(1_440 * share)))
         case .threads: ThreadLives(count: max(1, Int(100_000 * share)))
         case .posts: Flood(flood) { Posts($0) }
         case .messages: Flood(flood) { Messages($0) }

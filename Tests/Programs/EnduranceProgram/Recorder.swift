@@ -26,7 +26,7 @@ struct Recorder {
     private static let probes = 20...20_000
 
     func record(_ kind: Kind, share: Double) -> Outcome {
-        let scenario = kind.make(share)
+        let scenario = kind.make(share, windows: windows)
         let driver = try! LoopThread(name: "driver")
         let start = Loop.Instant.now
         var samples: [Sample] = []
