@@ -1,59 +1,69 @@
-/// Counts the operations: on which kind of item, in how many modes, called from where.
+/// Counts the operations: on which kind of item, in which state, called from where.
 struct LawCoverage {
+    /// The table has each kind apart where an operation is called by a known caller on an item of which only the number
+    /// of modes is known. For other states and circumstances it has all kinds together: the kind is nil.
     struct Cell: Hashable, CustomStringConvertible {
         let operation: LawProgram.Operation
-        let kind: LawProgram.Kind
-        /// 3 stands for three or more.
-        let modes: Int
+        let kind: LawProgram.Kind?
+        let state: LawProgram.State
         let context: LawProgram.Context
 
-        var description: String { "\(operation) × \(kind) × \(modes) modes × from \(context)" }
+        var description: String {
+            "\(operation) × \(kind.map { "\($0)" } ?? "any kind") × \(state) × from \(context)"
+        }
 
-        /// The reason why the combination cannot exist; nil if it can.
-        var absurdity: String? {
-            switch operation {
-            case .trigger where kind == .observer || kind.isTimer:
-                return "nothing can be sent to it; what a timer has instead is `retime`"
-            case .rearm where !kind.canBeArmed, .disarm where !kind.canBeArmed:
-                return "it cannot be disarmed"
-            case .changeInterest where !kind.isDescriptor: return "it has no interest"
-            case .takeWaiting where kind != .messagePort: return "it has no messages"
-            case .retime where !kind.isTimer: return "it has no time"
-            case _ where operation.concernsLoop && modes == 0:
-                return "an operation of a loop concerns the items in it"
-            default: break
-            }
-            if context == .own, kind.isProcess, modes > 0 {
-                return "a process source is invalid before its callout, and so in no mode"
-            }
-            return nil
+        /// The kinds for which the combination can exist.
+        var kinds: [LawProgram.Kind] {
+            (kind.map { [$0] } ?? LawProgram.Kind.allCases).filter { absurdity(of: $0) == nil }
         }
     }
 
     private(set) var counts: [Cell: Int] = [:]
 
     mutating func count(
-        _ operation: LawProgram.Operation, _ kind: LawProgram.Kind, modes: Int, from context: LawProgram.Context
+        _ operation: LawProgram.Operation, _ kind: LawProgram.Kind, _ states: [LawProgram.State],
+        _ contexts: [LawProgram.Context]
     ) {
-        counts[Cell(operation: operation, kind: kind, modes: min(modes, 3), context: context), default: 0] += 1
+        for state in states {
+            for context in contexts where LawCoverage.isAxis(state, context) {
+                let kind = LawCoverage.hasKinds(state, context) ? kind : nil
+                counts[Cell(operation: operation, kind: kind, state: state, context: context), default: 0] += 1
+            }
+        }
     }
 
     mutating func add(_ other: LawCoverage) { counts.merge(other.counts, uniquingKeysWith: +) }
 
+    private static func hasKinds(_ state: LawProgram.State, _ context: LawProgram.Context) -> Bool {
+        state.modes != nil && context.isCaller
+    }
+
+    /// Whether the table has the combination. What it has for each kind it does not have for all together; and each
+    /// caller apart says more than all other items' callouts together.
+    private static func isAxis(_ state: LawProgram.State, _ context: LawProgram.Context) -> Bool {
+        if hasKinds(state, context) { return true }
+        if state == .inItsCallout, context == .own { return false }
+        let isAnyOther = context == .another
+        let isKnown = context == .main || context == .own
+        return state.modes != nil ? !isAnyOther : isAnyOther || isKnown || !context.isCaller
+    }
+
     /// All combinations, always in the same order.
     static let cells: [Cell] = LawProgram.Operation.allCases.flatMap { operation in
-        LawProgram.Kind.allCases.flatMap { kind in
-            (0...3).flatMap { modes in
-                LawProgram.Context.allCases.map {
-                    Cell(operation: operation, kind: kind, modes: modes, context: $0)
-                }
+        LawProgram.State.allCases.flatMap { state in
+            LawProgram.Context.allCases.filter { isAxis(state, $0) }.flatMap { context in
+                let kinds: [LawProgram.Kind?] = hasKinds(state, context) ? LawProgram.Kind.allCases : [nil]
+                return kinds.map { Cell(operation: operation, kind: $0, state: state, context: context) }
             }
         }
-    }.filter { $0.absurdity == nil }
+    }.filter { !$0.kinds.isEmpty }
 
     var missing: [Cell] { LawCoverage.cells.filter { counts[$0] == nil } }
 
-    /// How often each operation was carried out on each kind.
+    // MARK: The table
+
+    /// How often each operation was carried out: on each kind, and in each state from each context. `-` stands for what
+    /// cannot exist.
     var table: String {
         var lines: [String] = []
         for operation in LawProgram.Operation.allCases {
@@ -62,12 +72,18 @@ struct LawCoverage {
                 return "\(kind) \(all.reduce(0, +))"
             }
             lines.append("\(operation): " + columns.joined(separator: ", "))
+            for state in LawProgram.State.allCases { lines.append("    \(state): \(row(operation, state))") }
         }
         return lines.joined(separator: "\n")
     }
-}
 
-extension LawProgram.Kind {
-    /// Of a connection: whether it receives.
-    var canBeArmed: Bool { isDescriptor || self == .messagePort || self == .connection }
+    private func row(_ operation: LawProgram.Operation, _ state: LawProgram.State) -> String {
+        LawProgram.Context.allCases.filter { LawCoverage.isAxis(state, $0) }.map { context in
+            let cells = LawCoverage.cells.filter {
+                $0.operation == operation && $0.state == state && $0.context == context
+            }
+            let count = cells.map { counts[$0] ?? 0 }.reduce(0, +)
+            return "\(context) " + (cells.isEmpty ? "-" : "\(count)")
+        }.joined(separator: ", ")
+    }
 }

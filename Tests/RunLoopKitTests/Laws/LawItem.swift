@@ -34,6 +34,7 @@ final class LawItem: @unchecked Sendable {
     /// Operations on it that have not returned: while there are any, notifications are pending, and an epoll set may or
     /// may not watch an item that is being invalidated.
     var operationsInProgress = 0
+    var invalidationsInProgress = 0
     var leaving: Set<LawProgram.Place> = []
     var callsInProgress = 0
 
@@ -97,8 +98,7 @@ final class LawItem: @unchecked Sendable {
     /// Whether it reads before its script plays, or after it.
     var readsFirst: Bool { bit(4) }
 
-    /// Whether it is made without a handler, and gets one later.
-    private var isLate: Bool { bit(10) && !plan.hasHandlerAtFirst }
+    private var isLate: Bool { plan.isLate }
 
     private func make() -> Loop.Item {
         hasHandler = !isLate
@@ -236,7 +236,6 @@ final class LawItem: @unchecked Sendable {
         places = []
         commons = []
     }
-
 }
 
 extension LawItem: CustomStringConvertible {

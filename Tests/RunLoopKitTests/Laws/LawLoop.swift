@@ -40,6 +40,28 @@ final class LawLoop: @unchecked Sendable {
             mode: Loop.Mode(mode), for: duration, returnAfterSourceHandled: returnAfterSourceHandled)
     }
 
+    // MARK: Hosting
+
+    private(set) var isHosted = false
+
+    /// Begins hosting, and makes passes. Returns whether the host may sleep in the end.
+    func host(_ mode: String) -> Bool {
+        let outer = passesLeft
+        passesLeft = 6
+        defer { passesLeft = outer }
+        isHosted = true
+        let descriptor = try! loop!.hosting.begin(in: Loop.Mode(mode))
+        while System.readiness(of: descriptor, for: .read).contains(.read) {
+            if loop!.hosting.pass() == .stopped { return false }
+        }
+        return true
+    }
+
+    func endHosting() {
+        loop!.hosting.end()
+        isHosted = false
+    }
+
     /// Whether a block waits that a run in this mode may run. All blocks of programs wake their loop.
     func hasBlock(for mode: Loop.Mode) -> Bool {
         guard let loop else { return false }

@@ -32,11 +32,16 @@ final class LawPlayer: @unchecked Sendable {
     private let records: Bool
 
     private var itemsByIndex: [LawItem?]
+    /// Those that the program has used.
+    private(set) var items: [LawItem] = []
     var loops: [LawLoop] = []
     var endedLoops: [LawLoop] = []
     private let clock = VirtualClock()
     private var frames: [Frame] = []
     var runs: [LawLoop] = []
+    /// Whether another thread plays a step, and how many frames were there before it.
+    private(set) var isElsewhere = false
+    private var framesOfOwnThread = 0
     var stepsLeft = 500
     var blocks: [LawBlock] = []
     var endHandlers: [LawBlock] = []
@@ -65,7 +70,7 @@ final class LawPlayer: @unchecked Sendable {
         let thread = try! System.startThread(stackSize: nil) { player.play() }
         System.join(thread)
         player.checkTheEnd()
-        player.itemsByIndex = []
+        (player.itemsByIndex, player.items) = ([], [])
         // A thread of the library reaps an invalid child, and closes its pidfd a moment later.
         while descriptorKinds.contains(where: { $0.value.contains("pidfd") && descriptors[$0.key] == nil }) {
             leaveProcessor()
@@ -101,22 +106,24 @@ final class LawPlayer: @unchecked Sendable {
         for loop in loops where loop.isReal { loop.isEnding = true }
     }
 
-    /// A signal without a source must not end the process; and this thread, to which signals are sent, takes them.
+    /// A signal without a source must not end the process.
     private func ignoreSignals() {
-        for number in LawPlayer.firstSignal..<LawPlayer.firstSignal + Int32(LawPlayer.signalCount) {
-            signal(number, SIG_IGN)
-            System.unblock(number)
-        }
+        for number in LawPlayer.signals { signal(number, SIG_IGN) }
+        takeSignals()
     }
 
-    private static let firstSignal: Int32 = 36
-    private static let signalCount = 28
+    /// The calling thread takes the signals that it sends to itself.
+    private func takeSignals() {
+        for number in LawPlayer.signals { System.unblock(number) }
+    }
+
+    private static let signals: Range<Int32> = 36..<64
 
     /// A signal that no other source of the program uses.
     func nextSignal() -> Int32 {
         defer { signals += 1 }
-        precondition(signals < LawPlayer.signalCount)
-        return LawPlayer.firstSignal + Int32(signals)
+        precondition(signals < LawPlayer.signals.count)
+        return LawPlayer.signals.lowerBound + Int32(signals)
     }
 
     func makeLoop(_ slot: Int) -> LawLoop {
@@ -128,8 +135,6 @@ final class LawPlayer: @unchecked Sendable {
     }
 
     // MARK: State
-
-    var items: [LawItem] { itemsByIndex.compactMap { $0 } }
 
     /// The loop of the innermost run.
     var innermost: LawLoop? { runs.last }
@@ -145,6 +150,7 @@ final class LawPlayer: @unchecked Sendable {
         if let item = itemsByIndex[index] { return item }
         let made = LawItem(index, self)
         itemsByIndex[index] = made
+        items = itemsByIndex.compactMap { $0 }
         return made
     }
 
@@ -171,7 +177,23 @@ final class LawPlayer: @unchecked Sendable {
 
     func leave() { frames.removeLast() }
 
-    private func context(for item: LawItem) -> LawProgram.Context {
+    /// All that is true of a call that concerns the item at this moment.
+    private func contexts(for item: LawItem) -> [LawProgram.Context] {
+        var contexts: [LawProgram.Context] = []
+        if !isElsewhere || frames.count > framesOfOwnThread {
+            let caller = caller(for: item)
+            contexts = caller == .main || caller == .own ? [caller] : [caller, .another]
+        }
+        if isElsewhere { contexts.append(.otherThread) }
+        guard let innermost else { return contexts }
+        let depth = runs.count { $0 === innermost }
+        if depth == 2 { contexts.append(.nested) }
+        if depth > 2 { contexts.append(.third) }
+        if innermost.isHosted { contexts.append(.host) }
+        return contexts
+    }
+
+    private func caller(for item: LawItem) -> LawProgram.Context {
         switch frames.last {
         case nil: .main
         case .block: .block
@@ -210,7 +232,21 @@ final class LawPlayer: @unchecked Sendable {
         case .withdraw: blocks.first { $0.waits }?.withdraw(self)
         case .pace(let loop, let script): pace(loops[loop], script)
         case .onEnd(let loop, let script, let isCancelled): onEnd(loops[loop], script, isCancelled)
+        case .host(let place): host(loops[place.loop], place.mode)
+        case .elsewhere(let step): playElsewhere(step)
         }
+    }
+
+    /// On a thread that lives for this step. Its loop is none of the program's.
+    private func playElsewhere(_ step: LawProgram.Step) {
+        guard !isElsewhere else { return play(step) }
+        (isElsewhere, framesOfOwnThread) = (true, frames.count)
+        let thread = try! System.startThread(stackSize: nil) { [unowned self] in
+            takeSignals()
+            play(step)
+        }
+        System.join(thread)
+        isElsewhere = false
     }
 
     /// Through `common` at times, so that some of its modes are due to that.
@@ -243,9 +279,9 @@ final class LawPlayer: @unchecked Sendable {
 
     private func operate(_ operation: LawProgram.Operation, _ item: LawItem, _ loop: LawLoop, _ mode: String) {
         let concerned = operation.concernsLoop ? items.filter { $0.loops.contains(loop.number) } : [item]
-        let cells = concerned.map { ($0.kind, $0.places.count, context(for: $0)) }
+        let cells = concerned.map { ($0.kind, $0.states, contexts(for: $0)) }
         if carryOut(operation, item, loop, mode) {
-            for (kind, modes, context) in cells { coverage.count(operation, kind, modes: modes, from: context) }
+            for (kind, states, contexts) in cells { coverage.count(operation, kind, states, contexts) }
         }
     }
 

@@ -36,8 +36,14 @@ extension LawPlayer {
         }
     }
 
-    private func unfinished(_ loop: LawLoop, _ mode: String) -> String? {
-        if let item = items.first(where: { $0.places.contains(loop.place(mode)) && !$0.isQuiet }) { return "\(item)" }
+    /// Something that waits in the mode.
+    ///
+    /// - Parameter isServed: Only what a pass could serve at once.
+    func unfinished(_ loop: LawLoop, _ mode: String, isServed: Bool = false) -> String? {
+        let item = items.first {
+            $0.places.contains(loop.place(mode)) && !$0.isQuiet && (!isServed || $0.isArmed && $0.callsInProgress == 0)
+        }
+        if let item { return "\(item)" }
         let isCommon = loop.commonModes.contains(mode)
         let block = blocks.first {
             $0.loop === loop && $0.waits && ($0.mode == mode || isCommon && $0.mode == "common")
@@ -48,9 +54,10 @@ extension LawPlayer {
     /// The run makes one wait, or none if virtual time has jumped, and one pass.
     private func checkThatAnIdleRunDoesNothing(_ loop: LawLoop, _ mode: String) {
         let actual = loop.loop!
-        // A leftover of a nested or earlier run may cause one pass; after that there is none.
-        _ = loop.run(mode, for: .zero)
         let next = actual.nextTimerFireTime(in: Loop.Mode(mode)).map { actual.now.duration(to: $0) }
+        // A leftover of a nested or earlier run may cause one pass, and an old write to the eventfd one more wait.
+        _ = loop.run(mode, for: .zero)
+        _ = loop.run(mode, for: min(.microseconds(1), (next ?? .seconds(1)) / 2))
         let before = actual.counters
         let result = loop.run(mode, for: min(.milliseconds(1), (next ?? .seconds(1)) / 2))
         let after = actual.counters

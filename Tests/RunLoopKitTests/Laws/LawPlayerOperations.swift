@@ -39,7 +39,9 @@ extension LawPlayer {
         guard let actual = item.item else { return }
         item.leaving.formUnion(item.places)
         item.becomeInvalid()
+        item.invalidationsInProgress += 1
         during([item]) { actual.invalidate() }
+        item.invalidationsInProgress -= 1
         if item.operationsInProgress == 0 { item.leaving = [] }
     }
 
@@ -53,7 +55,7 @@ extension LawPlayer {
 
     @discardableResult
     func end(_ loop: LawLoop) -> Bool {
-        guard !loop.isReal, !loop.isEnding, loop.loop?.currentMode == nil else { return false }
+        guard !isElsewhere, !loop.isReal, !loop.isEnding, loop.loop?.currentMode == nil else { return false }
         loop.isEnding = true
         let slot = loops.firstIndex { $0 === loop }!
         let concerned = items.filter { $0.loops.contains(loop.number) }
@@ -81,12 +83,26 @@ extension LawPlayer {
     // MARK: Running and posting
 
     func run(_ loop: LawLoop, _ mode: String) -> Bool {
-        guard runs.count < 4, !loop.isEnding, mode != "common" else { return false }
+        guard !isElsewhere, runs.count < 4, !loop.isEnding, mode != "common" else { return false }
         let polls = loop.isReal ? stepsLeft % 4 > 0 : stepsLeft % 2 > 0
         runs.append(loop)
         _ = loop.run(mode, for: polls ? .zero : .milliseconds(1), returnAfterSourceHandled: stepsLeft % 5 == 0)
         runs.removeLast()
         return true
+    }
+
+    /// A host of the loop, as long as there is something to do.
+    func host(_ loop: LawLoop, _ mode: String) {
+        guard !isElsewhere, runs.count < 4, !loop.isEnding, mode != "common", loop.loop?.currentMode == nil else {
+            return
+        }
+        runs.append(loop)
+        let rests = loop.host(mode)
+        if rests, violation == nil, let rest = unfinished(loop, mode, isServed: true) {
+            expect(false, "the host of \(loop.number) may sleep in \(mode), and \(rest) waits")
+        }
+        loop.endHosting()
+        runs.removeLast()
     }
 
     func post(_ loop: LawLoop, _ mode: String, _ script: Int) {
@@ -105,7 +121,8 @@ extension LawPlayer {
     }
 
     func pace(_ loop: LawLoop, _ script: Int) {
-        guard !loop.isReal, !loop.isEnding else { return }
+        // What another thread calls acts later.
+        guard !isElsewhere, !loop.isReal, !loop.isEnding else { return }
         let queue = loop.queue ?? LawQueue(on: loop, self)
         loop.queue = queue
         queue.call(script)

@@ -22,11 +22,14 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         var isProcess: Bool { self == .process || self == .childProcess }
         var isDescriptor: Bool { self == .borrowedDescriptor || self == .ownedDescriptor }
 
+        /// Whether it may be in the epoll set of its mode.
+        var isSource1: Bool { !isTimer && self != .source0 && self != .observer }
+
         /// Whether several loops may have one at the same time.
         var isShared: Bool { self == .source0 || self == .portSource }
     }
 
-    enum Operation: String, CaseIterable {
+    enum Operation: String, CaseIterable, Sendable {
         // On an item.
         case add, remove, readd, move, invalidate, drop, trigger, rearm, disarm, changeInterest, takeWaiting, retime,
             setHandler
@@ -48,9 +51,33 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case own
         // Another item's callout, or what its name says.
         case source, observer, timer, block, schedule, cancel, endHandler, action
+        /// Any of these.
+        case another
+
+        // Circumstances besides the caller.
+        /// A callout of a run inside another run of the same loop.
+        case nested
+        /// The same, of a third run.
+        case third
+        /// Another thread, while the loop's thread waits for its return.
+        case otherThread
+        /// A callout of a pass that a host makes.
+        case host
+
+        var isCaller: Bool {
+            switch self {
+            case .another, .nested, .third, .otherThread, .host: false
+            default: true
+            }
+        }
+
+        /// The callers that are no callout of the item.
+        static let others: [Context] = [
+            .source, .observer, .timer, .block, .schedule, .cancel, .endHandler, .action,
+        ]
     }
 
-    struct Place: Hashable, CustomStringConvertible {
+    struct Place: Hashable, Sendable, CustomStringConvertible {
         var loop: Int
         var mode: String
         var description: String { "\(mode) of \(loop)" }
@@ -69,9 +96,13 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         /// The same for the notifications of a `Source0`.
         var scheduleScripts: [Int] = []
         var cancelScripts: [Int] = []
+
+        static let lateBit = 1 << 10
+        /// Whether it is made without a handler, and gets one later.
+        var isLate: Bool { variant & Item.lateBit != 0 && !hasHandlerAtFirst }
     }
 
-    enum Step {
+    indirect enum Step: Sendable {
         /// Adds and removes until the item is in this many modes: of this loop, and of others too if the item can be
         /// shared.
         case place(item: Int, modes: Int, loop: Int)
@@ -82,6 +113,10 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         /// Calls the loop's paced queue, whose action plays the script.
         case pace(loop: Int, script: Int)
         case onEnd(loop: Int, script: Int, isCancelled: Bool)
+        /// A host runs the loop: it makes passes until nothing is left to do.
+        case host(Place)
+        /// Another thread plays the step, while this one waits.
+        case elsewhere(Step)
     }
 
     static let modes = ["default", "a", "b", "c"]
@@ -120,11 +155,15 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
     }
 
     private var usedItems: Set<Int> {
-        scripts.joined().reduce(into: []) { used, step in
-            switch step {
-            case .place(let item, _, _), .operate(_, let item, _): used.insert(item)
-            default: break
-            }
+        Set(scripts.joined().compactMap(LawProgram.item))
+    }
+
+    /// The item that the step concerns; nil if it concerns none.
+    private static func item(of step: Step) -> Int? {
+        switch step {
+        case .place(let item, _, _), .operate(_, let item, _): item
+        case .elsewhere(let step): self.item(of: step)
+        default: nil
         }
     }
 
@@ -137,6 +176,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case .pace(let loop, let script): "pace \(script) on \(loop)"
         case .onEnd(let loop, let script, let isCancelled):
             "at the end of \(loop): \(script)" + (isCancelled ? ", cancelled" : "")
+        case .host(let place): "host \(place)"
+        case .elsewhere(let step): "on another thread: \(describe(step))"
         }
     }
 }

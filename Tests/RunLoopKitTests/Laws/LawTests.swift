@@ -55,7 +55,7 @@ import Testing
             let seed = first + UInt64(programs)
             // Combinations that neighbouring steps have prevented are targets again.
             let rest = programs < count || count < LawGenerator.round ? nil : coverage.missing
-            if programs >= count, rest?.isEmpty ?? true || programs > count + 20 { break }
+            if programs >= count, rest?.isEmpty ?? true || programs > count + LawGenerator.round / 6 { break }
             programs += 1
             report.begin(seed)
             let program = LawGenerator.program(seed, aimingAt: rest)

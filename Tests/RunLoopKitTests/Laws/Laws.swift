@@ -6,19 +6,22 @@ import TestSupport
 extension LawPlayer {
     /// The laws that hold at any moment, in any depth of callouts.
     func checkLaws(_ moment: @autoclosure () -> String) {
-        guard violation == nil else { return }
+        // The thread of the loops looks when the other one is done.
+        guard violation == nil, !isElsewhere else { return }
         for loop in loops where !loop.isEnding {
-            checkEpollSets(of: loop, moment)
+            // Each second time, for it costs more than the step.
+            if isGoingQuiet || (stepsLeft + loop.number) % 2 == 0 { checkEpollSets(of: loop, moment) }
             checkTimers(of: loop, moment)
         }
         for item in items { item.checkItself() }
         for loop in loops { loop.queue?.checkItself() }
         // Not each time: common modes catch up with items of `common` when they are asked.
-        if isOutside, stepsLeft % 3 == 0 { checkMembership() }
+        if isOutside { checkMembership() }
     }
 
+    /// Of a ninth of the items.
     private func checkMembership() {
-        for item in items {
+        for item in items where isGoingQuiet || (stepsLeft + item.index) % 9 == 0 {
             guard let actual = item.item else { continue }
             for loop in loops where !loop.isEnding {
                 for mode in LawProgram.modes {
@@ -68,7 +71,7 @@ extension LawPlayer {
         let place = loop.place(state.mode.name)
         for item in items {
             let (isHere, isLeaving) = (item.places.contains(place), item.leaving.contains(place))
-            guard isHere || isLeaving, let port = item.item as? any Source1,
+            guard isHere || isLeaving, item.kind.isSource1, let port = item.item as? any Source1,
                 let token = actual.lock.withLock({ state.source1s.token(of: port) })
             else { continue }
             for watch in port.hasHandler ? port.watches : [] {
