@@ -6,6 +6,8 @@ extension LawCoverage.Cell {
 
     private func operationsAbsurdity(of kind: LawProgram.Kind) -> String? {
         switch operation {
+        case _ where operation.concernsBlock != kind.isBlock || operation.concernsLimiter != kind.isLimiter:
+            "it is an operation of something else"
         case .trigger where kind == .observer || kind.isTimer:
             "nothing can be sent to it; what a timer has instead is `retime`"
         case .rearm where !kind.canBeArmed, .disarm where !kind.canBeArmed: "it cannot be disarmed"
@@ -18,6 +20,8 @@ extension LawCoverage.Cell {
 
     private func statesAbsurdity(of kind: LawProgram.Kind) -> String? {
         switch state {
+        case _ where state.isOfItem != kind.isItem: "it is a state of something else"
+        case .waiting where operation == .post: "a block is posted once"
         case .inNoMode where operation.concernsLoop, .invalid where operation.concernsLoop,
             .beingInvalidated where operation.concernsLoop:
             "an operation of a loop concerns the items in it"
@@ -31,6 +35,8 @@ extension LawCoverage.Cell {
 
     private func contextsAbsurdity(of kind: LawProgram.Kind) -> String? {
         switch context {
+        case .own where operation == .post: "a block is not called before it is posted"
+        case .own where operation == .withdraw && state == .waiting: "a block that runs waits no more"
         case .main where state.isInProgress: "nothing is in progress in the main script"
         case _ where state == .dropped && operation == .move && context != .own:
             "it is deallocated when it has left its modes"

@@ -2,24 +2,50 @@
 
 /// A posted block, or an end handler, and its fate.
 final class LawBlock: @unchecked Sendable {
-    let mode: String
+    /// The queues that it waits in; empty for an end handler.
+    let modes: Set<String>
     let loop: LawLoop
+    let script: Int
+    /// Its place among the blocks of all loops.
+    let number: Int
+    /// Posted to run after a delay.
+    var isDelayed = false
+    /// It need not run: only a host, which sleeps without a limit, lets virtual time come so far.
+    var isFar = false
     var isAccepted = false
     var isWithdrawn = false
     var ran = 0
-    var handle: Loop.PendingBlock?
+    /// Nil for one that cannot be withdrawn.
+    var withdrawal: (() -> Bool)?
     private var isReleased = false
 
-    init(mode: String, loop: LawLoop) { (self.mode, self.loop) = (mode, loop) }
+    init(modes: Set<String>, loop: LawLoop, script: Int, number: Int) {
+        (self.modes, self.loop, self.script, self.number) = (modes, loop, script, number)
+    }
 
+    var kind: LawProgram.Kind { isDelayed ? .delayedBlock : .block }
     var waits: Bool { isAccepted && !isWithdrawn && ran == 0 && !loop.isEnding }
 
     func withdraw(_ player: LawPlayer) {
-        isWithdrawn = handle?.withdraw() ?? false
-        player.expect(isWithdrawn, "a block that waits cannot be withdrawn")
+        guard let withdrawal else { return }
+        let waited = waits
+        let answer = withdrawal()
+        player.expect(answer == waited, "a block that waits: \(waited) is withdrawn: \(answer)")
+        if waited { player.expect(isDelayed || !withdrawal(), "a block is withdrawn twice") }
+        isWithdrawn = isWithdrawn || answer
+    }
+
+    /// Called as it begins to run.
+    func begin(_ player: LawPlayer) {
+        ran += 1
+        player.expect(ran == 1 && isAccepted && !isWithdrawn, "a block runs that is not to run")
+        // The blocks that an interrupted step has yet to run do not exist for a nested run.
+        player.expect(
+            isDelayed || number > loop.lastHidden, "a nested run takes a block of the step that it interrupts")
     }
 
     func checkTheEnd(_ player: LawPlayer) {
+        withdrawal = nil  // It has the timer of a delayed block.
         player.expect(isReleased, "a block was not released")
         player.expect(ran + (isWithdrawn ? 1 : 0) <= (isAccepted ? 1 : 0), "a block had more than one fate")
     }

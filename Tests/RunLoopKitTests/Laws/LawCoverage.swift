@@ -35,7 +35,7 @@ struct LawCoverage {
     mutating func add(_ other: LawCoverage) { counts.merge(other.counts, uniquingKeysWith: +) }
 
     private static func hasKinds(_ state: LawProgram.State, _ context: LawProgram.Context) -> Bool {
-        state.modes != nil && context.isCaller
+        (state.modes != nil || !state.isOfItem) && context.isCaller
     }
 
     /// Whether the table has the combination. What it has for each kind it does not have for all together; and each
@@ -45,7 +45,7 @@ struct LawCoverage {
         if state == .inItsCallout, context == .own { return false }
         let isAnyOther = context == .another
         let isKnown = context == .main || context == .own
-        return state.modes != nil ? !isAnyOther : isAnyOther || isKnown || !context.isCaller
+        return state.modes != nil || !state.isOfItem ? !isAnyOther : isAnyOther || isKnown || !context.isCaller
     }
 
     /// All combinations, always in the same order.

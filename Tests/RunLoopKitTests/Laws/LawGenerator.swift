@@ -3,7 +3,7 @@ import TestSupport
 /// Makes programs. Chance alone would not produce every combination in a reasonable number of programs, so each program
 /// is made around some cells of the coverage table, with random steps in between.
 struct LawGenerator {
-    private static let cellsPerProgram = 12
+    private static let cellsPerProgram = 16
 
     /// How many programs it takes until each cell has been a target once.
     static var round: Int { (LawCoverage.cells.count + cellsPerProgram - 1) / cellsPerProgram }
@@ -45,7 +45,7 @@ struct LawGenerator {
 
     // MARK: Parts
 
-    private mutating func play(_ step: LawProgram.Step) { program.scripts[0].append(step) }
+    mutating func play(_ step: LawProgram.Step) { program.scripts[0].append(step) }
 
     mutating func makeScript(_ steps: [LawProgram.Step]) -> Int {
         program.scripts.append(steps)
@@ -64,11 +64,16 @@ struct LawGenerator {
 
     /// Any step, on any item or loop.
     mutating func noise() -> LawProgram.Step {
-        if program.items.isEmpty || random.once(in: 8) { _ = makeItem(random.pick(LawProgram.Kind.allCases)) }
+        if program.items.isEmpty || random.once(in: 8) { _ = makeItem(random.pick(LawProgram.Kind.items)) }
         let item = random.below(program.items.count)
-        switch random.below(17) {
+        switch random.below(19) {
         case 0: return .post(place(), script: makeScript([]))
-        case 12: return .withdraw
+        case 12: return .withdraw(script: nil)
+        case 17: return .postLater(place(), script: makeScript([]), isFar: random.once(in: 4))
+        case 18:
+            let operation = random.pick([LawProgram.Operation.call, .call, .call, .flush, .cancel])
+            return .limit(
+                random.pick(LawProgram.Kind.limiters), operation, loop: 1 + random.below(2), script: makeScript([]))
         case 15: return .host(place(common: false))
         case 16: return .elsewhere(noise())
         case 14: return .pace(loop: random.below(LawProgram.loops), script: makeScript([]))
@@ -78,7 +83,7 @@ struct LawGenerator {
         case 1: return .place(item: item, modes: random.below(5), loop: random.below(LawProgram.loops))
         case 2, 3: return .operate(.run, item: item, place(common: false))
         default:
-            let operation = random.pick(LawProgram.Operation.allCases)
+            let operation = random.pick(LawProgram.Operation.ofItems)
             // Otherwise little would be left to happen.
             if operation == .endLoop, random.below(4) > 0 { return .operate(.trigger, item: item, place()) }
             return .operate(operation, item: item, place())
@@ -89,6 +94,8 @@ struct LawGenerator {
 
     /// Makes a program's steps that call the cell's operation on a new item in the cell's state, from its context.
     private mutating func aim(at cell: LawCoverage.Cell) {
+        if cell.operation.concernsBlock { return aim(atBlock: cell) }
+        if cell.operation.concernsLimiter { return aim(atLimiter: cell) }
         let item = makeItem(random.pick(cell.kinds), isDue: cell.needsCallout || random.once(in: 2))
         if cell.state == .withoutHandler { program.items[item].variant |= LawProgram.Item.lateBit }
         let stage = stage(for: cell)

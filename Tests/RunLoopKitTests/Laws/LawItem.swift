@@ -29,6 +29,9 @@ final class LawItem: @unchecked Sendable {
     }
     private(set) var wasInMode = false
     var commons: Set<Int> = []
+    /// The places of its joins among all others.
+    private var joined: [LawProgram.Place: Int] = [:]
+    var joinedCommon = 0
     var isValid = true
 
     /// Operations on it that have not returned: while there are any, notifications are pending, and an epoll set may or
@@ -148,6 +151,7 @@ final class LawItem: @unchecked Sendable {
             return Loop.Observer(
                 activities[(plan.variant >> 1) % activities.count].union(.beforeSources), repeats: repeats,
                 order: order, handler: isLate ? nil : observerHandler())
+        default: preconditionFailure("no item")
         }
     }
 
@@ -230,6 +234,22 @@ final class LawItem: @unchecked Sendable {
     }
 
     // MARK: Changes of the model
+
+    /// Returns false if it is there.
+    @discardableResult
+    func join(_ place: LawProgram.Place) -> Bool {
+        guard places.insert(place).inserted else { return false }
+        joined[place] = player.nextJoin()
+        return true
+    }
+
+    /// An observer is called.
+    func checkItsOrder() {
+        guard let loop = player.innermost, let mode = loop.loop?.currentMode else { return }
+        let place = loop.place(mode.name)
+        guard places.contains(place), let joined = joined[place] else { return }
+        player.expect(loop.state.order.allows(order, joined: joined), "\(self) is called too late in \(place)")
+    }
 
     func becomeInvalid() {
         isValid = false

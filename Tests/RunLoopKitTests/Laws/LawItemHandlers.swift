@@ -101,6 +101,7 @@ extension LawItem {
         let closure = makeHandlerClosure()
         return { _, _ in
             let item = closure.item
+            item.checkItsOrder()
             item.call { $0.handled += 1 }
             if !item.repeats { item.becomeInvalid() }
         }

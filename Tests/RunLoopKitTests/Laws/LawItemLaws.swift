@@ -26,6 +26,12 @@ extension LawItem {
         }
     }
 
+    /// Whether a pass would call it at once if something came.
+    var canBeServed: Bool {
+        guard isArmed, callsInProgress == 0 else { return false }
+        return (item as? Loop.FileDescriptorSource)?.interest.contains(.read) ?? true
+    }
+
     func checkItself() {
         if kind == .source0 || kind.isProcess {
             player.expect(handled <= accepted, "\(self): \(handled) calls for \(accepted) signals")

@@ -59,7 +59,7 @@ extension LawItem {
             let bytes = [UInt8(truncatingIfNeeded: accepted)]
             if write(ends!.writer, bytes, 1) == 1 { accepted += 1 }
             sendBack()
-        case .timer, .continuousTimer, .wallClockTimer, .observer: break
+        default: break
         }
     }
 

@@ -17,13 +17,13 @@ final class LawPlayer: @unchecked Sendable {
     enum Frame {
         case callout(of: LawItem)
         case schedule(of: LawItem), cancel(of: LawItem)
-        case block, endHandler
+        case block(LawBlock), endHandler
         /// Of a limiter.
-        case action
+        case action(of: AnyObject)
     }
 
     let program: LawProgram
-    private(set) var coverage = LawCoverage()
+    var coverage = LawCoverage()
 
     /// The first law that was broken; the program stops there.
     private(set) var violation: String?
@@ -41,6 +41,9 @@ final class LawPlayer: @unchecked Sendable {
     var runs: [LawLoop] = []
     /// Whether another thread plays a step, and how many frames were there before it.
     private(set) var isElsewhere = false
+    /// How often an item has joined a mode, and the number of the last block.
+    private(set) var joins = 0
+    var lastBlock = 0
     private var framesOfOwnThread = 0
     var stepsLeft = 500
     var blocks: [LawBlock] = []
@@ -131,7 +134,7 @@ final class LawPlayer: @unchecked Sendable {
         let number = slot + LawProgram.loops * endedLoops.count
         let loop = isReal ? ThreadLoops.current.loopOfItsOwn : Loop(clock: clock)
         if program.isMonitored { loop.attach(monitor) }
-        return LawLoop(number: number, loop, isReal: isReal)
+        return LawLoop(number: number, loop, isReal: isReal, self)
     }
 
     // MARK: State
@@ -178,10 +181,10 @@ final class LawPlayer: @unchecked Sendable {
     func leave() { frames.removeLast() }
 
     /// All that is true of a call that concerns the item at this moment.
-    private func contexts(for item: LawItem) -> [LawProgram.Context] {
+    func contexts(for subject: AnyObject) -> [LawProgram.Context] {
         var contexts: [LawProgram.Context] = []
         if !isElsewhere || frames.count > framesOfOwnThread {
-            let caller = caller(for: item)
+            let caller = caller(for: subject)
             contexts = caller == .main || caller == .own ? [caller] : [caller, .another]
         }
         if isElsewhere { contexts.append(.otherThread) }
@@ -193,15 +196,17 @@ final class LawPlayer: @unchecked Sendable {
         return contexts
     }
 
-    private func caller(for item: LawItem) -> LawProgram.Context {
+    private func caller(for subject: AnyObject) -> LawProgram.Context {
         switch frames.last {
         case nil: .main
+        case .block(let other) where other === subject: .own
+        case .action(let other) where other === subject: .own
         case .block: .block
         case .endHandler: .endHandler
         case .action: .action
-        case .callout(let other) where other === item: .own
-        case .schedule(let other) where other === item: .own
-        case .cancel(let other) where other === item: .own
+        case .callout(let other) where other === subject: .own
+        case .schedule(let other) where other === subject: .own
+        case .cancel(let other) where other === subject: .own
         case .schedule: .schedule
         case .cancel: .cancel
         case .callout(let other):
@@ -228,13 +233,29 @@ final class LawPlayer: @unchecked Sendable {
         case .place(let item, let modes, let loop): place(self.item(item), modes, loops[loop])
         case .operate(let operation, let item, let place):
             operate(operation, self.item(item), loops[place.loop], place.mode)
-        case .post(let place, let script): post(loops[place.loop], place.mode, script)
-        case .withdraw: blocks.first { $0.waits }?.withdraw(self)
+        case .post(let place, let script):
+            count(.post, .block)
+            post(loops[place.loop], place.mode, script)
+        case .postLater(let place, let script, let isFar):
+            count(.post, .delayedBlock)
+            postLater(loops[place.loop], place.mode, script, isFar: isFar)
+        case .withdraw(let script): withdraw(script)
+        case .limit(let kind, let operation, let loop, let script): limit(kind, operation, loops[loop], script)
         case .pace(let loop, let script): pace(loops[loop], script)
         case .onEnd(let loop, let script, let isCancelled): onEnd(loops[loop], script, isCancelled)
         case .host(let place): host(loops[place.loop], place.mode)
         case .elsewhere(let step): playElsewhere(step)
         }
+    }
+
+    private func count(_ operation: LawProgram.Operation, _ kind: LawProgram.Kind) {
+        coverage.count(operation, kind, [.notWaiting], contexts(for: self))
+    }
+
+    /// The number of a join.
+    func nextJoin() -> Int {
+        joins += 1
+        return joins
     }
 
     /// On a thread that lives for this step. Its loop is none of the program's.
@@ -321,8 +342,9 @@ final class LawPlayer: @unchecked Sendable {
             }
         case .addCommonMode: addCommonMode(mode, to: loop)
         case .run: return run(loop, mode)
-        case .stop: loop.loop?.stop()
+        case .stop: loop.stop()
         case .endLoop: return end(loop)
+        case .post, .withdraw, .call, .flush, .cancel: return false
         }
         return true
     }

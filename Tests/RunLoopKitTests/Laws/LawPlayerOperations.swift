@@ -11,8 +11,8 @@ extension LawPlayer {
         var joined: [String] = []
         if isAccepted {
             joined = mode == "common" ? loop.commonModes : [mode]
-            if mode == "common" { item.commons.insert(loop.number) }
-            joined = joined.filter { item.places.insert(loop.place($0)).inserted }
+            if mode == "common", item.commons.insert(loop.number).inserted { item.joinedCommon = nextJoin() }
+            joined = joined.filter { item.join(loop.place($0)) }
             if !joined.isEmpty { item.hasLostItsLoop = false }
         }
         let answer = during([item]) { target.add(actual, in: Loop.Mode(mode)) }
@@ -49,7 +49,7 @@ extension LawPlayer {
         guard mode != "common", !loop.commonModes.contains(mode), !loop.isEnding, let target = loop.loop else { return }
         loop.commonModes.append(mode)
         let concerned = items.filter { $0.commons.contains(loop.number) }
-        for item in concerned { item.places.insert(loop.place(mode)) }
+        for item in concerned.sorted(by: { $0.joinedCommon < $1.joinedCommon }) { item.join(loop.place(mode)) }
         during(concerned) { target.addCommonMode(Loop.Mode(mode)) }
     }
 
@@ -97,27 +97,11 @@ extension LawPlayer {
             return
         }
         runs.append(loop)
-        let rests = loop.host(mode)
-        if rests, violation == nil, let rest = unfinished(loop, mode, isServed: true) {
+        loop.host(mode, asks: stepsLeft % 2 == 0) {
+            guard violation == nil, let rest = unfinished(loop, mode, isServed: true) else { return }
             expect(false, "the host of \(loop.number) may sleep in \(mode), and \(rest) waits")
         }
-        loop.endHosting()
         runs.removeLast()
-    }
-
-    func post(_ loop: LawLoop, _ mode: String, _ script: Int) {
-        let block = LawBlock(mode: mode, loop: loop)
-        let closure = LawBlock.Closure(block)
-        let handle = loop.loop?.performCancellable(in: Loop.Mode(mode)) { [unowned self] in
-            closure.block.ran += 1
-            enter(.block)
-            play(script: script)
-            leave()
-        }
-        block.isAccepted = handle != nil
-        block.handle = handle
-        expect(block.isAccepted == !loop.isEnding, "a block is accepted: \(block.isAccepted)")
-        blocks.append(block)
     }
 
     func pace(_ loop: LawLoop, _ script: Int) {
@@ -128,21 +112,13 @@ extension LawPlayer {
         queue.call(script)
     }
 
-    func onEnd(_ loop: LawLoop, _ script: Int, _ isCancelled: Bool) {
-        let block = LawBlock(mode: "", loop: loop)
-        let closure = LawBlock.Closure(block)
-        let handler = loop.loop?.onEnd { [unowned self] in
-            closure.block.ran += 1
-            enter(.endHandler)
-            play(script: script)
-            leave()
-        }
-        block.isAccepted = handler != nil
-        expect(block.isAccepted == !loop.isEnding, "an end handler is accepted: \(block.isAccepted)")
-        if isCancelled, let handler {
-            handler.cancel()
-            block.isWithdrawn = true
-        }
-        endHandlers.append(block)
+    func limit(_ kind: LawProgram.Kind, _ operation: LawProgram.Operation, _ loop: LawLoop, _ script: Int) {
+        guard !loop.isReal, !loop.isEnding, let actual = loop.loop else { return }
+        if isElsewhere, loop.limiters[kind] == nil { return }
+        let limiter = loop.limiters[kind] ?? LawLimiter(kind, on: loop, self)
+        loop.limiters[kind] = limiter
+        let state = limiter.isPending(script) ? LawProgram.State.waiting : .notWaiting
+        coverage.count(operation, kind, [state], contexts(for: limiter))
+        withExtendedLifetime(actual) { limiter.operate(operation, script) }
     }
 }

@@ -5,9 +5,20 @@ import TestSupport
 ///
 /// The same seed makes the same program. A program never depends on real time.
 struct LawProgram: ScriptedProgram, CustomStringConvertible {
-    enum Kind: String, CaseIterable {
+    enum Kind: String, CaseIterable, Sendable {
         case source0, portSource, messagePort, borrowedDescriptor, ownedDescriptor, signal, process, childProcess,
             folder, connection, timer, continuousTimer, wallClockTimer, observer
+        // No items.
+        case block, delayedBlock
+        case debounce, throttle, keyedDebounce, keyedThrottle
+
+        static let limiters: [Kind] = [.debounce, .throttle, .keyedDebounce, .keyedThrottle]
+        static let items = allCases.filter(\.isItem)
+        var isLimiter: Bool { Kind.limiters.contains(self) }
+        var isKeyed: Bool { self == .keyedDebounce || self == .keyedThrottle }
+        var isDebounce: Bool { self == .debounce || self == .keyedDebounce }
+        var isBlock: Bool { self == .block || self == .delayedBlock }
+        var isItem: Bool { !isBlock && !isLimiter }
 
         /// The clock of a timer; nil for other kinds.
         var timeBase: Loop.TimeBase? {
@@ -35,6 +46,14 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
             setHandler
         // On a loop, and so on every item in it.
         case addCommonMode, run, stop, endLoop
+        // On a block.
+        case post, withdraw
+        // On a limiter.
+        case call, flush, cancel
+
+        static let ofItems = allCases.filter { !$0.concernsBlock && !$0.concernsLimiter }
+        var concernsBlock: Bool { self == .post || self == .withdraw }
+        var concernsLimiter: Bool { self == .call || self == .flush || self == .cancel }
 
         var concernsLoop: Bool {
             switch self {
@@ -108,8 +127,10 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case place(item: Int, modes: Int, loop: Int)
         case operate(Operation, item: Int, Place)
         case post(Place, script: Int)
-        /// The oldest queued block; a pass may have already taken it out.
-        case withdraw
+        case postLater(Place, script: Int, isFar: Bool)
+        /// The block of a script, or the oldest queued one.
+        case withdraw(script: Int?)
+        case limit(Kind, Operation, loop: Int, script: Int)
         /// Calls the loop's paced queue, whose action plays the script.
         case pace(loop: Int, script: Int)
         case onEnd(loop: Int, script: Int, isCancelled: Bool)
@@ -172,7 +193,10 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case .place(let item, let modes, let loop): "place \(item) in \(modes) modes of \(loop)"
         case .operate(let operation, let item, let place): "\(operation) \(item), \(place)"
         case .post(let place, let script): "post \(script) for \(place)"
-        case .withdraw: "withdraw"
+        case .postLater(let place, let script, let isFar):
+            "post \(script) for \(place), after \(isFar ? "a long" : "no") delay"
+        case .withdraw(let script): "withdraw " + (script.map { "\($0)" } ?? "the oldest")
+        case .limit(let kind, let operation, let loop, let script): "\(operation) \(kind) of \(loop), \(script)"
         case .pace(let loop, let script): "pace \(script) on \(loop)"
         case .onEnd(let loop, let script, let isCancelled):
             "at the end of \(loop): \(script)" + (isCancelled ? ", cancelled" : "")

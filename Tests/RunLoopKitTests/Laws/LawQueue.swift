@@ -80,7 +80,7 @@ final class LawQueue: @unchecked Sendable {
     }
 
     private func act(on number: Int) {
-        player.enter(.action)
+        player.enter(.action(of: self))
         actionsInProgress += 1
         player.expect(number == handled, "\(self): acts on \(number) after \(handled) others")
         if player.isGoingQuiet || loop.isEnding {

@@ -104,7 +104,8 @@ extension LawGenerator {
         var steps: [LawProgram.Step] = [.post(stage.caller, script: script)]
         if random.once(in: 2) {
             steps.append(.post(stage.caller, script: makeScript([])))
-            program.scripts[script].append(random.once(in: 2) ? .withdraw : .elsewhere(.withdraw))
+            program.scripts[script].append(
+                random.once(in: 2) ? .withdraw(script: nil) : .elsewhere(.withdraw(script: nil)))
         }
         return steps + [.operate(.run, item: item, stage.caller)]
     }

@@ -6,6 +6,8 @@ extension LawProgram {
         /// Only a loop, or a callout in progress, has it.
         case dropped
         case inItsCallout, beingInvalidated
+        // Of a block, or a limiter's call.
+        case waiting, notWaiting
 
         init(modes: Int) {
             switch modes {
@@ -26,6 +28,8 @@ extension LawProgram {
             default: nil
             }
         }
+
+        var isOfItem: Bool { self != .waiting && self != .notWaiting }
 
         /// Whether it lasts only as long as a callout, or an invalidation, of the item.
         var isInProgress: Bool { self == .inItsCallout || self == .beingInvalidated }

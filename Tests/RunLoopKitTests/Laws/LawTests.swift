@@ -7,7 +7,8 @@ import Testing
 /// Random programs over every kind of item, in any number of modes and loops, and the laws that hold after each step.
 ///
 /// In a process of its own, in which no other test opens descriptors, and whose trap ends no other test. `LAW_SEED` and
-/// `LAW_PROGRAMS` choose other programs, `LAW_FAILURES` how many may fail before it ends.
+/// `LAW_PROGRAMS` choose other programs, `LAW_FAILURES` how many may fail before it ends; `LAW_WHOLE` does not shrink
+/// them.
 @Suite(.timeBoundFromTheStart) struct LawTests {
     @Test("The laws hold after every random program")
     func lawsHold() async {
@@ -64,7 +65,8 @@ import Testing
             coverage.add(covered)
             guard let violation else { continue }
             alarm(0)
-            let small = program.shrunk(while: { LawPlayer.play($0).violation != nil })
+            let isKept = environment["LAW_WHOLE"] != nil
+            let small = isKept ? program : program.shrunk(while: { LawPlayer.play($0).violation != nil })
             let story = LawPlayer.play(small, records: true).violation ?? "It did not fail again."
             failures.append("seed \(seed): \(violation)\n\(small)\n\(story)")
         }

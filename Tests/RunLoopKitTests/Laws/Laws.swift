@@ -9,8 +9,9 @@ extension LawPlayer {
         // The thread of the loops looks when the other one is done.
         guard violation == nil, !isElsewhere else { return }
         for loop in loops where !loop.isEnding {
-            // Each second time, for it costs more than the step.
-            if isGoingQuiet || (stepsLeft + loop.number) % 2 == 0 { checkEpollSets(of: loop, moment) }
+            // Each third time, for it costs more than the step.
+            guard isGoingQuiet || (stepsLeft + loop.number) % 3 == 0 else { continue }
+            checkEpollSets(of: loop, moment)
             checkTimers(of: loop, moment)
         }
         for item in items { item.checkItself() }
