@@ -67,23 +67,26 @@ struct LawCoverage {
     var table: String {
         var lines: [String] = []
         for operation in LawProgram.Operation.allCases {
-            let columns = LawProgram.Kind.allCases.map { kind in
-                let all = counts.filter { $0.key.operation == operation && $0.key.kind == kind }.values
-                return "\(kind) \(all.reduce(0, +))"
+            let columns = LawProgram.Kind.allCases.compactMap { kind -> String? in
+                let count = counts.filter { $0.key.operation == operation && $0.key.kind == kind }.values.reduce(0, +)
+                return count == 0 ? nil : "\(kind) \(count)"
             }
             lines.append("\(operation): " + columns.joined(separator: ", "))
-            for state in LawProgram.State.allCases { lines.append("    \(state): \(row(operation, state))") }
+            for state in LawProgram.State.allCases {
+                if let row = row(operation, state) { lines.append("    \(state): \(row)") }
+            }
         }
+        lines.append("\(LawCoverage.cells.count) combinations")
         return lines.joined(separator: "\n")
     }
 
-    private func row(_ operation: LawProgram.Operation, _ state: LawProgram.State) -> String {
-        LawProgram.Context.allCases.filter { LawCoverage.isAxis(state, $0) }.map { context in
-            let cells = LawCoverage.cells.filter {
-                $0.operation == operation && $0.state == state && $0.context == context
-            }
-            let count = cells.map { counts[$0] ?? 0 }.reduce(0, +)
-            return "\(context) " + (cells.isEmpty ? "-" : "\(count)")
+    /// Nil if the operation never finds the state.
+    private func row(_ operation: LawProgram.Operation, _ state: LawProgram.State) -> String? {
+        let cells = LawCoverage.cells.filter { $0.operation == operation && $0.state == state }
+        guard !cells.isEmpty else { return nil }
+        return LawProgram.Context.allCases.filter { LawCoverage.isAxis(state, $0) }.map { context in
+            let cells = cells.filter { $0.context == context }
+            return "\(context) " + (cells.isEmpty ? "-" : "\(cells.map { counts[$0] ?? 0 }.reduce(0, +))")
         }.joined(separator: ", ")
     }
 }

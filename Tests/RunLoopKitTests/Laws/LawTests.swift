@@ -43,7 +43,8 @@ import Testing
 
     private static func playAll(reportingTo path: String) {
         let environment = ProcessInfo.processInfo.environment
-        let count = environment["LAW_PROGRAMS"].flatMap { Int($0) } ?? LawGenerator.round
+        let rounds = environment["RUNLOOPKIT_LONG_TESTS"] == nil ? 1 : 3
+        let count = environment["LAW_PROGRAMS"].flatMap { Int($0) } ?? rounds * LawGenerator.round
         let first = environment["LAW_SEED"].flatMap { UInt64($0) } ?? 1
         let mostFailures = environment["LAW_FAILURES"].flatMap { Int($0) } ?? 1
         let report = Report(path)
