@@ -96,7 +96,7 @@ struct LawGenerator {
     private mutating func aim(at cell: LawCoverage.Cell) {
         if cell.operation.concernsBlock { return aim(atBlock: cell) }
         if cell.operation.concernsLimiter { return aim(atLimiter: cell) }
-        let item = makeItem(random.pick(cell.kinds), isDue: cell.needsCallout || random.once(in: 2))
+        let item = makeItem(pickKind(for: cell), isDue: cell.needsCallout || random.once(in: 2))
         if cell.state == .withoutHandler { program.items[item].variant |= LawProgram.Item.lateBit }
         let stage = stage(for: cell)
         let isElsewhere = cell.context == .otherThread
@@ -117,6 +117,12 @@ struct LawGenerator {
         if cell.state.isInProgress { steps = self.steps(playing: steps, while: cell.state, of: item, stage) }
         if cell.context == .host, cell.state == .inItsCallout { steps = hosted(steps, stage) }
         steps.forEach { play($0) }
+    }
+
+    /// Mostly a source for what another thread does in a callout: it has one as it joins, too.
+    private mutating func pickKind(for cell: LawCoverage.Cell) -> LawProgram.Kind {
+        let isShort = cell.state == .inItsCallout && cell.context == .otherThread
+        return isShort && cell.kinds.contains(.source0) && random.once(in: 2) ? .source0 : random.pick(cell.kinds)
     }
 
     private mutating func stage(for cell: LawCoverage.Cell) -> Stage {

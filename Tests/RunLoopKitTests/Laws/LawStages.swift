@@ -52,8 +52,9 @@ extension LawGenerator {
         var steps = steps
         for level in (stage.depth..<depth).reversed() {
             steps = anyCallout(of: item, playing: steps, stage)
-            // What is left over is for the runs outside.
+            // What is left over is for the runs outside, of which some are to end.
             if level > 0, random.once(in: 2) { steps.append(noise()) }
+            if level > 0, random.once(in: 4) { steps.insert(.operate(.stop, item: item, stage.caller), at: 0) }
         }
         return steps
     }
@@ -166,7 +167,7 @@ extension LawGenerator {
     mutating func steps(
         playing steps: [LawProgram.Step], while state: LawProgram.State, of item: Int, _ stage: Stage
     ) -> [LawProgram.Step] {
-        guard state == .beingInvalidated else { return callout(of: item, playing: makeScript(steps), at: stage.caller) }
+        guard state == .beingInvalidated else { return calloutOf(item, playing: steps, stage) }
         program.items[item].cancelScripts = [makeScript(steps)]
         return [.operate(.add, item: item, stage.caller), .operate(.invalidate, item: item, stage.caller)]
     }
