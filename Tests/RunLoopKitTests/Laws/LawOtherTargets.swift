@@ -38,7 +38,9 @@ extension LawGenerator {
         // A throttle acts on the first call at once.
         let preparation = cell.state == .waiting ? [step(.call), step(.call)] : [step(.call), step(.flush)]
         let operation = step(cell.operation)
-        let steps = preparation + [cell.context == .otherThread ? .elsewhere(operation) : operation]
+        // A flush here acts on what another thread hands over.
+        let steps =
+            preparation + (cell.context == .otherThread ? [.elsewhere(operation), step(.flush)] : [operation])
         guard cell.context == .own else {
             return play(steps, for: cell, Stage(caller: place(common: false), home: home))
         }
