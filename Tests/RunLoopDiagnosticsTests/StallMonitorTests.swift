@@ -31,6 +31,19 @@ import Testing
         #expect(scene.watcher.metrics(of: loop)?.stalls == 2)
     }
 
+    @Test("A monitor has metrics of the loops that it watches, until it no longer does")
+    func unwatching() throws {
+        let monitor = try StallMonitor { _ in }
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        monitor.watch(loop, name: "watched")
+        loop.perform {}
+        loop.run(mode: .default, for: .zero)
+        #expect(monitor.metrics(of: loop) != nil)
+        monitor.unwatch(loop)
+        #expect(monitor.metrics(of: loop) == nil)
+    }
+
     @Test("The thresholds are 100 ms, 250 ms and 1 s unless others are given")
     func thresholds() {
         #expect(StallMonitor.defaultThresholds == [.milliseconds(100), .milliseconds(250), .seconds(1)])

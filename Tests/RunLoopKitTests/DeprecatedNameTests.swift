@@ -87,11 +87,39 @@ extension OldProgram {
         }
     }
 
+    private enum Signals: OldProgram {
+        actor Counter {
+            nonisolated let loop: Loop
+            nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+            init(_ loop: Loop) { self.loop = loop }
+        }
+
+        @available(*, deprecated)
+        static func run() throws {
+            let (loop, _) = Loop.inVirtualTime()
+            defer { loop.end() }
+            let urgent: Int32 = 23  // SIGURG, which is ignored without a handler
+            let sources = [
+                try Loop.SignalSource(urgent, checkingThreads: false) { _, _ in },
+                try Loop.SignalSource(urgent, checkingThreads: true, isolation: Counter(loop)) { _, _, _ in },
+                try Loop.SignalSource(urgent, checkingThreads: true, isolation: MainActor.shared) { _, _ in },
+            ]
+            for source in sources {
+                #expect(source.isValid)
+                source.invalidate()
+            }
+        }
+    }
+
     @Test("The old names of rules stand for the new types")
     func rules() throws { try Rules.program.run() }
 
     @Test("The old names of limiters stand for the new types")
     func limiters() throws { try Limiters.program.run() }
+
+    @Test("A signal source may be told not to look at threads")
+    func signals() throws { try Signals.program.run() }
 
     @Test("An observer's isolated handler may do without the observer")
     func observer() throws { try IsolatedObserver.program.run() }

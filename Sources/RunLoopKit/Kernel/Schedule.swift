@@ -88,8 +88,6 @@
             System.scheduleSeat.map { Unmanaged<Seat>.fromOpaque($0).takeUnretainedValue() }
         }
 
-        static var isArmed: Bool { System.scheduleSeat != nil }
-
         // MARK: Where threads meet
 
         static func reach(_ step: Step) {
