@@ -167,8 +167,10 @@ import Testing
         await eventually(closed.isOpenNow)
         let words = log.entries.text.split(separator: "\n").map { $0.split(separator: " ") }
         #expect(words.count == 4 * lines && words.allSatisfy { $0.count == 3 })
+        let inOrder: [String] = (0..<lines).map { "\($0)" }
         for number in 0..<4 {
-            #expect(words.filter { $0[0] == "\(number)" }.map { String($0[1]) } == (0..<lines).map(String.init))
+            let own = words.filter { $0[0] == "\(number)" }.map { String($0[1]) }
+            #expect(own == inOrder)
         }
         receiver.invalidate()
         sender.invalidate()

@@ -94,7 +94,8 @@ import Testing
         let passes = loop.counters.passes
         loop.run(mode: .default, for: .seconds(1))
         #expect(log.entries.firstIndex(of: "other") == share)
-        #expect(log.entries.filter { $0 != "other" } == (0..<(2 * share + 1)).map(String.init))
+        let numbers: [String] = (0...2 * share).map { "\($0)" }
+        #expect(log.entries.filter { $0 != "other" } == numbers)
         #expect(loop.counters.passes == passes + 5, "three shares, the other port, and one that times out")
     }
 

@@ -28,9 +28,11 @@ import Testing
         let queue = PacedQueue<Int>(3, per: .seconds(1), capacity: 10_000, on: loop) { _ in
             log.add(clock.now.nanoseconds)
         }
-        for input in 0..<9000 { #expect(queue(input) == .accepted) }
+        let inputs = 0..<9000
+        #expect(inputs.allSatisfy { queue($0) == .accepted })
         #expect(loop.run(mode: .default, for: .seconds(10_000)) == .finished)
-        #expect(log.entries == (0..<9000).map { (1_000_000_000 * $0 + 2) / 3 })
+        let thirds: [Int64] = inputs.map { (Int64($0) * 1_000_000_000 + 2) / 3 }
+        #expect(log.entries == thirds)
     }
 
     @Test("A burst goes at once")

@@ -124,7 +124,8 @@ import Testing
         for caller in callers { try caller.performAndWait {} }
         clock.advance(by: .seconds(1))
         let inputs = log.entries.flatMap { $0 }
-        #expect(inputs.sorted() == (0..<4).flatMap { index in (0..<200).map { index * 1000 + $0 } })
+        let all: [Int] = (0..<4).flatMap { index in (0..<200).map { index * 1000 + $0 } }
+        #expect(inputs.sorted() == all)
         for index in 0..<4 {
             let own = inputs.filter { $0 / 1000 == index }
             #expect(own == own.sorted())
