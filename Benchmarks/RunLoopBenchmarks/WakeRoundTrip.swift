@@ -55,14 +55,19 @@ protocol Rally: OperationSubject, Sendable {
     func callPing()
     /// Makes the far end call `ponged`.
     func callPong()
+    /// Returns when both ends have returned from their handlers, which may retain this.
+    func settle()
 }
 
 extension Rally {
     func measure(_ count: Int) -> Int64 {
         score.begin(count)
         callPing()
+        defer { settle() }
         return score.end()
     }
+
+    func settle() {}
 
     /// On the near end.
     func pinged() { if score.hasToGoOn() { callPong() } }
@@ -102,12 +107,23 @@ final class Score: @unchecked Sendable {
     }
 }
 
+/// Two loop threads that call each other.
+protocol KitRally: Rally {
+    var near: LoopThread { get }
+    var far: LoopThread { get }
+}
+
+extension KitRally {
+    /// The threads end in the deinit, which must not run on one of them.
+    func settle() { for thread in [near, far] { try? thread.performAndWait {} } }
+}
+
 /// Two loop threads that post blocks to each other.
-final class KitBlockRally: Rally, @unchecked Sendable {
+final class KitBlockRally: KitRally, @unchecked Sendable {
     let name: String
     let score = Score()
-    private let near: LoopThread
-    private let far: LoopThread
+    let near: LoopThread
+    let far: LoopThread
     private var ping: @Sendable () -> Void = {}
     private var pong: @Sendable () -> Void = {}
 
@@ -129,11 +145,11 @@ final class KitBlockRally: Rally, @unchecked Sendable {
 }
 
 /// A job for a worker, and one back: by the threads' own calls.
-private final class KitThreadRally: Rally, @unchecked Sendable {
+private final class KitThreadRally: KitRally, @unchecked Sendable {
     let name = "RunLoopKit, LoopThread.perform"
     let score = Score()
-    private let near: LoopThread
-    private let far: LoopThread
+    let near: LoopThread
+    let far: LoopThread
     private var ping: @Sendable () -> Void = {}
     private var pong: @Sendable () -> Void = {}
 
@@ -151,11 +167,11 @@ private final class KitThreadRally: Rally, @unchecked Sendable {
 }
 
 /// Two loop threads that send to each other's port.
-private final class KitPortRally: Rally, @unchecked Sendable {
+private final class KitPortRally: KitRally, @unchecked Sendable {
     let name = "RunLoopKit, PortSource"
     let score = Score()
-    private let near: LoopThread
-    private let far: LoopThread
+    let near: LoopThread
+    let far: LoopThread
     private let ping: Loop.PortSource
     private let pong: Loop.PortSource
 
@@ -177,11 +193,11 @@ private final class KitPortRally: Rally, @unchecked Sendable {
 }
 
 /// Two loop threads that send messages to each other's port.
-private final class KitMessageRally: Rally, @unchecked Sendable {
+private final class KitMessageRally: KitRally, @unchecked Sendable {
     let name = "RunLoopKit, MessagePort"
     let score = Score()
-    private let near: LoopThread
-    private let far: LoopThread
+    let near: LoopThread
+    let far: LoopThread
     private let ping = Loop.MessagePort<Int>()
     private let pong = Loop.MessagePort<Int>()
 
@@ -201,11 +217,11 @@ private final class KitMessageRally: Rally, @unchecked Sendable {
 }
 
 /// Two loop threads that signal each other's Source0.
-private final class KitSourceRally: Rally, @unchecked Sendable {
+private final class KitSourceRally: KitRally, @unchecked Sendable {
     let name = "RunLoopKit, Source0"
     let score = Score()
-    private let near: LoopThread
-    private let far: LoopThread
+    let near: LoopThread
+    let far: LoopThread
     private let ping = Loop.Source0()
     private let pong = Loop.Source0()
 
