@@ -2,7 +2,7 @@
 struct Options {
     enum Format: String, CaseIterable { case text, json }
 
-    private(set) var kinds: [Kind] = []
+    private(set) var scenarios: [ScenarioName] = []
     private(set) var share = 1.0
     private(set) var windows = 200
     private(set) var format = Format.text
@@ -20,14 +20,14 @@ struct Options {
             case "--windows": windows = Int(try Options.number(word, rest.popFirst()) { $0 >= 8 && $0 <= 10_000 })
             case "--format": format = try Options.named(word, rest.popFirst())
             case "--plant": leak = try Options.named(word, rest.popFirst()) as Leak
-            default: kinds.append(try Options.kind(word))
+            default: scenarios.append(try Options.scenario(word))
             }
         }
-        if kinds.isEmpty { kinds = Kind.allCases }
+        if scenarios.isEmpty { scenarios = ScenarioName.allCases }
     }
 
-    private static func kind(_ word: String) throws(UsageError) -> Kind {
-        if let kind = Kind(rawValue: word) { return kind }
+    private static func scenario(_ word: String) throws(UsageError) -> ScenarioName {
+        if let name = ScenarioName(rawValue: word) { return name }
         throw UsageError("unknown \(word.hasPrefix("-") ? "option" : "scenario") \(word.debugDescription)")
     }
 
@@ -59,7 +59,7 @@ struct Options {
         Usage: EnduranceProgram [<scenario>...] [<option>...]
 
         Scenarios, all of which are played when none is named:
-        \(Kind.allCases.map { "  \($0.rawValue.padded(to: 9)) \($0.summary)" }.joined(separator: "\n"))
+        \(ScenarioName.allCases.map { "  \($0.rawValue.padded(to: 9)) \($0.summary)" }.joined(separator: "\n"))
 
         Options:
           --share <share>       How much of each scenario, above 0 and up to 1. Default: 1.

@@ -11,7 +11,7 @@ import Synchronization
 
 /// The samples of a scenario, and what was wrong.
 struct Outcome {
-    let kind: Kind
+    let name: ScenarioName
     let share: Double
     let samples: [Sample]
     let faults: [String]
@@ -25,8 +25,8 @@ struct Recorder {
     /// How many posts are measured in a window at least, and what is kept of them at most.
     private static let probes = 20...20_000
 
-    func record(_ kind: Kind, share: Double) -> Outcome {
-        let scenario = kind.make(share, windows: windows)
+    func record(_ name: ScenarioName, share: Double) -> Outcome {
+        let scenario = name.make(share, windows: windows)
         let driver = try! LoopThread(name: "driver")
         let start = Loop.Instant.now
         var samples: [Sample] = []
@@ -42,7 +42,7 @@ struct Recorder {
         let faults = try! driver.performAndWait { scenario.finish() }
         driver.stop()
         driver.join()
-        return Outcome(kind: kind, share: share, samples: samples, faults: faults + Growth.faults(samples))
+        return Outcome(name: name, share: share, samples: samples, faults: faults + Growth.faults(samples))
     }
 
     private final class Flag: Sendable {

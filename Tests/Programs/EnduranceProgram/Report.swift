@@ -17,7 +17,7 @@ enum JSONReport {
     }
 
     private static func object(_ outcome: Outcome, _ fields: [(String, String)]) -> String {
-        "{\"scenario\":\"\(outcome.kind.rawValue)\"" + fields.map { ",\"\($0)\":\($1)" }.joined() + "}"
+        "{\"scenario\":\"\(outcome.name.rawValue)\"" + fields.map { ",\"\($0)\":\($1)" }.joined() + "}"
     }
 }
 
@@ -26,7 +26,7 @@ enum TextReport {
     static func text(_ outcome: Outcome) -> String {
         let samples = outcome.samples
         let share = outcome.share == 1 ? "" : " \(outcome.share) of that."
-        let title = "\(outcome.kind.rawValue): \(outcome.kind.summary)\(share) \(samples.last!.seconds) s"
+        let title = "\(outcome.name.rawValue): \(outcome.name.summary)\(share) \(samples.last!.seconds) s"
         let rows = [
             row("resident, KiB", samples.map { $0.resident >> 10 }),
             row("allocated, KiB", samples.map { $0.allocated >> 10 }),

@@ -33,8 +33,8 @@ guard !options.isHelp else {
 
 let neighbour = Neighbour()
 var holds = true
-for kind in options.kinds {
-    let outcome = Recorder(windows: options.windows, leak: options.leak).record(kind, share: options.share)
+for scenario in options.scenarios {
+    let outcome = Recorder(windows: options.windows, leak: options.leak).record(scenario, share: options.share)
     print(options.format == .json ? JSONReport.text(outcome) : TextReport.text(outcome))
     fflush(nil)
     if !outcome.faults.isEmpty { holds = false }

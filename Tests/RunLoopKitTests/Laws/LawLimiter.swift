@@ -7,10 +7,10 @@ import TestSupport
 ///
 /// Each action has the last call before it, and no call has two. A flush leaves no call without an action, and a cancel
 /// none that acts later. No action comes before its time, unless a flush asks for it.
-final class LawLimiter: @unchecked Sendable {
+final class LawLimiter: LawHandlerOwner, @unchecked Sendable {
     private static let interval = Duration.microseconds(100)
 
-    private unowned let player: LawPlayer
+    unowned let player: LawPlayer
     private unowned let loop: LawLoop
     let kind: LawProgram.Kind
 
@@ -23,7 +23,7 @@ final class LawLimiter: @unchecked Sendable {
     private var bursts: [Burst]
     private let losesNothing: Bool
     private var actionsInProgress = 0
-    private var handlersAlive = 0
+    var handlersAlive = 0
 
     /// The calls for one key, by their numbers.
     private struct Burst {
@@ -39,24 +39,11 @@ final class LawLimiter: @unchecked Sendable {
         var decided: Int { max(acted, cancelled) }
     }
 
-    private final class Handler: Sendable {
-        private unowned let limiter: LawLimiter
-        init(_ limiter: LawLimiter) {
-            self.limiter = limiter
-            limiter.handlersAlive += 1
-        }
-        deinit {
-            Lock.assertNoneHeld()
-            limiter.handlersAlive -= 1
-        }
-        func act(on number: Int, for key: Int) { limiter.act(on: number, for: key) }
-    }
-
     init(_ kind: LawProgram.Kind, on loop: LawLoop, _ player: LawPlayer) {
         (self.kind, self.loop, self.player) = (kind, loop, player)
         losesNothing = player.stepsLeft % 2 == 0
         bursts = Array(repeating: Burst(), count: kind.isKeyed ? 2 : 1)
-        let handler = Handler(self)
+        let handler = LawHandler(self)
         let (loop, interval) = (loop.loop!, LawLimiter.interval)
         let modes = Set(LawProgram.modes.map { Loop.Mode($0) })
         let release: RateLimitRelease = losesNothing ? .flush : .discard
@@ -64,19 +51,19 @@ final class LawLimiter: @unchecked Sendable {
         switch kind {
         case .debounce:
             single = Debounce(interval: interval, on: loop, in: modes, whenReleased: release) {
-                handler.act(on: $0, for: 0)
+                handler.owner.act(on: $0, for: 0)
             }
         case .throttle:
             single = Throttle(interval: interval, edges: edges, on: loop, in: modes, whenReleased: release) {
-                handler.act(on: $0, for: 0)
+                handler.owner.act(on: $0, for: 0)
             }
         case .keyedDebounce:
             keyed = KeyedDebounce(interval: interval, on: loop, in: modes, whenReleased: release) {
-                handler.act(on: $1, for: $0)
+                handler.owner.act(on: $1, for: $0)
             }
         default:
             keyed = KeyedThrottle(interval: interval, edges: edges, on: loop, in: modes, whenReleased: release) {
-                handler.act(on: $1, for: $0)
+                handler.owner.act(on: $1, for: $0)
             }
         }
     }
@@ -163,12 +150,8 @@ final class LawLimiter: @unchecked Sendable {
         // An action may have ended the loop.
         if actionsInProgress == 0 { checkHandlersAreReleased() }
     }
-
-    func checkHandlersAreReleased() {
-        player.expect(handlersAlive == 0, "\(self): \(handlersAlive) handlers not released")
-    }
 }
 
-extension LawLimiter: CustomStringConvertible {
+extension LawLimiter {
     var description: String { "the \(kind) of loop \(loop.number)" }
 }

@@ -4,10 +4,10 @@ import LoopTestSupport
 
 /// A paced queue on a loop in virtual time, and the laws of its actions: each in the order of the calls, once, and when
 /// a quota of the same rate allows it, neither earlier nor later.
-final class LawQueue: @unchecked Sendable {
+final class LawQueue: LawHandlerOwner, @unchecked Sendable {
     private static let (period, burst, capacity) = (Duration.microseconds(100), 2, 16)
 
-    private unowned let player: LawPlayer
+    unowned let player: LawPlayer
     private unowned let loop: LawLoop
     /// Nil once it was released.
     private var queue: PacedQueue<Int>?
@@ -16,25 +16,12 @@ final class LawQueue: @unchecked Sendable {
     /// Whether it acts on what waits when its loop ends.
     private let losesNothing: Bool
     private var hasHandler = false
-    private var handlersAlive = 0
+    var handlersAlive = 0
 
     /// The script of each input that was accepted.
     private var scripts: [Int] = []
     private var handled = 0
     private var actionsInProgress = 0
-
-    private final class Handler: Sendable {
-        private unowned let queue: LawQueue
-        init(_ queue: LawQueue) {
-            self.queue = queue
-            queue.handlersAlive += 1
-        }
-        deinit {
-            Lock.assertNoneHeld()
-            queue.handlersAlive -= 1
-        }
-        func act(on number: Int) { queue.act(on: number) }
-    }
 
     /// Without a handler, at times.
     init(on loop: LawLoop, _ player: LawPlayer) {
@@ -50,9 +37,9 @@ final class LawQueue: @unchecked Sendable {
 
     func setHandler() {
         guard let queue else { return }
-        let handler = Handler(self)
+        let handler = LawHandler(self)
         hasHandler = true
-        let isSet = queue.setHandler { handler.act(on: $0) }
+        let isSet = queue.setHandler { handler.owner.act(on: $0) }
         player.expect(isSet, "\(self) takes no handler")
     }
 
@@ -119,12 +106,8 @@ final class LawQueue: @unchecked Sendable {
         // An action may have ended the loop.
         if actionsInProgress == 0 { checkHandlersAreReleased() }
     }
-
-    func checkHandlersAreReleased() {
-        player.expect(handlersAlive == 0, "\(self): \(handlersAlive) handlers not released")
-    }
 }
 
-extension LawQueue: CustomStringConvertible {
+extension LawQueue {
     var description: String { "the paced queue of loop \(loop.number)" }
 }

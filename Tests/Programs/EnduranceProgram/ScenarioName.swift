@@ -1,5 +1,5 @@
 /// The scenarios by their names.
-enum Kind: String, CaseIterable {
+enum ScenarioName: String, CaseIterable {
     case day, threads, posts, messages, timers, ports, signals
 
     var summary: String {
