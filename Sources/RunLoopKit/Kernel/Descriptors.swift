@@ -44,9 +44,12 @@ extension System {
         requireOpen(descriptor, PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))))
     }
 
-    /// As `readiness(of:for:)`, of a descriptor of the library's. Traps if it is closed.
+    /// As `readiness(of:for:)`, of a descriptor of the library's. Traps if it is closed, or if the kernel does not
+    /// answer.
     static func openReadiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents {
-        let found = readiness(of: descriptor, for: events)
+        guard let found = answer(of: descriptor, for: events) else {
+            fatalError("RunLoopKit: \(LoopError(call: "poll(\(descriptor))"))")
+        }
         requireOpen(descriptor, found)
         return found
     }
@@ -58,10 +61,18 @@ extension System {
 
     /// Returns the part of `events` that a descriptor is ready for now, with hang-ups and errors. Consumes nothing.
     static func readiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents {
+        answer(of: descriptor, for: events) ?? []
+    }
+
+    /// The same; nil if the call fails.
+    private static func answer(of descriptor: Descriptor, for events: PollEvents) -> PollEvents? {
         var request = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events.rawValue), revents: 0)
-        // A signal interrupts it only if it finds nothing.
-        let count = clinux_poll(&request, 1)
-        return count > 0 ? PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))) : []
+        while true {
+            let count = clinux_poll(&request, 1)
+            if count > 0 { return PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))) }
+            if count == 0 { return [] }
+            if lastError != EINTR { return nil }
+        }
     }
 
     /// Whether a call that would have to wait fails instead: `O_NONBLOCK`.

@@ -70,12 +70,15 @@
                 + "(\(String(cString: strerror(fault.error))))"
         }
 
-        /// The first three calls of each kind, and the last. The quick ones: the first call, once.
+        /// The first three calls of each kind, and the last; each wait, since what it has not reported yet must not be
+        /// lost. The quick ones: the first call, once.
         private func cases(_ counts: [Faults.Call: Int]) -> [(Faults.Fault, String)] {
             var cases: [(Faults.Fault, String)] = []
             for call in Faults.Call.allCases {
                 guard let count = counts[call] else { continue }
-                let numbers = isQuick || call == .accept ? [1] : Set([1, 2, 3, count]).filter { $0 <= count }.sorted()
+                let isFirstOnly = isQuick || call == .accept
+                let chosen = isFirstOnly ? [1] : call == .epollWait ? Set(1...count) : [1, 2, 3, count]
+                let numbers = chosen.filter { $0 <= count }.sorted()
                 for number in numbers {
                     for error in isQuick ? Array(call.errors.prefix(1)) : call.errors {
                         for often in isQuick ? ["once"] : ["once", "ever"] {
@@ -89,11 +92,11 @@
     }
 
     extension Faults.Fault {
-        /// Whether the kernel never says so: of a pipe that it has just reported as readable, and nobody else reads. Or
-        /// whether there is no way out: a child that may not be signalled goes on.
+        /// Whether the kernel never says so: of a pipe or an eventfd that it has just reported as readable, and nobody
+        /// else reads. Or whether there is no way out: a child that may not be signalled goes on.
         func isUntrue(in scene: String) -> Bool {
             if scene == "ended child" { return call == .kill && count > 1 }
-            return scene == "signal" && call == .read && error == EAGAIN
+            return (scene == "signal" || scene.hasPrefix("main queue")) && call == .read && error == EAGAIN
         }
 
         /// What is wrong with a case's end; nil if the documents say that it may end so.

@@ -10,7 +10,8 @@
         import Android
     #endif
 
-    let scenes: [Scene] = threadScenes + timerScenes + inputScenes + streamScenes + processScenes + otherScenes
+    let scenes: [Scene] =
+        threadScenes + timerScenes + inputScenes + streamScenes + processScenes + mainScenes + otherScenes
 
     let threadScenes: [Scene] = [
         Scene("thread") { stage in

@@ -62,6 +62,8 @@ final class World: Sendable {
     private static let quotaPeriod = Int64(20_000)
     private let quota = Quota(1, per: .nanoseconds(World.quotaPeriod), burst: 10)
     private let start = Loop.Instant.now
+    /// The epoll sets of the main loop, which is there already.
+    private let setsOfMain = World.epollSets(among: openDescriptors())
     private let allowed = Sum()
 
     init(seed: UInt64) {
@@ -332,7 +334,7 @@ final class World: Sendable {
     func checkThatLoopsAreIdle() {
         step("looks at the epoll sets")
         let descriptors = openDescriptors()
-        for (descriptor, target) in descriptors where target == "anon_inode:[eventpoll]" {
+        for descriptor in World.epollSets(among: descriptors).subtracting(setsOfMain) {
             let kinds = EpollSet.entries(of: descriptor).map { descriptors[$0.descriptor] ?? "closed" }
             let events = kinds.count { $0 == "anon_inode:[eventfd]" }
             let timers = kinds.count { $0 == "anon_inode:[timerfd]" }
@@ -343,6 +345,10 @@ final class World: Sendable {
                 "an epoll set watches what has left: \(kinds.sorted())")
         }
         for loop in loops { checkThatItSleeps(loop.loop) }
+    }
+
+    private static func epollSets(among descriptors: [Int32: String]) -> Set<Int32> {
+        Set(descriptors.filter { $0.value == "anon_inode:[eventpoll]" }.keys)
     }
 
     private func checkThatItSleeps(_ loop: Loop) {

@@ -5,12 +5,15 @@
 /// some may not serve it. The loop reads the eventfd before it drains the queue, as CF does, so that no other mode
 /// makes a needless drain.
 ///
+/// An edge does not come again, so **only the eventfd itself may answer one.** A write tells the epoll sets of an
+/// eventfd one after another: a set may know nothing yet when another has reported the edge.
+///
 /// Only the initial thread uses it. Exclusivity is unchecked, as in `OwnThreadState`.
 final class MainQueue {
     private let descriptor: Descriptor
 
     /// Watches only `descriptor`. Every pass asks it: a set in which nothing is ready answers in half the time of a
-    /// `read` that fails. So a pass takes 1.5 instead of 3.4 times a bare `epoll_wait`.
+    /// `read` that fails. So a pass takes 1.5 instead of 3.4 times a bare `epoll_wait`. May be late: see above.
     private let poller: Poller
 
     /// Whether a drain is active. It must not be re-entered: jobs would overtake the one that is running.
@@ -41,10 +44,15 @@ final class MainQueue {
     var wakeUpDescriptor: Descriptor { descriptor }
 
     /// Whether jobs have arrived since the last drain.
-    var isReady: Bool { poller.wait(blocking: false) > 0 }
+    var isReady: Bool { System.isReadable(descriptor) }
 
-    /// The same, and consumes the readiness: true for exactly one caller, which must drain the queue.
-    func takeReadiness() -> Bool { isReady && System.drain(eventFD: descriptor) > 0 }
+    /// The same, asked at half the price. May be false for a moment after jobs have arrived: for callers to whom an
+    /// edge is still reported.
+    var isKnownToBeReady: Bool { poller.wait(blocking: false) > 0 }
+
+    /// Whether jobs have arrived since the last drain. Consumes that: true for exactly one caller, which must drain the
+    /// queue.
+    func takeReadiness() -> Bool { System.drain(eventFD: descriptor) > 0 }
 
     func beginDraining() { isDraining = true }
     func endDraining() { isDraining = false }
@@ -67,12 +75,12 @@ extension Loop {
     @inline(never)
     private func takesMainQueueSlowly(in mode: ModeState) -> Bool {
         guard let mainQueue = own.mainQueue, servesMainQueue(in: mode) else { return false }
-        return mainQueue.takeReadiness()
+        return mainQueue.isKnownToBeReady && mainQueue.takeReadiness()
     }
 
     /// Whether step 3.5 would find the queue ready.
     @inline(never)
-    func isMainQueueReady(in mode: ModeState) -> Bool { servesMainQueue(in: mode) && own.mainQueue!.isReady }
+    func isMainQueueReady(in mode: ModeState) -> Bool { servesMainQueue(in: mode) && own.mainQueue!.isKnownToBeReady }
 
     /// Handles an edge of the queue's eventfd: whether the queue is ready to be drained in this mode. With `takes`,
     /// consumes the readiness, for a caller that drains the queue now.
