@@ -67,6 +67,11 @@ import Testing
         #expect(demo.status == 64 && demo.errors.count < 1100 && demo.errors.hasSuffix("…\n"))
     }
 
+    @Test("A program that a test starts inherits nothing but the standard streams")
+    func inheritsNothing() throws {
+        #expect(try Program.run("/bin/sh", ["-c", "ls /proc/$$/fd"]).lines == ["0", "1", "2"])
+    }
+
     /// So few that every attempt to open one can fail.
     @Test("Too few descriptors print one line and fail", arguments: Demo.subcommands)
     func tooFewDescriptors(_ arguments: [String]) throws {

@@ -20,6 +20,9 @@ struct TraceStory {
     init(recorder: Recorder) throws {
         self.recorder = recorder
         trackingEnd = LoopBound(nil, on: loop)
+        // A mode's first run prepares it too, but this throws if descriptors run out. Before items are made: one that
+        // is never added is reported.
+        for mode in TraceStory.modes { try loop.prepare(mode) }
         // Two threads with loops of their own, which act on the story's loop on request.
         signaller = try LoopThread(name: "signaller")
         sender = try LoopThread(name: "sender")
@@ -36,8 +39,6 @@ struct TraceStory {
             }
         }
         source.label = "from signaller"
-        // A mode's first run prepares it too, but this throws if descriptors run out.
-        for mode in TraceStory.modes { try loop.prepare(mode) }
     }
 
     /// The threads that act on the story's loop.
