@@ -7,7 +7,9 @@ import Foundation
 /// turn before it begins, and has threads beside those of the pool.
 package final class TestTurns: @unchecked Sendable {
     /// The turns of the trait `timeBound`: enough to keep two processors busy while some tests wait.
-    package static let shared = TestTurns(5)
+    /// `RUNLOOPKIT_TEST_TURNS` has another number for a step of `scripts/check`.
+    package static let shared = TestTurns(
+        ProcessInfo.processInfo.environment["RUNLOOPKIT_TEST_TURNS"].flatMap { Int($0) } ?? 5)
 
     /// Whether the task has a turn already.
     @TaskLocal private static var hasTurn = false
