@@ -33,6 +33,13 @@ extension System {
     /// is closed.
     static func isReadable(_ descriptor: Descriptor) -> Bool { !openReadiness(of: descriptor, for: .read).isEmpty }
 
+    /// The same, but true if the kernel does not answer: for what is not reported again.
+    static func mayBeReadable(_ descriptor: Descriptor) -> Bool {
+        guard let found = answer(of: descriptor, for: .read) else { return true }
+        requireOpen(descriptor, found)
+        return !found.isEmpty
+    }
+
     /// Waits until a descriptor of the library's is readable, without consuming anything; returns early when a Unix
     /// signal interrupts. Traps if it is closed.
     static func waitUntilReadable(_ descriptor: Descriptor) {
@@ -44,12 +51,9 @@ extension System {
         requireOpen(descriptor, PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))))
     }
 
-    /// As `readiness(of:for:)`, of a descriptor of the library's. Traps if it is closed, or if the kernel does not
-    /// answer.
+    /// As `readiness(of:for:)`, of a descriptor of the library's. Traps if it is closed.
     static func openReadiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents {
-        guard let found = answer(of: descriptor, for: events) else {
-            fatalError("RunLoopKit: \(LoopError(call: "poll(\(descriptor))"))")
-        }
+        let found = readiness(of: descriptor, for: events)
         requireOpen(descriptor, found)
         return found
     }

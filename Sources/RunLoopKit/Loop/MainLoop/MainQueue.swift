@@ -44,7 +44,7 @@ final class MainQueue {
     var wakeUpDescriptor: Descriptor { descriptor }
 
     /// Whether jobs have arrived since the last drain.
-    var isReady: Bool { System.isReadable(descriptor) }
+    var isReady: Bool { System.mayBeReadable(descriptor) }
 
     /// The same, asked at half the price. May be false for a moment after jobs have arrived: for callers to whom an
     /// edge is still reported.
