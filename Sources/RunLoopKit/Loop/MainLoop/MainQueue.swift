@@ -6,7 +6,8 @@
 /// makes a needless drain.
 ///
 /// An edge does not come again, so **only the eventfd itself may answer one.** A write tells the epoll sets of an
-/// eventfd one after another: a set may know nothing yet when another has reported the edge.
+/// eventfd one after another: a set may know nothing yet when another has reported the edge. `MainQueueProtocolTests`
+/// models this.
 ///
 /// Only the initial thread uses it. Exclusivity is unchecked, as in `OwnThreadState`.
 final class MainQueue {
