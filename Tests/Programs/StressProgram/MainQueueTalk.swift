@@ -1,6 +1,4 @@
 import RunLoopKit
-import Synchronization
-import TestSupport
 
 /// Another thread posts jobs to the main queue, each after the one before has run: so most find the main loop asleep.
 /// Some run the loop nested in a mode that does not serve the queue, while the next job arrives.
