@@ -27,14 +27,20 @@
         private let total = Synchronization.Atomic<Int>(0)
         private let limit: Int
         private let onLimit: @Sendable () -> Void
+        private let atPoint: @Sendable () -> Void
         /// One for each kind of call. A pointer, since an array holds no atomics.
         private nonisolated(unsafe) let counts: UnsafeMutablePointer<Synchronization.Atomic<Int>>
 
         /// - Parameters:
         ///   - fault: Nil counts only.
         ///   - limit: How many calls are too many: `onLimit` is called for the next one, on the thread that makes it.
-        package init(_ fault: Fault?, limit: Int = .max, onLimit: @escaping @Sendable () -> Void = {}) {
-            (self.fault, self.limit, self.onLimit) = (fault, limit, onLimit)
+        ///   - atPoint: Called at each point where threads can meet, on the thread that is there: see ``Schedule``. A
+        ///     slow machine waits here.
+        package init(
+            _ fault: Fault?, limit: Int = .max, onLimit: @escaping @Sendable () -> Void = {},
+            atPoint: @escaping @Sendable () -> Void = {}
+        ) {
+            (self.fault, self.limit, self.onLimit, self.atPoint) = (fault, limit, onLimit, atPoint)
             counts = .allocate(capacity: Call.allCases.count)
             for index in Call.allCases.indices { (counts + index).initialize(to: Synchronization.Atomic(0)) }
         }
@@ -83,7 +89,13 @@
 
         package var failureCount: Int { failures.load(ordering: .relaxed) }
 
-        // MARK: At a call
+        // MARK: At a point, at a call
+
+        /// Async-signal-safe.
+        static func reachPoint() {
+            guard let plan = ofThread, !plan.isOver.load(ordering: .relaxed) else { return }
+            plan.atPoint()
+        }
 
         /// Whether the call that the thread is about to make fails; errno is set then. Async-signal-safe.
         static func fails(_ call: Call) -> Bool {

@@ -91,6 +91,7 @@
         // MARK: Where threads meet
 
         static func reach(_ step: Step) {
+            Faults.reachPoint()
             guard let seat else { return }
             seat.scheduler.reach(step, by: seat.number)
         }

@@ -1,5 +1,6 @@
 #if DEBUG
     import RunLoopKit
+    import Synchronization
 
     #if canImport(Glibc)
         import Glibc
@@ -11,6 +12,8 @@
 
     /// Hidden from Swift, because Swift concurrency does not work in a child of a process that has used it.
     @_silgen_name("fork") func fork() -> Int32
+
+    @_silgen_name("gettid") private func threadID() -> Int32
 
     /// What a child has said, and how it ended.
     struct Outcome {
@@ -34,6 +37,8 @@
         }
 
         var complaints: [String] { lines("bad") }
+        /// Of a program without a fault.
+        var isBad: Bool { status != 0 || hangs || !complaints.isEmpty || !answers.isEmpty }
         var failures: Int { lines("failures").compactMap { Int($0) }.first ?? 0 }
         var descriptors: Int { lines("descriptors").compactMap { Int($0) }.first ?? 0 }
 
@@ -53,15 +58,34 @@
         }
     }
 
+    /// A slow machine: at some of the points where threads can meet, the initial thread or the others stand still, for
+    /// longer than a program's timers and intervals. The rest goes on meanwhile.
+    final class Pauses: Sendable {
+        private let phase: Int
+        private let period: Int
+        private let isOfInitialThread: Bool
+        private let points = Atomic(0)
+
+        /// At each `period`th point, from the `phase`th on.
+        init(_ phase: Int, of period: Int, ofInitialThread: Bool) {
+            (self.phase, self.period, isOfInitialThread) = (phase, period, ofInitialThread)
+        }
+
+        func wait() {
+            guard isOfInitialThread == (threadID() == getpid()) else { return }
+            if points.wrappingAdd(1, ordering: .relaxed).oldValue % period == phase { usleep(3000) }
+        }
+    }
+
     extension Scene {
         /// Plays the program in a child. Again if that has hung or spun: on a machine that has stood still, which
         /// counts as its time, it does so once.
-        func playInChild(_ fault: Faults.Fault?, limit: Int) -> Outcome {
-            let outcome = playOnce(fault, limit: limit)
-            return outcome.hangs || outcome.status == SIGXCPU ? playOnce(fault, limit: limit) : outcome
+        func playInChild(_ fault: Faults.Fault?, limit: Int, pauses: Pauses? = nil) -> Outcome {
+            let outcome = playOnce(fault, limit, pauses)
+            return outcome.hangs || outcome.status == SIGXCPU ? playOnce(fault, limit, pauses) : outcome
         }
 
-        private func playOnce(_ fault: Faults.Fault?, limit: Int) -> Outcome {
+        private func playOnce(_ fault: Faults.Fault?, _ limit: Int, _ pauses: Pauses?) -> Outcome {
             var ends: [Int32] = [-1, -1]
             precondition(pipe(&ends) == 0)
             let folder = Folder()
@@ -73,23 +97,25 @@
                 close(ends[0])
                 dup2(ends[1], STDERR_FILENO)
                 close(ends[1])
-                playHere(fault, limit: limit)
+                playHere(fault, limit, pauses)
             }
             close(ends[1])
             defer { close(ends[0]) }
             return Watch(child: child, output: ends[0]).outcome
         }
 
-        private func playHere(_ fault: Faults.Fault?, limit: Int) -> Never {
+        private func playHere(_ fault: Faults.Fault?, _ limit: Int, _ pauses: Pauses?) -> Never {
             var none = rlimit()
             setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
             // A spin that makes no call ends, too.
             var seconds = rlimit(rlim_cur: 8, rlim_max: 10)
             setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &seconds)
-            let plan = Faults(fault, limit: limit) {
-                say("bad\tmore than \(limit) calls")
-                _exit(0)
-            }
+            let plan = Faults(
+                fault, limit: limit,
+                onLimit: {
+                    say("bad\tmore than \(limit) calls")
+                    _exit(0)
+                }, atPoint: { pauses?.wait() })
             let stage = Stage(plan)
             let before = openDescriptors()
             do { try play(stage) } catch { say("bad\tthrown without a fault: \(error)") }

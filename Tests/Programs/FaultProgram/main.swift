@@ -5,6 +5,7 @@
 //     FaultProgram play all 0 1                every case; share 0 of 1, so that several processes can divide them
 //     FaultProgram play quick 1 2 port timer   some cases of these programs, the second half
 //     FaultProgram one port eventfd 1 24 once  one case: the program, the call, which one, errno, and how often
+//     FaultProgram slow port                   pauses instead of faults
 //     FaultProgram calls port                  which calls a program makes
 //
 // Each case is a forked child. The parent uses nothing of the library, and has one thread: so a child is like a process
@@ -33,6 +34,9 @@
             Faults.Call(rawValue: arguments[2])!, first: Int(arguments[3])!, often: arguments[5],
             error: Int32(arguments[4])!)
         exit(Player(isQuick: false, share: 0, of: 1).play(scene, fault, arguments[5]) ? 0 : 1)
+    case "slow":
+        let player = Player(isQuick: false, share: 0, of: 1)
+        exit(scenes.filter { $0.name == arguments[1] }.allSatisfy { player.badPauses($0) == 0 } ? 0 : 1)
     case "calls":
         for scene in scenes where scene.name == arguments[1] {
             let counts = scene.playInChild(nil, limit: .max).calls
