@@ -270,7 +270,7 @@ extension Loop {
             var found = report.events
             let holds =
                 report.age == .fresh || !found.contains(.write) && itemLock.withLock { calls.areOver(before: report) }
-            if !holds { found = System.openReadiness(of: descriptor, for: wanted) }
+            if !holds { found = System.openReadiness(of: descriptor, for: wanted) ?? [] }  // It is reported again.
             found.formIntersection(wanted.union([.error, .hangUp]))
             return found.isEmpty ? nil : found
         }

@@ -260,7 +260,8 @@ extension Loop {
             var found = report.events
             let isTrusted = isOwning && !found.contains(.write) || isNonBlocking && report.age == .recent
             if report.age != .fresh, !(isTrusted && calls.areOver(before: report)) {
-                found = System.openReadiness(of: watched, for: wantedEvents)
+                let unanswered = trigger == .edge ? found : []
+                found = System.openReadiness(of: watched, for: wantedEvents) ?? unanswered
                 if report.events.contains(.priority) {
                     found.formUnion(report.events.intersection([.priority, .error]))
                 }

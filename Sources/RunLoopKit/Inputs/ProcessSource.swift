@@ -126,8 +126,8 @@ extension Loop {
             case .running: nil
             case .exited(let code): .exited(code)
             case .killed(let signal, let coreDumped): .signalled(signal, coreDumped: coreDumped)
-            // A pidfd is readable only once its process has ended.
-            case .unknown: System.openReadiness(of: processFD, for: .read).isEmpty ? nil : .unknown
+            // A pidfd is readable only once its process has ended. Without an answer it has: an edge was reported.
+            case .unknown: System.mayBeReadable(processFD) ? .unknown : nil
             }
         }
 

@@ -131,7 +131,7 @@ extension Loop {
 
         /// Asks the kernel again: a nested run may have served the source since the report.
         func workBehind(_ report: Report) -> PollEvents? {
-            report.age == .fresh || System.isReadable(listener.descriptor) ? report.events : nil
+            report.age == .fresh || System.mayBeReadable(listener.descriptor) ? report.events : nil
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {

@@ -31,13 +31,13 @@ extension System {
 
     /// Whether a descriptor of the library's is readable now. Consumes nothing, so it may be an epoll set. Traps if it
     /// is closed.
-    static func isReadable(_ descriptor: Descriptor) -> Bool { !openReadiness(of: descriptor, for: .read).isEmpty }
+    static func isReadable(_ descriptor: Descriptor) -> Bool {
+        openReadiness(of: descriptor, for: .read).map { !$0.isEmpty } ?? false
+    }
 
     /// The same, but true if the kernel does not answer: for what is not reported again.
     static func mayBeReadable(_ descriptor: Descriptor) -> Bool {
-        guard let found = answer(of: descriptor, for: .read) else { return true }
-        requireOpen(descriptor, found)
-        return !found.isEmpty
+        openReadiness(of: descriptor, for: .read).map { !$0.isEmpty } ?? true
     }
 
     /// Waits until a descriptor of the library's is readable, without consuming anything; returns early when a Unix
@@ -51,10 +51,11 @@ extension System {
         requireOpen(descriptor, PollEvents(rawValue: UInt32(UInt16(bitPattern: request.revents))))
     }
 
-    /// As `readiness(of:for:)`, of a descriptor of the library's. Traps if it is closed.
-    static func openReadiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents {
-        let found = readiness(of: descriptor, for: events)
-        requireOpen(descriptor, found)
+    /// As `readiness(of:for:)`, of a descriptor of the library's. Traps if it is closed. Nil if the kernel does not
+    /// answer: it has no memory, or the process may open no descriptor at all.
+    static func openReadiness(of descriptor: Descriptor, for events: PollEvents) -> PollEvents? {
+        let found = answer(of: descriptor, for: events)
+        if let found { requireOpen(descriptor, found) }
         return found
     }
 

@@ -110,7 +110,7 @@
         /// else reads. Or whether there is no way out: a child that may not be signalled goes on.
         func isUntrue(in scene: String) -> Bool {
             if scene == "ended child" { return call == .kill && count > 1 }
-            return (scene == "signal" || scene.hasPrefix("main queue")) && call == .read && error == EAGAIN
+            return (scene.contains("signal") || scene.hasPrefix("main queue")) && call == .read && error == EAGAIN
         }
 
         /// What is wrong with a case's end; nil if the documents say that it may end so.

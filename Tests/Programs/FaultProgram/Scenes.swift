@@ -227,6 +227,20 @@
                 source.invalidate()
             }
         },
+        Scene("two edges") { stage in
+            // Both are ready at once: the kernel is asked again about the second, whose edge does not come again.
+            let pipes = [Pair.pipe(), Pair.pipe()]
+            defer { for pipe in pipes { pipe.close() } }
+            try stage.withThread { thread in
+                let sources = try pipes.map { stage.track(try sourceOfBytes($0.reader, stage, trigger: .edge)) }
+                try thread.performAndWait {
+                    for source in sources { Loop.current.add(source, in: .default) }
+                    for pipe in pipes { writeByte(pipe.writer) }
+                }
+                try stage.wait(for: "readable", 2)
+                for source in sources { source.invalidate() }
+            }
+        },
         Scene("owned descriptor") { stage in
             let pair = Pair.sockets()
             defer { close(pair.writer) }
@@ -280,6 +294,22 @@
                 writeByte(pipe.writer)
                 try stage.wait(for: "readable", 2)
                 source.invalidate()
+            }
+        },
+        Scene("two signals") { stage in
+            // As two edges, in two passes that an observer sees.
+            try stage.withThread { thread in
+                let numbers = [SIGUSR1, SIGUSR2]
+                let sources = try numbers.map { number in
+                    stage.track(try Loop.SignalSource(number) { _, _ in stage.note("signal") })
+                }
+                try thread.performAndWait {
+                    Loop.current.add(stage.track(Loop.Observer(.beforeTimers) { _, _ in }), in: .default)
+                    for source in sources { Loop.current.add(source, in: .default) }
+                    for number in numbers { raise(number) }
+                }
+                try stage.wait(for: "signal", 2)
+                for source in sources { source.invalidate() }
             }
         },
         Scene("signal") { stage in

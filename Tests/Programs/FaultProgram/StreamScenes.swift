@@ -38,8 +38,10 @@
     @_silgen_name("pipe2") func pipe2(_ ends: UnsafeMutablePointer<Int32>, _ flags: Int32) -> Int32
 
     /// Reads a byte in each call, and notes `readable`.
-    func sourceOfBytes(_ descriptor: Int32, _ stage: Stage) throws -> Loop.FileDescriptorSource {
-        try Loop.FileDescriptorSource(descriptor) { source, _ in
+    func sourceOfBytes(
+        _ descriptor: Int32, _ stage: Stage, trigger: Loop.FileDescriptorSource.Trigger = .level
+    ) throws -> Loop.FileDescriptorSource {
+        try Loop.FileDescriptorSource(descriptor, trigger: trigger) { source, _ in
             consumeByte(source.descriptor)
             stage.note("readable")
         }
