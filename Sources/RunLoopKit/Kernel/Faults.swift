@@ -67,6 +67,8 @@
         /// No call fails any more, or is counted, on whichever thread.
         package func end() { isOver.store(true, ordering: .relaxed) }
 
+        private var isInForce: Bool { !isOver.load(ordering: .relaxed) }
+
         /// The plan of the calling thread, which the caller keeps alive.
         private static var ofThread: Faults? {
             get { System.faults.map { Unmanaged<Faults>.fromOpaque($0).takeUnretainedValue() } }
@@ -93,7 +95,7 @@
 
         /// Async-signal-safe.
         static func reachPoint() {
-            guard let plan = ofThread, !plan.isOver.load(ordering: .relaxed) else { return }
+            guard let plan = ofThread, plan.isInForce else { return }
             plan.atPoint()
         }
 
@@ -107,7 +109,7 @@
         static func error(of call: Call) -> Int32? { fails(call) ? clinux_errno() : nil }
 
         private func countsAndFails(_ call: Call) -> Bool {
-            guard !isOver.load(ordering: .relaxed) else { return false }
+            guard isInForce else { return false }
             if total.add(1, ordering: .relaxed).newValue > limit { onLimit() }
             let number = counts[call.index].add(1, ordering: .relaxed).newValue
             guard let fault, fault.call == call, number >= fault.first, number - fault.first < fault.count else {
