@@ -22,7 +22,7 @@ extension LawItem {
         guard let item else { return }
         switch kind {
         case .source0:
-            (item as! Loop.Source0).signal(wake: bit(5))
+            (item as! Loop.Source0).signal(wake: plan.variant & LawProgram.Item.wakingBit != 0)
             if isValid { accepted += 1 }
         case .portSource:
             (item as! Loop.PortSource).send()

@@ -117,6 +117,15 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         var cancelScripts: [Int] = []
 
         static let lateBit = 1 << 10
+        /// Of a version-0 source: whether its signals wake its loops.
+        static let wakingBit = 1 << 5
+
+        /// Makes a version-0 source whose signals wake no loop.
+        mutating func wakesNobody() {
+            variant &= ~Item.wakingBit
+            hasHandlerAtFirst = true
+        }
+
         /// Whether it is made without a handler, and gets one later.
         var isLate: Bool { variant & Item.lateBit != 0 && !hasHandlerAtFirst }
     }
