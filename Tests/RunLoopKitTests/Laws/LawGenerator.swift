@@ -31,7 +31,7 @@ struct LawGenerator {
             aim(at: cell)
             if random.once(in: 3) { play(noise()) }
         }
-        if random.once(in: 4) { signalInHostedPass().forEach { play($0) } }
+        habit().forEach { play($0) }
         return program
     }
 

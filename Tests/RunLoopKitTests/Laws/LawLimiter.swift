@@ -8,7 +8,7 @@ import TestSupport
 /// Each action has the last call before it, and no call has two. A flush leaves no call without an action, and a cancel
 /// none that acts later. No action comes before its time, unless a flush asks for it.
 final class LawLimiter: LawHandlerOwner, @unchecked Sendable {
-    private static let interval = Duration.microseconds(100)
+    static let interval = Duration.microseconds(100)
 
     unowned let player: LawPlayer
     private unowned let loop: LawLoop

@@ -244,6 +244,7 @@ final class LawPlayer: @unchecked Sendable {
         case .pace(let loop, let script): pace(loops[loop], script)
         case .onEnd(let loop, let script, let isCancelled): onEnd(loops[loop], script, isCancelled)
         case .host(let place): host(loops[place.loop], place.mode)
+        case .lapse(let place): _ = run(loops[place.loop], place.mode, for: LawLimiter.interval * 3 / 5)
         case .elsewhere(let step): playElsewhere(step)
         }
     }

@@ -83,10 +83,14 @@ extension LawPlayer {
     // MARK: Running and posting
 
     func run(_ loop: LawLoop, _ mode: String) -> Bool {
-        guard !isElsewhere, runs.count < 4, !loop.isEnding, mode != "common" else { return false }
         let polls = loop.isReal ? stepsLeft % 4 > 0 : stepsLeft % 2 > 0
+        return run(loop, mode, for: polls ? .zero : .milliseconds(1))
+    }
+
+    func run(_ loop: LawLoop, _ mode: String, for duration: Duration) -> Bool {
+        guard !isElsewhere, runs.count < 4, !loop.isEnding, mode != "common" else { return false }
         runs.append(loop)
-        _ = loop.run(mode, for: polls ? .zero : .milliseconds(1), returnAfterSourceHandled: stepsLeft % 5 == 0)
+        _ = loop.run(mode, for: duration, returnAfterSourceHandled: stepsLeft % 5 == 0)
         runs.removeLast()
         return true
     }

@@ -145,6 +145,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case onEnd(loop: Int, script: Int, isCancelled: Bool)
         /// A host runs the loop: it makes passes until nothing is left to do.
         case host(Place)
+        /// The loop runs, for about half of the interval of a limiter.
+        case lapse(Place)
         /// Another thread plays the step, while this one waits.
         case elsewhere(Step)
     }
@@ -210,6 +212,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case .onEnd(let loop, let script, let isCancelled):
             "at the end of \(loop): \(script)" + (isCancelled ? ", cancelled" : "")
         case .host(let place): "host \(place)"
+        case .lapse(let place): "run for half an interval, \(place)"
         case .elsewhere(let step): "on another thread: \(describe(step))"
         }
     }

@@ -73,17 +73,6 @@ extension LawGenerator {
         }
     }
 
-    /// A callout in one of a host's passes, often the last one, signals a source of the mode, and wakes nobody.
-    mutating func signalInHostedPass() -> [LawProgram.Step] {
-        let place = place(common: false)
-        let source = makeItem(.source0)
-        program.items[source].wakesNobody()
-        let kinds: [LawProgram.Kind] = [.timer, .portSource, .messagePort, .borrowedDescriptor, .observer]
-        let script = makeScript([.operate(.trigger, item: source, place)])
-        let caller = callout(of: makeItem(random.pick(kinds)), playing: script, at: place)
-        return [.operate(.add, item: source, place)] + hosted(caller, Stage(caller: place, home: place.loop))
-    }
-
     // MARK: The callers
 
     private mutating func calloutOf(_ item: Int, playing steps: [LawProgram.Step], _ stage: Stage)
@@ -98,7 +87,7 @@ extension LawGenerator {
         return callout(of: item, playing: script, at: stage.caller)
     }
 
-    private mutating func callout(of item: Int, playing script: Int, at place: LawProgram.Place)
+    mutating func callout(of item: Int, playing script: Int, at place: LawProgram.Place)
         -> [LawProgram.Step]
     {
         program.items[item].scripts = [script]
