@@ -131,8 +131,8 @@ import Testing
                 "continuous, by a delay: due", "continuous, at a time: due", "continuous, next in an hour: true",
                 "continuous, moved: due", "continuous, repeating: due",
                 "suspending, a clock for it: true", "suspending, a task: due",
-                "continuous, a clock for it: true", "continuous, a task: due", "the host may sleep: true",
-                "hosted: due",
+                "continuous, a clock for it: true", "continuous, a task: due", "hosted: due",
+                "the host may sleep: true",
             ])
     }
 

@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 
 /// Ends a wait of a test that would not end by itself: Swift Testing's time limits do not end a thread that is blocked
 /// in a system call. It is for hangs and does not measure speed.
 final class Deadline: @unchecked Sendable {
-    /// In seconds: far longer than any of these programs takes on a loaded machine.
-    static let limit = 120
+    /// In seconds: far longer than any of these programs takes on a loaded machine, and longer where tests may be.
+    static let limit = max(120, (TimeBound().limit ?? 3600) * 3 / 4)
 
     private let lock = NSLock()
     private var isOpen = true

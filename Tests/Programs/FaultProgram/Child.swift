@@ -80,12 +80,24 @@
     extension Scene {
         /// Plays the program in a child. Again if that has hung or spun: on a machine that has stood still, which
         /// counts as its time, it does so once.
-        func playInChild(_ fault: Faults.Fault?, limit: Int, pauses: Pauses? = nil) -> Outcome {
-            let outcome = playOnce(fault, limit, pauses)
-            return outcome.hangs || outcome.status == SIGXCPU ? playOnce(fault, limit, pauses) : outcome
+        ///
+        /// - Parameters:
+        ///   - kept: How many descriptors the program leaves open, if that is known.
+        ///   - limit: How many calls are too many.
+        func playInChild(
+            _ fault: Faults.Fault? = nil, pauses: Pauses? = nil, kept: Int = 0, limit: Int = .max
+        ) -> Outcome {
+            let plan = Faults(
+                fault, limit: limit,
+                onLimit: {
+                    say("bad\tmore than \(limit) calls")
+                    _exit(0)
+                }, atPoint: { pauses?.wait() })
+            let outcome = playInChild(plan, kept)
+            return outcome.hangs || outcome.status == SIGXCPU ? playInChild(plan, kept) : outcome
         }
 
-        private func playOnce(_ fault: Faults.Fault?, _ limit: Int, _ pauses: Pauses?) -> Outcome {
+        private func playInChild(_ plan: Faults, _ kept: Int) -> Outcome {
             var ends: [Int32] = [-1, -1]
             precondition(pipe(&ends) == 0)
             let folder = Folder()
@@ -97,32 +109,26 @@
                 close(ends[0])
                 dup2(ends[1], STDERR_FILENO)
                 close(ends[1])
-                playHere(fault, limit, pauses)
+                playHere(plan, kept)
             }
             close(ends[1])
             defer { close(ends[0]) }
             return Watch(child: child, output: ends[0]).outcome
         }
 
-        private func playHere(_ fault: Faults.Fault?, _ limit: Int, _ pauses: Pauses?) -> Never {
+        private func playHere(_ plan: Faults, _ kept: Int) -> Never {
             var none = rlimit()
             setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
             // A spin that makes no call ends, too.
             var seconds = rlimit(rlim_cur: 8, rlim_max: 10)
             setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &seconds)
-            let plan = Faults(
-                fault, limit: limit,
-                onLimit: {
-                    say("bad\tmore than \(limit) calls")
-                    _exit(0)
-                }, atPoint: { pauses?.wait() })
             let stage = Stage(plan)
             let before = openDescriptors()
             do { try play(stage) } catch { say("bad\tthrown without a fault: \(error)") }
             plan.end()
             // What other threads close.
             var after = openDescriptors()
-            for _ in 0..<200 where after > before || !stage.complaints.isEmpty {
+            for _ in 0..<200 where after > before + kept || !stage.complaints.isEmpty {
                 usleep(1000)
                 after = openDescriptors()
             }

@@ -23,19 +23,19 @@
             var kinds: Set<Faults.Call> = []
             var number = 0
             for scene in scenes {
-                let normal = scene.playInChild(nil, limit: .max)
+                let normal = scene.playInChild()
                 let (counts, kept) = (normal.calls, normal.descriptors)
                 if normal.isBad {
                     print("BAD \(scene.name) without a fault: \(normal)")
                     bad += 1
                     continue
                 }
-                bad += badPauses(scene)
+                bad += badPauses(scene, kept)
                 let limit = 4 * counts.values.reduce(0, +) + 3000
                 for (fault, often) in cases(counts) where !fault.isUntrue(in: scene.name) {
                     number += 1
                     guard number % of == share else { continue }
-                    let outcome = scene.playInChild(fault, limit: limit)
+                    let outcome = scene.playInChild(fault, kept: kept, limit: limit)
                     faults += 1
                     if outcome.status == 0, !outcome.hangs, outcome.failures == 0, outcome.complaints.isEmpty {
                         unmet += 1
@@ -58,12 +58,12 @@
 
         /// No end may depend on how fast the machine is: each point is slow in one of the phases. Returns the number of
         /// bad ends.
-        func badPauses(_ scene: Scene) -> Int {
+        func badPauses(_ scene: Scene, _ kept: Int) -> Int {
             let period = 16
             let phases = isQuick ? [4, 21] : Array(0..<2 * period)
             return phases.filter { $0 % of == share }.count { phase in
                 let pauses = Pauses(phase % period, of: period, ofInitialThread: phase >= period)
-                let outcome = scene.playInChild(nil, limit: .max, pauses: pauses)
+                let outcome = scene.playInChild(pauses: pauses, kept: kept)
                 if outcome.isBad { print("BAD \(scene.name) with pauses \(phase): \(outcome)") }
                 return outcome.isBad
             }
@@ -71,8 +71,9 @@
 
         /// One case, with all that its child says.
         func play(_ scene: Scene, _ fault: Faults.Fault, _ often: String) -> Bool {
-            let normal = scene.playInChild(nil, limit: .max)
-            let outcome = scene.playInChild(fault, limit: 4 * normal.calls.values.reduce(0, +) + 3000)
+            let normal = scene.playInChild()
+            let outcome = scene.playInChild(
+                fault, kept: normal.descriptors, limit: 4 * normal.calls.values.reduce(0, +) + 3000)
             print(outcome.text, terminator: "")
             let reason = fault.complaint(about: outcome, kept: normal.descriptors, scene.name)
             print("\(line(scene, fault, often)): status \(outcome.status), \(reason ?? "a good end")")

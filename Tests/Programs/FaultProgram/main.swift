@@ -36,10 +36,11 @@
         exit(Player(isQuick: false, share: 0, of: 1).play(scene, fault, arguments[5]) ? 0 : 1)
     case "slow":
         let player = Player(isQuick: false, share: 0, of: 1)
-        exit(scenes.filter { $0.name == arguments[1] }.allSatisfy { player.badPauses($0) == 0 } ? 0 : 1)
+        let scene = scenes.first { $0.name == arguments[1] }!
+        exit(player.badPauses(scene, scene.playInChild().descriptors) == 0 ? 0 : 1)
     case "calls":
         for scene in scenes where scene.name == arguments[1] {
-            let counts = scene.playInChild(nil, limit: .max).calls
+            let counts = scene.playInChild().calls
             for call in Faults.Call.allCases { if let count = counts[call] { print("\(call.rawValue): \(count)") } }
         }
     default:

@@ -58,6 +58,7 @@ loop.add(
     }, in: .default)
 loop.hosting.pass()
 let timeout = loop.hosting.timeout ?? .seconds(3600)
-print("the host may sleep: \(hasFired.value || timeout < .seconds(3000))")
+let maySleep = hasFired.value || timeout < .seconds(3000)
 while !hasFired.value { loop.hosting.pass() }
+print("the host may sleep: \(maySleep)")
 loop.hosting.end()
