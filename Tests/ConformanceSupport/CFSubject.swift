@@ -36,8 +36,13 @@ package final class CFSubject: Subject {
         return name == "kCFRunLoopDefaultMode" ? "default" : name
     }
 
+    /// CFRunLoop sleeps for ever if the time of a run is up while a nested run is active, as on a machine that stalls.
+    /// A stop turns the hang into a difference, which longer moments resolve.
     package func run(_ name: String, seconds: Double, returnAfterSourceHandled: Bool) -> Int32 {
-        Int32(CFRunLoopRunInMode(mode(name), seconds, returnAfterSourceHandled).rawValue)
+        let stop = DispatchWorkItem { [loop = Unchecked(loop)] in CFRunLoopStop(loop.value) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds + 20, execute: stop)
+        defer { stop.cancel() }
+        return Int32(CFRunLoopRunInMode(mode(name), seconds, returnAfterSourceHandled).rawValue)
     }
 
     package func stop() { CFRunLoopStop(loop) }
