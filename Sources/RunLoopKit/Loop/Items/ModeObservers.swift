@@ -8,7 +8,9 @@ struct ModeObservers {
         /// Nil for a gap that a removed observer has left.
         fileprivate(set) var observer: Loop.Observer?
 
-        fileprivate func isBefore(_ other: Entry) -> Bool { (order, turn) < (other.order, other.turn) }
+        fileprivate func isBefore(_ other: Entry) -> Bool {
+            order == other.order ? turn < other.turn : order < other.order
+        }
     }
 
     /// The observers of one activity, in the order in which they are called.
@@ -18,14 +20,17 @@ struct ModeObservers {
 
         var isEmpty: Bool { gaps == entries.count }
 
-        mutating func insert(_ entry: Entry) { entries.insert(entry, at: index(of: entry)) }
+        mutating func insert(_ entry: Entry) {
+            let index = index(of: entry)
+            if index == entries.count { entries.append(entry) } else { entries.insert(entry, at: index) }
+        }
 
         mutating func remove(_ entry: Entry) {
-            let index = index(of: entry)
-            if index == entries.count - 1 {
+            // Those that come last often go first. The search took half of an observer's life among 1,000 others.
+            if entries[entries.count - 1].turn == entry.turn {
                 entries.removeLast()
             } else {
-                entries[index].observer = nil
+                entries[index(of: entry)].observer = nil
                 gaps += 1
             }
             guard gaps > entries.count / 2 || entries.isSparse else { return }
@@ -36,7 +41,7 @@ struct ModeObservers {
 
         /// Where the entry is or, if it is not here, belongs. Most are added at the end.
         private func index(of entry: Entry) -> Int {
-            guard let last = entries.last, !last.isBefore(entry) else { return entries.count }
+            guard !entries.isEmpty, !entries[entries.count - 1].isBefore(entry) else { return entries.count }
             var (low, high) = (0, entries.count - 1)
             while low < high {
                 let middle = (low + high) / 2
