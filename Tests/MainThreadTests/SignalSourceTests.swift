@@ -133,6 +133,25 @@ import Testing
     @Test("A signal for one thread arrives there")
     func signalForOneThread() throws { try expect("toOneThread", ["heard: 1"]) }
 
+    @Test("A thread with an alternate stack takes a signal on that")
+    func alternateStack() throws {
+        let program = try play("alternateStack")
+        let isSanitized = isUnderThreadSanitizer || isUnderAddressSanitizer
+        #expect(program.lines.first == "used: true, and left: true" && program.lines.last == "heard: 1")
+        #expect(isSanitized || program.lines[1] == "fits into 4 KiB behind the kernel's frame: true")
+    }
+
+    @Test("A sigwait takes a signal that all threads block; the initial thread comes before other threads")
+    func waitedFor() throws {
+        try expect(
+            "waitedFor",
+            [
+                "a second source has unblocked it: false", "all threads block it: source 0, sigwait 20",
+                "the initial thread does not: source 20, sigwait 0",
+                "the initial thread waits, the other one does not block it: source 0, sigwait 20",
+            ])
+    }
+
     @Test("A handler may be isolated to an actor and is released with it")
     func isolatedHandler() throws {
         try expect("isolated", ["heard: 2", "then: false"])

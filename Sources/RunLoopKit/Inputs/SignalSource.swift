@@ -30,10 +30,11 @@ extension Loop {
     /// - Sources of different signals are served in the order in which these arrived.
     /// - What waits when a source is invalidated is dropped. Later signals have their old effect.
     ///
-    /// **Who else takes the signal.** A thread that waits for it (`sigwait`, a signalfd) competes, if it is pending
-    /// because all threads block it. So if every thread blocks the signal, as in a program that was started by a thread
-    /// with blocked signals, adding the source unblocks it on the calling thread. A `sigaction` of another library
-    /// replaces the source's handler: take one way for each signal.
+    /// **Who else takes the signal.** A thread in `sigwait` takes a signal that all other threads block. If another
+    /// thread does not block it, either may get it; Linux prefers the initial thread. A signalfd gets it while all
+    /// threads block it. So if every thread does, as in a program that was started by a thread with blocked signals,
+    /// adding the source unblocks it on the calling thread, unless a thread sleeps in `sigwait` then. A `sigaction` of
+    /// another library replaces the source's handler: take one way for each signal.
     ///
     /// **What cannot be caught.** SIGKILL and SIGSTOP. SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS are reported
     /// only if a process sent them; an actual fault has its old effect.
