@@ -16,14 +16,24 @@
 
 enum { CLINUX_SIGNALS = 65 };
 
-// What a handler learns of a signal. siginfo_t is a union behind macros, which Swift does not see.
-typedef struct { int process; unsigned user; int code; int value; } clinux_arrival;
+// What a handler learns of a signal. siginfo_t is a union behind macros, which Swift does not see. 4,096 fit into a pipe.
+typedef struct {
+    int process;
+    unsigned user;
+    int code : 25;
+    unsigned signal : 7;
+    int value;
+} clinux_arrival;
 
+// The listener of one signal. Those of one source write to the same pipe.
 typedef struct clinux_signal_listener {
     // The ends of a pipe, which do not block.
     int reader, writer;
     // How many arrivals had no room there.
     unsigned lost;
+    // How often an ordinary signal has come since its last arrival was taken. Only the first is written, so there is
+    // always room for it. The reader sets zero after it has read that, and before it handles it.
+    unsigned pending;
     struct clinux_signal_listener *next;
 } clinux_signal_listener;
 
@@ -43,7 +53,9 @@ static inline clinux_signals *clinux_shared_signals(void) {
 
 // As a signalfd reports it: members that the signal does not have are zero.
 static inline clinux_arrival clinux_arrival_of(int signal, const siginfo_t *info) {
-    clinux_arrival arrival = {0, 0, info->si_code, 0};
+    // The kernel's codes, and those of `sigqueue`, are small; a process can choose any negative one.
+    const int smallest = -(1 << 24);
+    clinux_arrival arrival = {0, 0, info->si_code < smallest ? smallest : info->si_code, (unsigned)signal, 0};
     int is_queued = info->si_code == SI_QUEUE || info->si_code == SI_MESGQ || info->si_code == SI_ASYNCIO;
     int is_sent = is_queued || info->si_code == SI_USER || info->si_code == SI_TKILL;
     if (is_sent || (signal == SIGCHLD && info->si_code > 0)) {
@@ -91,7 +103,9 @@ static inline void clinux_hear_signal(int signal, siginfo_t *info, void *context
         clinux_arrival arrival = clinux_arrival_of(signal, info);
         clinux_signal_listener *listener = __atomic_load_n(&shared->listeners[signal], __ATOMIC_SEQ_CST);
         while (listener) {
-            clinux_write_arrival(listener, &arrival);
+            // The kernel queues signals from 32 on. What was done before another one is visible to who sets zero.
+            if (signal >= 32 || __atomic_fetch_add(&listener->pending, 1, __ATOMIC_RELEASE) == 0)
+                clinux_write_arrival(listener, &arrival);
             listener = __atomic_load_n(&listener->next, __ATOMIC_SEQ_CST);
         }
         __atomic_fetch_sub(&shared->inside, 1, __ATOMIC_SEQ_CST);
@@ -167,6 +181,11 @@ static inline unsigned long clinux_replaced_signal_handler(int signal) {
     const struct sigaction *old = &clinux_shared_signals()->old[signal];
     if (old->sa_flags & SA_SIGINFO) return (unsigned long)old->sa_sigaction;
     return old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN ? 0 : (unsigned long)old->sa_handler;
+}
+
+// Called after the arrival was read, and before it is handled: what comes later is written again.
+static inline unsigned clinux_take_pending_signals(clinux_signal_listener *listener) {
+    return __atomic_exchange_n(&listener->pending, 0, __ATOMIC_ACQUIRE);
 }
 
 static inline unsigned clinux_take_lost_signals(clinux_signal_listener *listener) {

@@ -36,6 +36,22 @@ import Testing
         try expect("several", rounds.flatMap { $0 })
     }
 
+    @Test("One source reports several signals together, in the order in which they arrived, and each once")
+    func oneSource() throws {
+        try expect(
+            "oneSource",
+            [
+                "true true", "before: 1, replaced: true", "true", "TERM true, USR2 true, USR1 true, HUP true",
+                "HUP true, USR1 true", "HUP true", "other: 1", "after: 2",
+                "sigaction: Invalid argument (EINVAL); name at least one signal",
+                "sigaction(40): Invalid argument (EINVAL); give a real-time signal a source of its own",
+                "sigaction(9): Invalid argument (EINVAL); SIGKILL and SIGSTOP cannot be caught",
+            ])
+    }
+
+    @Test("A signal that comes while an earlier one is taken is served after it was sent")
+    func comesAgain() throws { try expect("comesAgain", ["all were served"]) }
+
     @Test("A signal that comes again while its source is served comes behind one that came before")
     func signalServedBefore() throws { try expect("servedBefore", ["USR1", "USR2", "USR1"]) }
 

@@ -24,9 +24,8 @@ guard arguments.count >= 2, !arguments[0].hasPrefix("-") else {
 
 setvbuf(stdout, nil, Int32(_IOLBF), 0)  // whole lines, also into a pipe
 // Stopping the main loop cancels the task of `runMain`.
-for signal in [SIGINT, SIGTERM] {
-    Loop.main.add(try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }, in: .common)
-}
+let ends = try Loop.SignalSource([SIGINT, SIGTERM]) { _, _ in Loop.main.stop() }
+Loop.main.add(ends, in: .common)
 
 let status: Int32 = Loop.runMain {
     do {

@@ -25,11 +25,8 @@ import RunLoopKit
         let hangUp = try Loop.SignalSource(SIGHUP, isolation: .shared) { [unowned self] _, _ in
             do { try reload() } catch { print(error) }  // and continue with what was valid
         }
-        Loop.main.add(hangUp, in: .common)
-        for signal in [SIGTERM, SIGINT] {
-            let source = try Loop.SignalSource(signal, isolation: .shared) { [unowned self] _, _ in end() }
-            Loop.main.add(source, in: .common)
-        }
+        let ends = try Loop.SignalSource([SIGTERM, SIGINT], isolation: .shared) { [unowned self] _, _ in end() }
+        for source in [hangUp, ends] { Loop.main.add(source, in: .common) }
     }
 
     /// Reads the configuration. If it is not valid, nothing changes.

@@ -30,10 +30,8 @@ func raiseDescriptorLimit() -> Int {
 @MainActor func serve(port: UInt16, idleTime: Duration) throws {
     _ = raiseDescriptorLimit()
     let server = try EchoServer(port: port, idleTime: idleTime)
-    for signal in [SIGINT, SIGTERM] {
-        let source = try Loop.SignalSource(signal, isolation: .shared) { _, _ in Loop.main.stop() }
-        Loop.main.add(source, in: .common)
-    }
+    let ends = try Loop.SignalSource([SIGINT, SIGTERM]) { _, _ in Loop.main.stop() }
+    Loop.main.add(ends, in: .common)
     print("listening on port \(server.port)")
     Loop.main.run()
     server.end()

@@ -26,13 +26,11 @@ import RunLoopKit
         self.parameters = parameters
         self.channels = channels
         self.timeout = timeout
-        for signal in [SIGTERM, SIGINT] {
-            let source = try Loop.SignalSource(signal, isolation: .shared) { [unowned self] _, _ in
-                connection?.end()
-                Loop.main.stop()
-            }
-            Loop.main.add(source, in: .common)
+        let ends = try Loop.SignalSource([SIGTERM, SIGINT], isolation: .shared) { [unowned self] _, _ in
+            connection?.end()
+            Loop.main.stop()
         }
+        Loop.main.add(ends, in: .common)
     }
 
     func connect() {

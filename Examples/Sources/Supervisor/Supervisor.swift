@@ -20,10 +20,8 @@ import RunLoopKit
     init(command: [String], grace: Duration) throws {
         self.command = command
         self.grace = grace
-        for signal in [SIGTERM, SIGINT] {
-            let source = try Loop.SignalSource(signal, isolation: .shared) { [unowned self] _, _ in end() }
-            Loop.main.add(source, in: .common)
-        }
+        let ends = try Loop.SignalSource([SIGTERM, SIGINT], isolation: .shared) { [unowned self] _, _ in end() }
+        Loop.main.add(ends, in: .common)
     }
 
     func start() {

@@ -21,10 +21,8 @@ import RunLoopKit
         redraw.setHandler(isolation: .shared) { [unowned self] in draw() }
         // Valid until the process ends: without them a signal would end it before the terminal is restored. Those that
         // came while the process was stopped are served before SIGCONT, which came last.
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-            Loop.main.add(try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }, in: .common)
-        }
         let inputs = [
+            try Loop.SignalSource([SIGINT, SIGTERM, SIGHUP, SIGQUIT]) { _, _ in Loop.main.stop() },
             try Loop.SignalSource(SIGWINCH, isolation: .shared) { [unowned self] _, _ in redraw() },
             try Loop.SignalSource(SIGCONT, isolation: .shared) { [unowned self] _, _ in resume() },
             try Loop.FileDescriptorSource(STDIN_FILENO, isolation: .shared) { [unowned self] _, _ in readKeys() },

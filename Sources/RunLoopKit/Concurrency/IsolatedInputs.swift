@@ -111,8 +111,27 @@ extension Loop.SignalSource {
         _ signal: Int32, isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
     ) throws(LoopError) {
+        try self.init([signal], isolation: actor, label: label, file: file, line: line, handler: handler)
+    }
+
+    /// Makes a source for several signals whose handler is isolated to an actor on the loop, and may touch its state.
+    /// `init(_:isolation:label:file:line:handler:)` for one signal says what becomes of it with its actor.
+    ///
+    /// - Parameters:
+    ///   - signals: At least one, such as `[SIGTERM, SIGINT]`; a real-time signal alone.
+    ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order; at
+    ///     least one.
+    /// - Throws: ``LoopError``, as `init(_:label:file:line:handler:)` for several signals does.
+    public convenience init<A: Actor>(
+        _ signals: [Int32], isolation actor: A, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
+    ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(signal, label: label, file: file, line: line) {
+        try self.init(signals, label: label, file: file, line: line) {
             isolated.call(($0, $1))
         }
         isolated.belongs(to: self)

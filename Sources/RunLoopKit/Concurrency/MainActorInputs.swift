@@ -83,8 +83,27 @@ extension Loop.SignalSource {
         file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @MainActor (_ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
     ) throws(LoopError) {
+        try self.init([signal], isolation: mainActor, label: label, file: file, line: line, handler: handler)
+    }
+
+    /// Makes a source for several signals on ``Loop/main`` whose handler belongs to the main actor, and may touch its
+    /// state. Another loop refuses it.
+    ///
+    /// - Parameters:
+    ///   - signals: At least one, such as `[SIGTERM, SIGINT]`; a real-time signal alone.
+    ///   - mainActor: `.shared`.
+    ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+    ///   - file: The source file that makes the source, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - handler: Called on the main thread with the signals that have arrived, at least one.
+    /// - Throws: ``LoopError``, as `init(_:label:file:line:handler:)` for several signals does.
+    public convenience init(
+        _ signals: [Int32], isolation mainActor: MainActor, label: String? = nil,
+        file: StaticString = #fileID, line: UInt = #line,
+        handler: @escaping @MainActor (_ source: Loop.SignalSource, _ arrivals: [Arrival]) -> Void
+    ) throws(LoopError) {
         try self.init(
-            signal, label: label, file: file, line: line,
+            signals, label: label, file: file, line: line,
             handler: unsafeBitCast(handler, to: (@Sendable (Loop.SignalSource, [Arrival]) -> Void).self))
         isolation = .mainActor
     }

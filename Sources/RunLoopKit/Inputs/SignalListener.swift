@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Hears one Unix signal, whichever thread of the process gets it.
+/// Hears some Unix signals, whichever thread of the process gets them.
 ///
-/// | it has | the signal | what waits |
+/// | it has | each signal | what waits |
 /// |---|---|---|
 /// | not begun | has its old effect, if no other listener hears it | nothing |
 /// | begun | is heard | what has arrived since then |
 /// | stopped | as before | is dropped |
 final class SignalListener: @unchecked Sendable {
-    private let signal: Int32
+    private let signals: [Int32]
     private let entry: SignalEntry
     private let process = ProcessMark.current
 
@@ -19,13 +19,14 @@ final class SignalListener: @unchecked Sendable {
     /// Of the thread that takes arrivals.
     private var emptyReads = 0
 
+    /// - Parameter signals: At least one, and none twice; a real-time signal alone.
     /// - Throws: `EINVAL` for a number that is no signal or cannot be caught, `EMFILE` without a descriptor left.
-    init(_ signal: Int32) throws(LoopError) {
-        self.signal = signal
-        entry = try SignalEntry(signal)
+    init(_ signals: [Int32]) throws(LoopError) {
+        self.signals = signals
+        entry = try SignalEntry(signals)
     }
 
-    /// Hears the signal from now on. Does nothing if it has begun or stopped, or in a forked child.
+    /// Hears the signals from now on. Does nothing if it has begun or stopped, or in a forked child.
     func begin() {
         // Relaxed: a thread that finds false looks again with the lock.
         guard process.isCurrent, !hasBegun.load(ordering: .relaxed) else { return }
@@ -33,10 +34,10 @@ final class SignalListener: @unchecked Sendable {
             guard !hasStopped.load(ordering: .relaxed), !hasBegun.exchange(true, ordering: .relaxed) else { return }
             entry.add()
         }
-        System.unblockIfBlockedEverywhere(signal)
+        for signal in signals { System.unblockIfBlockedEverywhere(signal) }
     }
 
-    /// Whether it hears the signal.
+    /// Whether it hears the signals.
     var hears: Bool {
         process.isCurrent && hasBegun.load(ordering: .relaxed) && !hasStopped.load(ordering: .relaxed)
     }
@@ -50,17 +51,18 @@ final class SignalListener: @unchecked Sendable {
         if process.isCurrent { SignalListeners.shared.free(entry) } else { entry.free() }
     }
 
-    /// Readable when the signal has arrived.
+    /// Readable when a signal has arrived.
     var descriptor: Descriptor { entry.descriptor }
 
-    /// Hears nothing more. With the last listener the signal has its old effect again. May be called twice.
+    /// Hears nothing more. With its last listener a signal has its old effect again. May be called twice.
     func stop() {
         // Relaxed: the first caller does all of it.
         guard !hasStopped.exchange(true, ordering: .relaxed), process.isCurrent else { return }
         SignalListeners.shared.change { if hasBegun.load(ordering: .relaxed) { entry.remove() } }
     }
 
-    /// Takes what has arrived, in order. Called when the descriptor is readable, by one thread at a time.
+    /// Takes what has arrived, in order, and an ordinary signal once. Called when the descriptor is readable, by one
+    /// thread at a time.
     ///
     /// Traps if that yields nothing three times in a row: the program has closed an end of the pipe, or put another
     /// file in its place.
@@ -74,8 +76,8 @@ final class SignalListener: @unchecked Sendable {
     /// How many arrivals have found no room since the last call.
     func takeLostCount() -> Int { entry.takeLostCount() }
 
-    /// The handler that the signal had before its first listener, as `name in library`; nil if it had the default
-    /// effect or was ignored.
+    /// The handler that a signal had before its first listener, as `name in library`; that of the first signal that had
+    /// one. Nil if all had the default effect or were ignored.
     var replacedHandler: String? {
         guard hasBegun.load(ordering: .relaxed) else { return nil }
         let address = SignalListeners.shared.replacedHandler(of: entry)

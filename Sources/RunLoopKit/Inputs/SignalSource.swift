@@ -1,17 +1,17 @@
 extension Loop {
-    /// A version-1 source: reports a Unix signal on a loop's thread, where its handler may do anything. Any thread may
+    /// A version-1 source: reports Unix signals on a loop's thread, where its handler may do anything. Any thread may
     /// make and use it, at any time.
     ///
     /// ```swift
-    /// let interrupt = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }
-    /// Loop.main.add(interrupt, in: .common)
+    /// let ends = try Loop.SignalSource([SIGTERM, SIGINT]) { _, _ in Loop.main.stop() }
+    /// Loop.main.add(ends, in: .common)
     /// ```
     ///
     /// A handler of `sigaction`, which only writes what arrived into a pipe of the source, stands behind it. So:
     ///
     /// - Threads and children need no care: a child begins with no signal blocked, and with the default effect of the
     ///   signals that have sources.
-    /// - It is installed when a loop gets the source for the first time. Until then the signal has its old effect: a
+    /// - It is installed when a loop gets the source for the first time. Until then a signal has its old effect: a
     ///   source that is kept and never added leaves Ctrl-C alone.
     /// - It replaces the one that the program had (``Loop/SignalSource/replacedHandler``), and an ignored signal is
     ///   reported too. The last source that is invalidated or deallocated puts back what was there, unless the program
@@ -27,7 +27,8 @@ extension Loop {
     /// - A real-time signal is reported each time, with its value. The source holds 4,096 of them (a pipe of 64 KiB);
     ///   what comes on top is a ``Loop/Mistake/lostSignals(source:count:)``.
     /// - Of an ordinary signal that came several times before the loop served the source, only the first is reported.
-    /// - Sources of different signals are served in the order in which these arrived.
+    /// - The signals of one source are reported together, and sources of different signals are served, in the order in
+    ///   which the signals arrived.
     /// - What waits when a source is invalidated is dropped. Later signals have their old effect.
     ///
     /// **Who else takes the signal.** A thread in `sigwait` takes a signal that all other threads block. If another
@@ -45,7 +46,7 @@ extension Loop {
     /// own.
     ///
     /// CF: none. Dispatch: `DispatchSource.makeSignalSource`, which needs `signal(…, SIG_IGN)` first; libuv:
-    /// `uv_signal_t`; GLib: `g_unix_signal_add`.
+    /// `uv_signal_t`; GLib: `g_unix_signal_add`. All have one for each signal.
     public final class SignalSource: Item, Source1, @unchecked Sendable {
         /// One signal, as the kernel reports it; see `sigaction(2)`.
         public struct Arrival: Equatable, Sendable {
@@ -65,17 +66,19 @@ extension Loop {
             /// The value that `sigqueue` sent with it.
             public let value: Int32
 
-            init(_ signal: Int32, _ arrival: SignalEntry.Arrival) {
-                self.signal = signal
-                (senderProcess, senderUser, code, value) = arrival
+            init(_ arrival: SignalEntry.Arrival) {
+                (signal, senderProcess, senderUser, code, value) = arrival
             }
         }
 
         /// The type of the handler.
         public typealias Handler = @Sendable (_ source: SignalSource, _ arrivals: [Arrival]) -> Void
 
-        /// The signal's number.
-        public let signal: Int32
+        /// The signal's number; of several, the first in ``signals``.
+        public var signal: Int32 { signals[0] }
+
+        /// The signals' numbers, in the order in which they were given, each once.
+        public let signals: [Int32]
 
         let listener: SignalListener
 
@@ -95,12 +98,32 @@ extension Loop {
         ///   - `EINVAL` if the number is not a signal that can be caught (SIGKILL, SIGSTOP, or one that the C library
         ///     reserves).
         ///   - `EMFILE` if the process has no descriptor left.
-        public init(
+        public convenience init(
             _ signal: Int32, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
             handler: Handler? = nil
         ) throws(LoopError) {
-            self.signal = signal
-            listener = try SignalListener(signal)
+            try self.init([signal], label: label, file: file, line: line, handler: handler)
+        }
+
+        /// Makes a source for several signals, which hears them once it has been added to a loop. Each
+        /// ``Arrival/signal`` says which one came.
+        ///
+        /// - Parameters:
+        ///   - signals: At least one, such as `[SIGTERM, SIGINT]`; doubles count once. A real-time signal, of which
+        ///     thousands may wait, comes alone.
+        ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+        ///   - file: The source file that makes the source, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - handler: Called on the loop's thread with all signals that have arrived since its last call, in order;
+        ///     at least one. Nil to set it later: ``setHandler(_:)``.
+        /// - Throws: ``LoopError``, as `init(_:label:file:line:handler:)` for one signal does. `EINVAL`, too, without
+        ///   any signal, and for a real-time signal among several.
+        public init(
+            _ signals: [Int32], label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+            handler: Handler? = nil
+        ) throws(LoopError) {
+            self.signals = signals.enumerated().filter { !signals[..<$0].contains($1) }.map(\.element)
+            listener = try SignalListener(self.signals)
             self.handler = handler
             super.init(Place(file, line), label, isNotifiedOfModes: true, belongsToProcess: true)
             if handler == nil { waitForHandler() }
@@ -119,9 +142,10 @@ extension Loop {
             return replaceHandler(isolation) { swap(&self.handler, &new) }
         }
 
-        /// The handler of `sigaction` that the program had installed before the first source for this signal, as
-        /// `function in file`. It is not called meanwhile. Nil if there was none, and before the source is added. A
-        /// description of the loop names it, too. Reads files, to find the name.
+        /// The handler of `sigaction` that the program had installed before the first source for the signal, as
+        /// `function in file`; of several signals, that of the first which had one. It is not called meanwhile. Nil if
+        /// there was none, and before the source is added. A description of the loop names it, too. Reads files for
+        /// that.
         public var replacedHandler: String? { listener.replacedHandler }
 
         // MARK: Source1
@@ -137,9 +161,9 @@ extension Loop {
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
             guard let handler = itemLock.withLock({ handler }) else { return 0 }
-            var arrivals = listener.takeArrivals().map { Arrival(signal, $0) }
+            let arrivals = listener.takeArrivals().map { Arrival($0) }
             guard !arrivals.isEmpty else { return 0 }
-            if System.isRealTime(signal) { reportLost() } else { arrivals.removeSubrange(1...) }
+            if System.isRealTime(signal) { reportLost() }
             handler(self, arrivals)
             return 1
         }
@@ -154,7 +178,9 @@ extension Loop {
         override var kind: String { "signal source" }
 
         override var status: ItemStatus {
-            .waits("signal \(signal)" + (replacedHandler.map { ", instead of the handler \($0)" } ?? ""))
+            .waits(
+                (signals.count == 1 ? "signal " : "signals ") + signals.map { "\($0)" }.joined(separator: ", ")
+                    + (replacedHandler.map { ", instead of the handler \($0)" } ?? ""))
         }
 
         override var canBeInManyLoops: Bool { false }

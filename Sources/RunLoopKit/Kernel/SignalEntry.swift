@@ -1,35 +1,48 @@
 internal import CLinux
 
-/// What the library's signal handler sees of a listener: a pipe into which it writes what arrives.
+/// What the library's signal handler sees of the listeners of some signals: a pipe into which it writes what arrives.
 /// `SignalListening.h` has the handler and its protocol.
 struct SignalEntry: @unchecked Sendable {
     /// What arrived, as the kernel reports it.
-    typealias Arrival = (process: Int32, user: UInt32, code: Int32, value: Int32)
+    typealias Arrival = (signal: Int32, process: Int32, user: UInt32, code: Int32, value: Int32)
 
-    private let listener: UnsafeMutablePointer<clinux_signal_listener>
-    private let signal: Int32
+    private let signals: [Int32]
+    /// One for each signal, with the same pipe.
+    private let listeners: UnsafeMutablePointer<clinux_signal_listener>
 
-    /// Makes a pipe, and checks the signal's number.
-    init(_ signal: Int32) throws(LoopError) {
-        guard signal != SIGKILL, signal != SIGSTOP else {
+    /// Makes a pipe, and checks the signals' numbers, which differ.
+    init(_ signals: [Int32]) throws(LoopError) {
+        for signal in signals { try SignalEntry.check(signal) }
+        guard !signals.isEmpty else {
+            throw LoopError(call: "sigaction", code: EINVAL, advice: "name at least one signal")
+        }
+        // Its arrivals could fill the pipe.
+        if signals.count > 1, let queued = signals.first(where: System.isRealTime) {
             throw LoopError(
-                call: "sigaction(\(signal))", code: EINVAL, advice: "SIGKILL and SIGSTOP cannot be caught")
+                call: "sigaction(\(queued))", code: EINVAL, advice: "give a real-time signal a source of its own")
         }
-        guard signal > 0, signal < CLINUX_SIGNALS, System.canBeHandled(signal) else {
-            throw SignalEntry.noSuchSignal(signal)
-        }
-        #if DEBUG
-            // Not in `FaultingCalls.swift`: `canBeHandled` asks what has the lists.
-            if Faults.fails(.handleSignal) { throw SignalEntry.noSuchSignal(signal) }
-        #endif
         var ends: (Descriptor, Descriptor) = (-1, -1)
         try withUnsafeMutableBytes(of: &ends) { bytes throws(LoopError) in
             let pair = bytes.assumingMemoryBound(to: Descriptor.self).baseAddress
             try System.check("pipe2", pipe2(pair, O_CLOEXEC | O_NONBLOCK))
         }
-        self.signal = signal
-        listener = .allocate(capacity: 1)
-        listener.initialize(to: clinux_signal_listener(reader: ends.0, writer: ends.1, lost: 0, next: nil))
+        self.signals = signals
+        listeners = .allocate(capacity: signals.count)
+        listeners.initialize(
+            repeating: clinux_signal_listener(reader: ends.0, writer: ends.1, lost: 0, pending: 0, next: nil),
+            count: signals.count)
+    }
+
+    private static func check(_ signal: Int32) throws(LoopError) {
+        guard signal != SIGKILL, signal != SIGSTOP else {
+            throw LoopError(
+                call: "sigaction(\(signal))", code: EINVAL, advice: "SIGKILL and SIGSTOP cannot be caught")
+        }
+        guard signal > 0, signal < CLINUX_SIGNALS, System.canBeHandled(signal) else { throw noSuchSignal(signal) }
+        #if DEBUG
+            // Not in `FaultingCalls.swift`: `canBeHandled` asks what has the lists.
+            if Faults.fails(.handleSignal) { throw noSuchSignal(signal) }
+        #endif
     }
 
     private static func noSuchSignal(_ signal: Int32) -> LoopError {
@@ -38,36 +51,52 @@ struct SignalEntry: @unchecked Sendable {
             advice: "there is no such signal, or the C library keeps it for itself")
     }
 
-    /// The reading end. Readable when the signal has arrived.
-    var descriptor: Descriptor { listener.pointee.reader }
+    /// The reading end. Readable when a signal has arrived.
+    var descriptor: Descriptor { listeners.pointee.reader }
 
-    // MARK: The list of the signal. One thread at a time.
+    // MARK: The lists of the signals. One thread at a time.
 
-    /// Adds it to the list.
+    /// Adds it to the lists.
     func add() {
-        let code = clinux_add_signal_listener(signal, listener)
-        guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "sigaction(\(signal))", code: code))") }
+        for (index, signal) in signals.enumerated() {
+            let code = clinux_add_signal_listener(signal, listeners + index)
+            guard code == 0 else { fatalError("RunLoopKit: \(LoopError(call: "sigaction(\(signal))", code: code))") }
+        }
     }
 
-    func remove() { clinux_remove_signal_listener(signal, listener) }
+    func remove() {
+        for (index, signal) in signals.enumerated() { clinux_remove_signal_listener(signal, listeners + index) }
+    }
 
     /// Whether a handler may see entries that were removed before.
     static var mayBeSeen: Bool { clinux_is_hearing_signals() }
 
     /// Closes the pipe. Called once, when no handler sees it.
     func free() {
-        System.close(listener.pointee.reader)
-        System.close(listener.pointee.writer)
-        listener.deallocate()
+        System.close(listeners.pointee.reader)
+        System.close(listeners.pointee.writer)
+        listeners.deallocate()
     }
 
-    /// The address of the handler that the signal had before the first entry of its list; 0 if it had none.
-    var replacedHandler: UInt { UInt(clinux_replaced_signal_handler(signal)) }
+    /// The address of the handler that a signal had before the first entry of its list, of the first signal that had
+    /// one; 0 if none had.
+    var replacedHandler: UInt {
+        UInt(signals.lazy.map { clinux_replaced_signal_handler($0) }.first { $0 != 0 } ?? 0)
+    }
 
     // MARK: What arrives
 
-    /// Takes what has arrived, in order. Traps on a failure, since signals would be lost.
+    /// Takes what has arrived, in order: one arrival of each ordinary signal, all of a real-time signal. Traps on a
+    /// failure, since signals would be lost.
     func takeArrivals() -> [Arrival] {
+        let arrivals = readArrivals()
+        for arrival in arrivals where !System.isRealTime(arrival.signal) {
+            if let index = signals.firstIndex(of: arrival.signal) { _ = clinux_take_pending_signals(listeners + index) }
+        }
+        return arrivals
+    }
+
+    private func readArrivals() -> [Arrival] {
         withUnsafeTemporaryAllocation(of: clinux_arrival.self, capacity: 64) { buffer in
             let size = MemoryLayout<clinux_arrival>.size
             var arrivals: [Arrival] = []
@@ -78,7 +107,8 @@ struct SignalEntry: @unchecked Sendable {
                 // An arrival is written as a whole.
                 if count < 0 || count % size != 0 { failReading(System.lastError) }
                 for arrival in buffer.prefix(count / size) {
-                    arrivals.append((arrival.process, arrival.user, arrival.code, arrival.value))
+                    arrivals.append(
+                        (Int32(arrival.signal), arrival.process, arrival.user, arrival.code, arrival.value))
                 }
                 if count < buffer.count * size { return arrivals }
             }
@@ -86,11 +116,11 @@ struct SignalEntry: @unchecked Sendable {
     }
 
     func failReading(_ code: Int32) -> Never {
-        System.descriptorFailed("read(pipe \(descriptor), \(listener.pointee.writer))", code: code)
+        System.descriptorFailed("read(pipe \(descriptor), \(listeners.pointee.writer))", code: code)
     }
 
     /// How many arrivals have found no room in the pipe since the last call.
-    func takeLostCount() -> Int { Int(clinux_take_lost_signals(listener)) }
+    func takeLostCount() -> Int { Int(clinux_take_lost_signals(listeners)) }
 }
 
 extension System {

@@ -20,6 +20,8 @@ switch CommandLine.arguments.dropFirst().first {
 case "arrives": try arrives()
 case "kinds": try kinds()
 case "several": try several()
+case "oneSource": try oneSource()
+case "comesAgain": try comesAgain()
 case "servedBefore": try servedBefore()
 case "lastMoment": try lastMoment()
 case "tracedChild": try tracedChild()

@@ -65,7 +65,7 @@ extension LawItem {
     /// An invalid signal source listens no more: a signal that another listener hears does not reach its pipe.
     func checkThatItIsSilent() {
         guard !isValid, let source = item as? Loop.SignalSource else { return }
-        let listener = try! SignalListener(signal)
+        let listener = try! SignalListener([signal])
         listener.begin()
         defer { listener.stop() }
         // What came before the end, and waits.

@@ -3,7 +3,7 @@ import WeakMemory
 // The C protocols between signal handlers and threads: `SignalListening.h`, and the backtraces of `CLinux.h`.
 
 extension ProtocolModel {
-    static let signalModels = [signalModel(removesFirst: true), signalModel(removesFirst: false), backtraces]
+    static let signalModels = [signalModel(removesFirst: true), signalModel(removesFirst: false), pending, backtraces]
 
     /// A handler walks a list of two listeners, of which another thread adds one and removes and frees one.
     private static func signalModel(removesFirst: Bool) -> ProtocolModel {
@@ -38,6 +38,29 @@ extension ProtocolModel {
             }
             return program
         }
+    }
+
+    /// An ordinary signal comes again while its arrival waits or is taken: it is written, or counted before the loop
+    /// handles the first, which then sees what was done before the second.
+    private static let pending = ProtocolModel(name: "a signal comes again while its arrival is taken") { orders in
+        var program = Program()
+        // One has arrived. The kernel's lock orders the accesses to the pipe.
+        let pending = program.atomic(1)
+        let pipe = program.atomic(1)
+        let done = program.plain("what was done before the second signal")
+        program.thread { thread in
+            thread.write(done)
+            let old = thread.add(pending, 1, orders["SignalListening.clinux_hear_signal pending.fetch_add"])
+            if old == 0 { thread.add(pipe, 1, .acquiringAndReleasing) }
+        }
+        program.thread { thread in
+            guard thread.exchange(pipe, 0, .acquiringAndReleasing) > 0 else { return }
+            let count = thread.exchange(
+                pending, 0, orders["SignalListening.clinux_take_pending_signals pending.exchange"])
+            if count == 2 { thread.read(done) }
+        }
+        program.atEnd { _, last in last(pending) == 0 || last(pipe) > 0 }
+        return program
     }
 
     /// Two requests of a backtrace, which may be given up at any time, and the handler of each.

@@ -16,10 +16,9 @@ guard arguments.count > 1, let way = Supervision.Way(rawValue: arguments.first!)
 }
 let command = Array(arguments.dropFirst())
 let start = Loop.main.now
-for signal in [SIGINT, SIGTERM] {
-    // The stop cancels the task of runMain.
-    Loop.main.add(try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }, in: .common)
-}
+// The stop cancels the task of runMain.
+let ends = try Loop.SignalSource([SIGINT, SIGTERM]) { _, _ in Loop.main.stop() }
+Loop.main.add(ends, in: .common)
 try Loop.runMain {
     try await Supervision(of: command, on: .main) { event in
         print("\(start.duration(to: Loop.main.now) / .seconds(1)) s: \(event)")

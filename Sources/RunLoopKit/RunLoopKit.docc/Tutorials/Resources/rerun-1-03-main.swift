@@ -1,9 +1,7 @@
 import Glibc
 import RunLoopKit
 
-for signal in [SIGINT, SIGTERM] {
-    let source = try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }
-    Loop.main.add(source, in: .common)
-}
+let ends = try Loop.SignalSource([SIGINT, SIGTERM]) { _, _ in Loop.main.stop() }
+Loop.main.add(ends, in: .common)
 Loop.main.run()
 print("ended")

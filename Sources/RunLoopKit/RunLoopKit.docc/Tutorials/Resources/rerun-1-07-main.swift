@@ -7,10 +7,8 @@ guard CommandLine.arguments.count == 2 else {
 }
 setlinebuf(stdout)  // whole lines, also into a pipe
 
-for signal in [SIGINT, SIGTERM] {
-    let source = try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }
-    Loop.main.add(source, in: .common)
-}
+let ends = try Loop.SignalSource([SIGINT, SIGTERM]) { _, _ in Loop.main.stop() }
+Loop.main.add(ends, in: .common)
 do {
     let watcher = try Watcher(folder: CommandLine.arguments[1])
     withExtendedLifetime(watcher) { Loop.main.run() }

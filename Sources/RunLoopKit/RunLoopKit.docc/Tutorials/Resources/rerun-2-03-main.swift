@@ -8,10 +8,8 @@ guard arguments.count == 3, let milliseconds = Int(arguments[2]) else {
 }
 setlinebuf(stdout)  // whole lines, also into a pipe
 
-for signal in [SIGINT, SIGTERM] {
-    let source = try Loop.SignalSource(signal) { _, _ in Loop.main.stop() }
-    Loop.main.add(source, in: .common)
-}
+let ends = try Loop.SignalSource([SIGINT, SIGTERM]) { _, _ in Loop.main.stop() }
+Loop.main.add(ends, in: .common)
 do {
     let watcher = try Watcher(
         folder: arguments[1], rest: .milliseconds(milliseconds))

@@ -11,13 +11,13 @@ setlinebuf(stdout)  // whole lines, also into a pipe
 do {
     let watcher = try Watcher(
         folder: arguments[1], rest: .milliseconds(milliseconds))
-    for signal in [SIGINT, SIGTERM] {
-        let source = try Loop.SignalSource(signal, isolation: .shared) { _, _ in
-            watcher.finish()
-            Loop.main.stop()
-        }
-        Loop.main.add(source, in: .common)
+    let ends = try Loop.SignalSource(
+        [SIGINT, SIGTERM], isolation: .shared
+    ) { _, _ in
+        watcher.finish()
+        Loop.main.stop()
     }
+    Loop.main.add(ends, in: .common)
     Loop.main.run()
     print("ended")
 } catch {
