@@ -206,6 +206,18 @@ import Testing
             ])
     }
 
+    @Test("A child takes a descriptor, and one for each pipe; a thread waits only for one that was invalidated")
+    func childrensUse() throws {
+        let program = try Program.run("DescriptorProgram", ["children"])
+        #expect(program.status == 0 && program.errors == "")
+        #expect(
+            program.lines == [
+                "running: 1 descriptors, 0 threads", "in a loop: 1 descriptors, 0 threads", "exited with 0",
+                "ended: -1 descriptors, 0 threads", "with three pipes: 4 descriptors, 0 threads", "ended by signal 9",
+                "invalidated: 1 descriptors, 1 threads", "and ended: -1 descriptors, 0 threads",
+            ])
+    }
+
     @Test("Running without descriptors traps and says so")
     func noDescriptorsLeft() throws {
         let program = try Program.run("DescriptorProgram", ["run"], environment: ["SWIFT_BACKTRACE": "enable=no"])

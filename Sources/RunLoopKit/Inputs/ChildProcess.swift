@@ -26,8 +26,9 @@ extension Loop {
     ///   ``Loop/ProcessSource/Exit/unknown``. After that nothing is signalled.
     /// - *In a forked child of this process* nothing is signalled or reaped.
     ///
-    /// The source becomes invalid right before the handler is called. It has one descriptor, a pidfd. It can be in
-    /// several modes of one loop, and keeps runs in them going.
+    /// The source becomes invalid right before the handler is called. It can be in several modes of one loop, and keeps
+    /// runs in them going. It has one descriptor, a pidfd, and one more for each pipe. No thread waits for the child
+    /// while the source is valid. <doc:Costs> has the system calls.
     ///
     /// CF: none. Foundation: `Process`; GLib: `g_spawn_async` with `g_child_watch`.
     public final class ChildProcess: Item, Source1, @unchecked Sendable {

@@ -1,5 +1,6 @@
 // A loop without descriptors, in a process with no other thread that could open or close one. With "errors": each
-// system call fails, in turn. With "run": runs a loop that has none. With "many": a loop with ten thousand of them.
+// system call fails, in turn. With "run": runs a loop that has none. With "many": a loop with ten thousand. With
+// "children": what child processes take.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -88,6 +89,11 @@ func serveTenThousand() throws {
 
 if CommandLine.arguments.dropFirst().first == "many" {
     try serveTenThousand()
+    exit(0)
+}
+
+if CommandLine.arguments.dropFirst().first == "children" {
+    try countChildren()
     exit(0)
 }
 
