@@ -38,31 +38,26 @@ import RunLoopKit
     }
 
     private func watch(_ wanted: Set<String>) {
-        for (directory, source) in sources where !wanted.contains(directory) {
-            source.invalidate()
-            sources[directory] = nil
-        }
+        for directory in Set(sources.keys).subtracting(wanted) { sources.removeValue(forKey: directory)?.invalidate() }
         for directory in wanted.subtracting(sources.keys) {
-            do {
-                let source = try Loop.FolderSource(directory, options: .everyWrite, isolation: .shared) {
-                    [unowned self] _, events in
-                    for event in events { note(event, in: directory) }
-                }
-                Loop.main.add(source, in: .common)
-                sources[directory] = source
-            } catch {
-                print(error)
-            }
+            do { try watch(directory) } catch { print(error) }
         }
+    }
+
+    private func watch(_ directory: String) throws {
+        let source = try Loop.FolderSource(directory, options: .everyWrite, isolation: .shared) {
+            [unowned self] _, events in
+            for event in events { note(event, in: directory) }
+        }
+        Loop.main.add(source, in: .common)
+        sources[directory] = source
     }
 
     private func note(_ event: Loop.FolderSource.Event, in directory: String) {
         switch event {
-        case .created(let entry), .written(let entry), .modified(let entry), .moved(_, let entry), .deleted(let entry):
-            if !entry.isFolder { changes(1, for: "\(directory)/\(entry.path)") }
         case .gone: sources[directory] = nil
         case .lookAgain: print("events of \(directory) were lost")
-        case .attributesChanged, .unwatched: break  // not asked for; only of subfolders
+        default: if let file = event.entry, !file.isFolder { changes(1, for: "\(directory)/\(file.path)") }
         }
     }
 

@@ -59,6 +59,16 @@ extension Loop.FolderSource {
         /// The watched folder itself was deleted, moved or unmounted. The last event: the source is invalid by then.
         case gone
 
+        /// What the event is about; of a move, where it is now. Nil for ``lookAgain`` and ``gone``.
+        public var entry: Entry? {
+            switch self {
+            case .created(let entry), .written(let entry), .modified(let entry), .moved(from: _, to: let entry),
+                .deleted(let entry), .attributesChanged(let entry), .unwatched(let entry, _):
+                entry
+            case .lookAgain, .gone: nil
+            }
+        }
+
         /// The kind of event, and the path.
         public var description: String {
             switch self {

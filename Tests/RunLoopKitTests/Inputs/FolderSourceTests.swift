@@ -175,6 +175,18 @@ import Testing
         #expect(log.entries == ["created seen"])
     }
 
+    @Test("An event has what it is about, if that is not the whole folder")
+    func entryOfAnEvent() {
+        let (old, new) = (Source.Entry("old"), Source.Entry("new", isFolder: true))
+        let error = LoopError(call: "inotify_add_watch", code: EACCES)
+        let events: [Source.Event] = [
+            .created(new), .written(new), .modified(new), .moved(from: old, to: new), .deleted(new),
+            .attributesChanged(new), .unwatched(new, error),
+        ]
+        #expect(events.allSatisfy { $0.entry == new })
+        #expect(Source.Event.lookAgain.entry == nil && Source.Event.gone.entry == nil)
+    }
+
     @Test("Names are bytes")
     func names() throws {
         let scene = try Scene(.subfolders)
