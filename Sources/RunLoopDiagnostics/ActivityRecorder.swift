@@ -29,6 +29,12 @@ final class ActivityRecorder: Sendable {
     /// The time of the last event.
     var lastEvent: Int64 { accountedUntil.load(ordering: .relaxed) }
 
+    /// - Parameter asleepBefore: How long the loop had slept until the pass began.
+    func countPass(from start: Int64, asleep asleepBefore: Int64, until end: Int64) {
+        let asleep = timeAsleep.subtractingSaturating(asleepBefore)
+        passes.record(end.subtractingSaturating(start).subtractingSaturating(asleep))
+    }
+
     func countCallout() { Loop.Tally.count(callouts) }
 
     /// Adds the time since the last event to that of the present phase.

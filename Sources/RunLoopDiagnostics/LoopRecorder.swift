@@ -7,29 +7,29 @@ import Synchronization
 ///
 /// | word | what it holds |
 /// |---|---|
-/// | `mark` | the number of the last event; it only grows |
+/// | `mark` | a number of the handler that runs: one more when it returns, or runs the loop |
 /// | `since` | when the handler that runs now was called, or resumed; `never` if none runs |
 ///
 /// | thread | what it does |
 /// |---|---|
-/// | the loop's, at an event | step 0: keeps the stall that ends with it, and its mark, in `ended` |
+/// | the loop's, when a handler ends or is interrupted | step 0: keeps the stall, if it is one, in `ended` |
 /// | | step 1: stores *never* in `since` |
 /// | | step 2: adds 1 to `mark` |
 /// | | step 3: waits until there are no `readers` |
-/// | | step 4: changes `levels` |
-/// | | step 5: stores the time in `since`, if a handler runs |
+/// | the loop's, at each event | step 4: changes `callouts` and the runs |
+/// | | step 5: stores the time in `since`, if a handler runs now |
 /// | the watcher, to look | reads `mark`, `since`, and `mark` again, which must be the same |
-/// | the watcher, to read `levels` | joins `readers`; reads them if `mark` is still what it was; leaves `readers` |
+/// | the watcher, to read the handler | joins `readers`; reads it if `mark` is still what it was; leaves `readers` |
 ///
 /// *No false alarm.* A watcher that reads a `mark` reads the *never* stored before it (release, acquire), or a later
-/// value of `since`. If that is the time of a later event, `mark` has changed by the second read. A handler that seems
-/// to run after step 0 has ended, as its mark says: it is not greater than that of the last stall in `ended`.
+/// value of `since`. If that is the time of a later handler, `mark` has changed by the second read. A handler that
+/// seems to run after step 0 has ended, as its mark says: it is not greater than that of the last stall in `ended`.
 ///
-/// *No race.* A `since` that is a time was stored after the change of `levels` (release, acquire). A later change comes
-/// after steps 2 and 3, and `mark` and `readers` are sequentially consistent: either the watcher sees the new mark, or
-/// the loop's thread sees `readers` and waits. So while there are readers and `mark` is unchanged, the loop's thread is
-/// in user code that it cannot leave unnoticed: the watcher may read `levels`, and whatever else of the loop only
-/// changes outside of handlers.
+/// *No race.* A `since` that is a time was stored after step 4 (release, acquire). The next step 4 comes after steps 2
+/// and 3, and `mark` and `readers` are sequentially consistent: either the watcher sees the new mark, or the loop's
+/// thread sees `readers` and waits. So while there are readers and `mark` is unchanged, the loop's thread is in user
+/// code that it cannot leave unnoticed: the watcher may read the handler, and whatever else of the loop only changes
+/// outside of handlers.
 final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     /// What the loop's thread does.
     enum Phase: UInt8, AtomicRepresentable {
@@ -43,16 +43,24 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         case handler
     }
 
-    /// A handler that has not returned, and the run that it makes, if any. The first level is no handler's.
-    struct Level {
-        let callout: Callout?
-        /// The mode in which the handler was called.
-        let mode: Loop.Mode
+    /// A run of the loop. The outermost one also stands for the time outside of runs.
+    private struct Run {
+        var mode: Loop.Mode
+        /// What the loop's thread does while none of the run's handlers runs.
         var phase: Phase
-        /// The mode of the run.
-        var runMode: Loop.Mode
+        /// The number of handlers that enclose the run.
+        let depth: Int
         /// When the run's pass began, and how long the loop had slept until then. Nil outside of passes.
         var pass: (start: Int64, asleep: Int64)?
+    }
+
+    /// The innermost handler that has not returned.
+    struct Handler {
+        let callout: Callout
+        /// The mode in which it was called.
+        let mode: Loop.Mode
+        /// The number of enclosing handlers that run the loop.
+        let nesting: Int
     }
 
     /// A stall that has ended.
@@ -60,7 +68,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         let mark: UInt64
         let start: Int64
         let end: Int64
-        let levels: [Level]
+        let handler: Handler
     }
 
     static let never = Int64.max
@@ -73,14 +81,19 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     /// The stalls to be recorded in `ended`.
     private let threshold: Int64
 
-    private let mark = Atomic<UInt64>(0)
+    private let mark = Atomic<UInt64>(1)
     private let since = Atomic<Int64>(LoopRecorder.never)
     private let readers = Readers()
 
-    /// The kernel's number of the loop's thread; 0 before the first event. Relaxed: `since` publishes it.
+    /// The kernel's number of the loop's thread; 0 before the first handler. Relaxed: `since` publishes it.
     private let thread = Atomic<Int32>(0)
 
-    @exclusivity(unchecked) private var levels = [Level(callout: nil, mode: .default, phase: .idle, runMode: .default)]
+    /// The handlers that have not returned, innermost last.
+    @exclusivity(unchecked) private var callouts: [Callout] = []
+    /// The innermost run.
+    @exclusivity(unchecked) private var run = Run(mode: .default, phase: .idle, depth: 0)
+    /// The runs that enclose it, outermost first.
+    @exclusivity(unchecked) private var outerRuns: [Run] = []
 
     private let lock = Lock(.leaf)
     // Guarded by `lock`: those kept, and the mark of the last one, kept or not.
@@ -89,7 +102,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
 
     let activity: ActivityRecorder
 
-    /// - Parameter prepareThread: Called on the loop's thread at the first event.
+    /// - Parameter prepareThread: Called on the loop's thread before the first handler.
     init(threshold: Int64, now: @escaping @Sendable () -> Int64, prepareThread: @escaping @Sendable () -> Void) {
         self.threshold = threshold
         self.now = now
@@ -103,91 +116,117 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     var activities: Loop.Activity { [.entry, .beforeTimers, .beforeWaiting, .afterWaiting, .exit] }
 
     func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {
-        let top = levels.count - 1
-        if activity == .beforeTimers, levels[top].phase == .running { return beginPass(&levels[top]) }
-        let next: Phase =
-            switch activity {
-            case .beforeWaiting: .asleep
-            case .exit: levels.count == 1 ? .idle : .handler
-            default: .running
-            }
+        // No event: the loop's own code runs before and after.
+        if activity == .beforeTimers, phase == .running { return beginPass() }
         let time = now()
-        change(at: time) { levels in
-            if activity == .exit { endPass(&levels[top], at: time) }
-            levels[top].phase = next
-            if levels[top].runMode != mode { levels[top].runMode = mode }
+        endPeriod(at: time)
+        beginPeriod(at: time) {
+            if isInHandler {
+                outerRuns.append(run)
+                run = Run(mode: mode, phase: .running, depth: callouts.count)
+            }
+            if run.mode != mode { run.mode = mode }
+            switch activity {
+            case .beforeWaiting: run.phase = .asleep
+            case .exit: endRun(at: time)
+            default: run.phase = .running
+            }
         }
-        if activity == .beforeTimers { beginPass(&levels[top]) }
+        if activity == .beforeTimers { beginPass() }
     }
 
-    /// No event: the loop's own code runs before and after. So no watcher reads `levels`.
-    private func beginPass(_ level: inout Level) {
+    private func endRun(at time: Int64) {
+        endPass(at: time)
+        if let outer = outerRuns.popLast() { run = outer } else { run.phase = .idle }
+    }
+
+    private func beginPass() {
         // A run begins with its first pass.
-        let time = level.pass == nil ? activity.lastEvent : now()
-        endPass(&level, at: time)
-        level.pass = (time, activity.timeAsleep)
+        let time = run.pass == nil ? activity.lastEvent : now()
+        endPass(at: time)
+        run.pass = (time, activity.timeAsleep)
+    }
+
+    private func endPass(at time: Int64) {
+        guard let pass = run.pass else { return }
+        run.pass = nil
+        activity.countPass(from: pass.start, asleep: pass.asleep, until: time)
     }
 
     func willCallOut(_ callout: Callout) {
         if callout.kind == .timer { activity.lateness.record(callout.lateness) }
-        change(at: now()) { levels in
-            let mode = levels[levels.count - 1].runMode
-            levels.append(Level(callout: callout, mode: mode, phase: .handler, runMode: mode))
-        }
+        if thread.load(ordering: .relaxed) == 0 { enterThread() }
+        let time = now()
+        endPeriod(at: time)
+        beginPeriod(at: time) { callouts.append(callout) }
     }
 
     func didCallOut(_ callout: Callout) {
         // The recorder may have been attached inside the handler.
-        guard levels.count > 1 else { return }
+        guard !callouts.isEmpty else { return }
         activity.countCallout()
-        change(at: now()) { levels in levels.removeLast() }
-    }
-
-    private func endPass(_ level: inout Level, at time: Int64) {
-        guard let pass = level.pass.take() else { return }
-        let asleep = activity.timeAsleep.subtractingSaturating(pass.asleep)
-        activity.passes.record(time.subtractingSaturating(pass.start).subtractingSaturating(asleep))
-    }
-
-    /// Makes an event, in the steps above.
-    private func change(at time: Int64, _ body: (inout [Level]) -> Void) {
+        let time = now()
         endPeriod(at: time)
-        beginPeriod(at: time, body)
+        beginPeriod(at: time) { removeCallout() }
     }
+
+    func removeCallout() {
+        callouts.removeLast()
+        // A host made passes inside the handler, as no run that ends.
+        if callouts.count < run.depth { run = outerRuns.removeLast() }
+    }
+
+    @inline(never)
+    private func enterThread() {
+        prepareThread()
+        thread.store(System.kernelThreadNumber, ordering: .relaxed)
+    }
+
+    private var isInHandler: Bool { callouts.count > run.depth }
+
+    private var phase: Phase { isInHandler ? .handler : run.phase }
+
+    // An event, in the steps above.
 
     /// Step 0.
     func endPeriod(at time: Int64) {
         activity.account(until: time)
-        noteStall(until: time)
+        let start = since.load(ordering: .relaxed)
+        guard start != LoopRecorder.never, time.subtractingSaturating(start) >= threshold else { return }
+        noteStall(from: start, until: time)
     }
 
     /// The other steps.
-    func beginPeriod(at time: Int64, _ body: (inout [Level]) -> Void) {
-        if thread.load(ordering: .relaxed) == 0 {
-            prepareThread()
-            thread.store(System.kernelThreadNumber, ordering: .relaxed)
-        }
-        since.store(LoopRecorder.never, ordering: .relaxed)
-        mark.store(mark.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
-        // Also acquires: the watcher has read before the change.
-        readers.waitUntilNone()
-        body(&levels)
-        let phase = levels[levels.count - 1].phase
+    @inline(__always)
+    func beginPeriod(at time: Int64, _ body: () -> Void) {
+        if since.load(ordering: .relaxed) != LoopRecorder.never { endHandler() }
+        body()
+        let phase = phase
         // Release: a thread that reads the new phase reads the new times afterwards.
         activity.phase.store(phase, ordering: .releasing)
         if phase == .handler { since.store(time, ordering: .releasing) }
     }
 
+    /// Steps 1 to 3.
+    private func endHandler() {
+        since.store(LoopRecorder.never, ordering: .relaxed)
+        mark.store(mark.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
+        // Also acquires: the watcher has read before the change.
+        readers.waitUntilNone()
+    }
+
     /// Keeps a stall that ends with the event that is being made, with its true end.
-    private func noteStall(until time: Int64) {
-        let start = since.load(ordering: .relaxed)
-        guard start != LoopRecorder.never, time.subtractingSaturating(start) >= threshold else { return }
-        let stall = Ended(mark: mark.load(ordering: .relaxed), start: start, end: time, levels: levels)
+    @inline(never)
+    private func noteStall(from start: Int64, until end: Int64) {
+        let stall = Ended(mark: mark.load(ordering: .relaxed), start: start, end: end, handler: handler)
         lock.withLock {
             lastEnded = stall.mark
             if ended.count < LoopRecorder.capacity { ended.append(stall) }
         }
     }
+
+    /// The handler that runs now.
+    private var handler: Handler { Handler(callout: callouts.last!, mode: run.mode, nesting: outerRuns.count) }
 
     // MARK: On any thread; the watcher's alone takes what has ended
 
@@ -201,7 +240,7 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
 
     var calloutInWords: String? {
         guard let (mark, since) = runningHandler else { return nil }
-        let name = whileInHandler(mark) { levels, _ in levels.last?.callout?.name } ?? nil
+        let name = whileInHandler(mark) { handler, _ in handler.callout.name }
         return name.map { "\($0) for \(Duration.nanoseconds(max(0, now().subtractingSaturating(since))))" }
     }
 
@@ -213,11 +252,11 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     }
 
     /// Calls `body` if the handler with this mark still runs. The handler cannot return meanwhile, so be quick.
-    func whileInHandler<Result>(_ number: UInt64, _ body: ([Level], _ thread: Int32) -> Result) -> Result? {
+    func whileInHandler<Result>(_ number: UInt64, _ body: (Handler, _ thread: Int32) -> Result) -> Result? {
         readers.enter()
         defer { readers.leave() }
         guard mark.load(ordering: .sequentiallyConsistent) == number else { return nil }
-        return body(levels, thread.load(ordering: .relaxed))
+        return body(handler, thread.load(ordering: .relaxed))
     }
 
     /// Takes the stalls that have ended, and returns the mark of the last one, taken now or before. After

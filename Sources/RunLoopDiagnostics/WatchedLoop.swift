@@ -79,15 +79,15 @@ final class WatchedLoop: @unchecked Sendable {
         of suspect: Suspect, _ threshold: Int64, _ counted: Int64, _ rules: StallRules
     ) -> StallReport? {
         guard let loop else { return nil }
-        let found = recorder.whileInHandler(suspect.mark) { levels, thread in
-            (levels, thread, loop.waitingWork())
+        let found = recorder.whileInHandler(suspect.mark) { handler, thread in
+            (handler, thread, loop.waitingWork())
         }
-        guard let (levels, thread, waiting) = found else { return nil }
+        guard let (handler, thread, waiting) = found else { return nil }
         // The signal may have ended the handler, as it ends a sleep; or have found a later one.
         let sample = rules.takeBacktrace(thread).flatMap { recorder.wasInHandler(suspect.mark, at: $0.time) ? $0 : nil }
         return StallReport(
             number: suspect.report?.number ?? rules.nextNumber(countedFor: recorder),
-            stage: .exceeded(.nanoseconds(threshold)), loop: name, levels, start: suspect.since, end: nil,
+            stage: .exceeded(.nanoseconds(threshold)), loop: name, handler, start: suspect.since, end: nil,
             duration: counted, waiting: waiting, backtrace: Backtrace(sample?.addresses ?? []))
     }
 
@@ -99,22 +99,19 @@ final class WatchedLoop: @unchecked Sendable {
         if let last = known?.report { return last.over(at: ended.end, after: counted) }
         guard counted >= rules.thresholds[0], !rules.isTraced() else { return nil }
         return StallReport(
-            number: rules.nextNumber(countedFor: recorder), stage: .ended, loop: name, ended.levels,
+            number: rules.nextNumber(countedFor: recorder), stage: .ended, loop: name, ended.handler,
             start: ended.start, end: ended.end, duration: counted, waiting: WaitingWork(), backtrace: Backtrace([]))
     }
 }
 
 extension StallReport {
     fileprivate init(
-        number: Int, stage: Stage, loop: String, _ levels: [LoopRecorder.Level], start: Int64, end: Int64?,
+        number: Int, stage: Stage, loop: String, _ handler: LoopRecorder.Handler, start: Int64, end: Int64?,
         duration: Int64, waiting: WaitingWork, backtrace: Backtrace
     ) {
-        // A handler runs, so there are two levels at least.
-        let (top, callout) = (levels.last!, levels.last!.callout!)
         self.init(
-            number: number, stage: stage, loop: loop, kind: callout.kind, label: callout.name,
-            activity: callout.activity, mode: top.mode,
-            nesting: levels.dropFirst().dropLast().count { $0.phase != .handler },
+            number: number, stage: stage, loop: loop, kind: handler.callout.kind, label: handler.callout.name,
+            activity: handler.callout.activity, mode: handler.mode, nesting: handler.nesting,
             start: Loop.Instant(nanoseconds: start), end: end.map { Loop.Instant(nanoseconds: $0) },
             duration: .nanoseconds(duration), waiting: waiting, backtrace: backtrace)
     }

@@ -75,30 +75,33 @@ extension ProtocolModel {
         return program
     }
 
-    /// `LoopRecorder`: a loop that makes two events, of which each begins a handler.
+    /// `LoopRecorder`: a loop that calls handlers. Number n, from 1, has mark n.
     private struct Recorder {
         let mark: Location
         let since: Location
         let readers: ModelledReaders
-        let levels: Plain
+        let handler: Plain
         let orders: Orders
         static let never = 0
 
         init(_ program: inout Program, _ orders: Orders) {
-            mark = program.atomic()
+            mark = program.atomic(1)
             since = program.atomic()
             readers = ModelledReaders(word: program.atomic(), orders: orders)
-            levels = program.plain("the levels")
+            handler = program.plain("the handler")
             self.orders = orders
         }
 
-        func beginPeriod(_ thread: ModelThread) {
-            thread.store(since, Self.never, orders["LoopRecorder.beginPeriod since.store relaxed"])
-            let number = thread.load(mark, orders["LoopRecorder.beginPeriod mark.load"]) + 1
-            thread.store(mark, number, orders["LoopRecorder.beginPeriod mark.store"])
-            readers.waitUntilNone(thread)
-            thread.write(levels, number)
+        func beginHandler(_ thread: ModelThread, _ number: Int) {
+            thread.write(handler, number)
             thread.store(since, 10 + number, orders["LoopRecorder.beginPeriod since.store"])
+        }
+
+        func endHandler(_ thread: ModelThread, _ number: Int) {
+            thread.store(since, Self.never, orders["LoopRecorder.endHandler since.store"])
+            thread.store(mark, number + 1, orders["LoopRecorder.endHandler mark.store"])
+            readers.waitUntilNone(thread)
+            thread.write(handler, 0)
         }
 
         /// The mark of the handler that runs; 0 if none does.
@@ -117,7 +120,10 @@ extension ProtocolModel {
         var program = Program()
         let recorder = Recorder(&program, orders)
         program.thread { thread in
-            for _ in 0..<3 { recorder.beginPeriod(thread) }
+            for number in 1...3 {
+                recorder.beginHandler(thread, number)
+                recorder.endHandler(thread, number)
+            }
         }
         program.thread { _ = recorder.runningHandler($0) }
         return program
@@ -127,14 +133,17 @@ extension ProtocolModel {
         var program = Program()
         let recorder = Recorder(&program, orders)
         program.thread { thread in
-            for _ in 0..<2 { recorder.beginPeriod(thread) }
+            for number in 1...2 {
+                recorder.beginHandler(thread, number)
+                recorder.endHandler(thread, number)
+            }
         }
         program.thread { thread in
             let number = thread.call { recorder.runningHandler(thread) }
             guard number > 0 else { return }
             recorder.readers.enter(thread)
             if thread.load(recorder.mark, orders["LoopRecorder.whileInHandler mark.load"]) == number {
-                thread.expect(thread.read(recorder.levels) == number, "the levels of another event")
+                thread.expect(thread.read(recorder.handler) == number, "another handler")
             }
             recorder.readers.leave(thread)
         }
@@ -148,11 +157,11 @@ extension ProtocolModel {
         let lock = program.atomic()
         let ended = program.plain("the stalls that have ended")
         program.thread { thread in
-            recorder.beginPeriod(thread)
+            recorder.beginHandler(thread, 1)
             thread.lock(lock)
             thread.write(ended, 1)
             thread.unlock(lock)
-            recorder.beginPeriod(thread)
+            recorder.endHandler(thread, 1)
         }
         program.thread { thread in
             guard thread.call({ recorder.runningHandler(thread) }) == 1 else { return }
