@@ -115,6 +115,8 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
     /// All that begin or end a period, or a pass.
     var activities: Loop.Activity { [.entry, .beforeTimers, .beforeWaiting, .afterWaiting, .exit] }
 
+    var wantsHandovers: Bool { false }
+
     func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {
         // No event: the loop's own code runs before and after.
         if activity == .beforeTimers, phase == .running { return beginPass() }

@@ -97,13 +97,14 @@ extension Loop {
         Lock.assertNoneHeld()
         // This handler does not know what the handler before has learned.
         if isClosing { callerKnowsOfClosing = false }
-        let reported = isMonitored.load(ordering: .relaxed) ? callout() : nil
-        if let reported { reportBeginning(of: reported) }
         defer {
-            if let reported { reportEnd(of: reported) }
             process.requireCurrent()
             own.hasAskedLast = false
         }
+        guard isMonitored.load(ordering: .relaxed) else { return handler() }
+        let callout = callout()
+        reportBeginning(of: callout)
+        defer { reportEnd(of: callout) }
         return handler()
     }
 

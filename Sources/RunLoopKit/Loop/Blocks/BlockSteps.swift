@@ -25,7 +25,7 @@ extension Loop {
         lock.assertHeld()
         lastBlock += 1
         var isSought = isAwaited
-        if let handle = block.handle {
+        if let handle = block.handle, !handle.isNote {
             handle.posting = (lastBlock, .one(mode))
             isSought = true
         }

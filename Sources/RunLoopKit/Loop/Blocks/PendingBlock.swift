@@ -9,8 +9,10 @@ extension Loop {
 
         private let state = Atomic<State>(.waiting)
         @LightWeak private var loop: Loop?
+        /// Whether nobody withdraws the block.
+        let isNote: Bool
 
-        /// The block's number and modes. Guarded by the loop's lock.
+        /// The block's number and modes; nil for a note. Guarded by the loop's lock.
         @exclusivity(unchecked) var posting: (number: UInt64, modes: ModeFilter)?
 
         /// Where the block was posted.
@@ -19,13 +21,15 @@ extension Loop {
         let number: UInt64
 
         init(loop: Loop, _ place: Place) {
+            isNote = false
             self.loop = loop
             self.place = place
-            number = loop.isMonitored.load(ordering: .relaxed) ? loop.waker.turns.next() : 0
+            number = loop.numberOfHandover
         }
 
         /// Makes a note that tells monitors where a block comes from. Nobody withdraws the block.
         init(_ place: Place, number: UInt64) {
+            isNote = true
             loop = nil
             self.place = place
             self.number = number

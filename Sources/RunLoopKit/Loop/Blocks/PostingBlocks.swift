@@ -90,7 +90,12 @@ extension Loop {
     /// What tells monitors where a block comes from; nil if there are none.
     @inline(__always)
     private func noteOfHandover(_ place: @autoclosure () -> Place) -> PendingBlock? {
-        isMonitored.load(ordering: .relaxed) ? PendingBlock(place(), number: waker.turns.next()) : nil
+        isMonitored.load(ordering: .relaxed) ? PendingBlock(place(), number: numberOfHandover) : nil
+    }
+
+    /// The number of a block's handover; 0 if no monitor wants to know of it.
+    var numberOfHandover: UInt64 {
+        @inline(__always) get { waker.monitors.wantHandovers ? waker.turns.next() : 0 }
     }
 
     // A block is consumed on its way into the queue, which saves a pair of retain and release at each call.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The jobs that Swift concurrency has enqueued on a loop and that have not begun.
 ///
 /// Jobs of higher priority come first, those of one priority in the order of their arrival. The first job posts a
@@ -23,6 +25,9 @@ final class JobQueue: @unchecked Sendable {
 
     /// The block that is posted as a drain. Set once, by the loop that owns the queue.
     @exclusivity(unchecked) var drainBlock: @Sendable () -> Void = {}
+
+    /// Changed with the lock held. Relaxed: a thread that has added a job, or learned of that, counts it.
+    private let jobCount = Atomic<Int>(0)
 
     // Guarded by `lock`, and therefore without checks of exclusivity.
 
@@ -52,7 +57,7 @@ final class JobQueue: @unchecked Sendable {
         _ job: UnownedJob, for taskExecutor: LoopTaskExecutor?, _ willHaveConsequence: () -> Void = {}
     ) -> Consequence {
         let level = JobQueue.level(of: job.priority)
-        let number = Monitors.areAttached && !waker.monitors.isEmpty ? waker.turns.next() : 0
+        let number = Monitors.areAttached && waker.monitors.wantHandovers ? waker.turns.next() : 0
         // Before the job can run.
         if number != 0 { waker.monitors.report { $0.handedOver(Handover(ofJob: number)) } }
         lock.lock()
@@ -60,6 +65,7 @@ final class JobQueue: @unchecked Sendable {
         lastTurn += 1
         if taskExecutor == nil { actorsJobs += 1 }
         levels[level].append(Job(job: job, taskExecutor: taskExecutor, turn: lastTurn, number: number))
+        countJobs(1)
         presentLevels |= 1 << level
         guard !isScheduled else { return .nothing }
         isScheduled = true
@@ -82,11 +88,13 @@ final class JobQueue: @unchecked Sendable {
         let level = isForTheOldest ? levelOfOldest : presentLevels.trailingZeroBitCount
         let job = levels[level].removeFirst()
         if levels[level].isEmpty { presentLevels &= ~(1 << level) }
+        countJobs(-1)
         if job.taskExecutor == nil { actorsJobs -= 1 }
         return job
     }
 
-    var count: Int { lock.withLock { countWhileLocked } }
+    /// The number of jobs in the queue. From any thread, without the lock.
+    var count: Int { jobCount.load(ordering: .relaxed) }
 
     // MARK: The end
 
@@ -96,8 +104,8 @@ final class JobQueue: @unchecked Sendable {
             guard !isOrphaned else { return 0 }
             isOrphaned = true
             // The loop's end has dropped a posted drain.
-            isScheduled = countWhileLocked > 0
-            return countWhileLocked
+            isScheduled = count > 0
+            return count
         }
     }
 
@@ -114,11 +122,9 @@ final class JobQueue: @unchecked Sendable {
 
     // MARK: Inside
 
-    private var countWhileLocked: Int {
+    private func countJobs(_ change: Int) {
         lock.assertHeld()
-        var count = 0
-        for level in levels.indices { count += levels[level].count }
-        return count
+        jobCount.store(jobCount.load(ordering: .relaxed) + change, ordering: .relaxed)
     }
 
     /// The level of the job that arrived first. The queue is not empty.

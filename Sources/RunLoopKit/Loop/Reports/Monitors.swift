@@ -8,6 +8,9 @@ package protocol LoopMonitor: AnyObject, Sendable {
     /// The activities that the monitor wants to know of. Always the same.
     var activities: Loop.Activity { get }
 
+    /// Whether the monitor wants to know of handovers. Always the same.
+    var wantsHandovers: Bool { get }
+
     // On the loop's thread:
 
     /// A pass reached one of `activities`, or of those that another monitor of the loop wants. No observer need wait
@@ -37,11 +40,13 @@ package protocol LoopMonitor: AnyObject, Sendable {
     func wasWoken()
 
     /// A thread has handed work to the loop: it posted a block, enqueued a job, or made an item in the loop ready.
+    /// Called if any monitor of the loop wants it.
     func handedOver(_ handover: Handover)
 }
 
 extension LoopMonitor {
     package var activities: Loop.Activity { .all }
+    package var wantsHandovers: Bool { true }
     package var calloutInWords: String? { nil }
     package func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {}
     package func willCallOut(_ callout: Callout) {}
@@ -107,9 +112,9 @@ package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
     @usableFromInline let file: UnsafePointer<UInt8>?
     @usableFromInline let line: UInt32
 
-    package static let unknown = Place(file: nil, line: 0)
+    @inlinable package static var unknown: Place { Place(file: nil, line: 0) }
 
-    private init(file: UnsafePointer<UInt8>?, line: UInt32) {
+    @inlinable init(file: UnsafePointer<UInt8>?, line: UInt32) {
         self.file = file
         self.line = line
     }
@@ -158,6 +163,7 @@ final class Monitors: Sendable {
 
     /// Those that any monitor wants, as bits. Relaxed, as `Loop.isMonitored`.
     private let activityBits = Atomic<UInt>(0)
+    private let handoverBit = Atomic<Bool>(false)
 
     /// Guards changes of `list`.
     private let lock = Lock(.leaf)
@@ -169,6 +175,10 @@ final class Monitors: Sendable {
     /// Whether any monitor wants to know of an activity.
     @inline(__always)
     func want(_ activity: Loop.Activity) -> Bool { activityBits.load(ordering: .relaxed) & activity.rawValue != 0 }
+
+    /// Whether any monitor wants to know of handovers.
+    @inline(__always)
+    var wantHandovers: Bool { handoverBit.load(ordering: .relaxed) }
 
     /// Calls every monitor. None is called after its `detach` has returned. By indices: see the other `report`.
     @inline(__always)
@@ -211,6 +221,7 @@ final class Monitors: Sendable {
                 isObserved.store(!monitors.isEmpty, ordering: .relaxed)
                 let wanted = monitors.reduce(into: Loop.Activity()) { $0.formUnion($1.monitor.activities) }
                 activityBits.store(wanted.rawValue, ordering: .relaxed)
+                handoverBit.store(monitors.contains { $0.monitor.wantsHandovers }, ordering: .relaxed)
             }
             then()
         }
@@ -240,7 +251,7 @@ extension Monitors {
         var index = 0
         while index < count {
             let next = waker(index)
-            if !next.monitors.isEmpty, isNew(next, at: index, waker) {
+            if next.monitors.wantHandovers, isNew(next, at: index, waker) {
                 next.monitors.report { $0.handedOver(handover) }
             }
             index += 1
