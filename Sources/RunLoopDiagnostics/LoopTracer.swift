@@ -18,6 +18,7 @@ import RunLoopKit
 /// **Cost.** An event takes tens of nanoseconds. It allocates nothing and takes no lock, except when a tracer sees an
 /// item or a mode for the first time. But each block that is posted to the loop allocates, for its place and its cause,
 /// while a tracer or a ``StallMonitor`` is attached. A loop without either pays a load and a branch.
+/// The activities beforeTimers and beforeSources share one look at the clock, if no observer is called between them.
 ///
 /// **Hosted loops** are recorded as others are. What lies between beforeWaiting and afterWaiting is the host's time,
 /// whether it slept or called handlers of its own; a host that was slow shows in how late timers were.

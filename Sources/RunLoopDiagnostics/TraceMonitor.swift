@@ -6,7 +6,7 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     /// The index of the loop in the tracer.
     private let index: UInt16
     /// Valid in callbacks on the loop's thread: it is the loop that calls them.
-    private unowned(unsafe) let loop: Loop
+    private let loop: Unmanaged<Loop>
 
     // Accessed only by the loop's thread. So exclusivity is unchecked.
     @exclusivity(unchecked) private var modes: [(mode: Loop.Mode, name: UInt32)] = []
@@ -15,16 +15,18 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     @exclusivity(unchecked) private var lengths: (blocks: Int, jobs: Int) = (0, 0)
     @exclusivity(unchecked) private var waste = DescriptorWaste()
     @exclusivity(unchecked) private var waitStart: Int64 = 0
+    /// The time of beforeTimers, until something else happens.
+    @exclusivity(unchecked) private var beforeTimers: Int64?
 
     init(_ recorder: TraceRecorder, _ loop: Loop, index: UInt16) {
         self.recorder = recorder
-        self.loop = loop
+        self.loop = .passUnretained(loop)
         self.index = index
     }
 
     @inline(__always)
-    private func record(_ code: TraceRecord.Code, _ fill: (inout TraceRecord) -> Void) {
-        recorder.record(code) {
+    private func record(_ code: TraceRecord.Code, at time: Int64? = nil, _ fill: (inout TraceRecord) -> Void) {
+        recorder.record(code, at: time ?? recorder.now) {
             $0.loop = index
             fill(&$0)
         }
@@ -36,13 +38,17 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
         // The queues are longest before the pass serves them.
         if activity == .beforeTimers { recordQueueLengths() }
         let name = name(of: mode)
-        record(.reached) {
+        // Without observers, nothing but the loop's own few instructions lies between the two.
+        let time = activity == .beforeSources ? beforeTimers ?? recorder.now : recorder.now
+        beforeTimers = activity == .beforeTimers ? time : nil
+        record(.reached, at: time) {
             $0.name = name
             $0.small = UInt32(truncatingIfNeeded: activity.rawValue)
         }
     }
 
     func willCallOut(_ callout: Callout) {
+        beforeTimers = nil
         let name = callout.item.map { recorder.names.entered($0) } ?? 0
         if callout.kind == .source1 { waste.willCall(callout) }
         record(.willCallOut) {
@@ -81,8 +87,7 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     }
 
     private func recordQueueLengths() {
-        let blocks = loop.waitingBlocks
-        let jobs = loop.waitingJobs
+        let (blocks, jobs) = loop._withUnsafeGuaranteedRef { ($0.waitingBlocks, $0.waitingJobs) }
         guard (blocks, jobs) != lengths else { return }
         lengths = (blocks, jobs)
         record(.queueLengths) {

@@ -21,10 +21,10 @@ final class TraceRecorder: Sendable {
         }
     }
 
-    /// Records an event of the calling thread, now. From any thread, even in a Unix signal handler.
+    /// Records an event of the calling thread. From any thread, even in a Unix signal handler.
     @inline(__always)
-    func record(_ code: TraceRecord.Code, _ fill: (inout TraceRecord) -> Void) {
-        var record = TraceRecord(code, at: now)
+    func record(_ code: TraceRecord.Code, at time: Int64, _ fill: (inout TraceRecord) -> Void) {
+        var record = TraceRecord(code, at: time)
         record.thread = threads.indexOfCurrent
         fill(&record)
         ring.write(record.words)
