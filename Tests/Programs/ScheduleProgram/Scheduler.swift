@@ -13,8 +13,9 @@
     /// Runs threads one at a time. It chooses who goes on at each point of the library's seam, by an `Order`.
     ///
     /// A thread that goes on has the token: only that thread, or the controller between two threads, touches the state
-    /// here. The token is handed over by semaphores of the C library, which are outside of the seam. The time is
-    /// virtual. It passes a little with each look at a clock, and jumps to the next deadline when no thread can go on.
+    /// here. A thread that begins does not have it yet, and reads nothing but `turns`. The token is handed over by
+    /// semaphores of the C library, which are outside of the seam. The time is virtual. It passes a little with each
+    /// look at a clock, and jumps to the next deadline when no thread can go on.
     final class Scheduler: ThreadScheduler, @unchecked Sendable {
         enum State: Equatable {
             /// The kernel has not started it yet.
@@ -42,12 +43,13 @@
             var child: Int?
             /// The last step that it has reached.
             var step: Schedule.Step?
-            let turn = Semaphore()
 
             init(_ number: Int) { bit = 1 << UInt32(number) }
         }
 
         private var members: [Member] = []
+        /// A member waits here for the token; one for each bit.
+        private let turns = (0..<UInt32.bitWidth).map { _ in Semaphore() }
         private var order: any Order
         private let findings: Findings
         private(set) var choices: [Choice] = []
@@ -83,7 +85,7 @@
                 set(members[number], .canRun)
             }
             while members.contains(where: { $0.state != .ended }) {
-                members[choose(for: nil)].turn.post()
+                turns[choose(for: nil)].post()
                 guard controller.wait(forSeconds: 20) else {
                     findings.found("A thread waits outside of the seam. \(stateOfAll)")
                 }
@@ -162,8 +164,8 @@
         /// Gives the token to the thread that is to go on, and waits for it.
         private func handOver(from thread: Int, to next: Int) {
             guard next != thread else { return }
-            members[next].turn.post()
-            members[thread].turn.wait()
+            turns[next].post()
+            turns[thread].wait()
         }
 
         private func block(_ thread: Int, _ state: State) {
@@ -223,7 +225,7 @@
                 lastEnded = thread
                 controller.post()
             }
-            members[thread].turn.wait()
+            turns[thread].wait()
         }
 
         func join(_ other: UInt, by thread: Int) -> Bool {
