@@ -23,10 +23,9 @@ private struct Use {
         return Int(line.dropFirst(9))!
     }
 
-    /// Prints how many more there are now.
-    func printMore(_ name: String) {
-        let now = Use()
-        print("\(name): \(now.descriptors - descriptors) descriptors, \(now.threads - threads) threads")
+    /// Prints how many more there are in another use.
+    func printMore(_ name: String, in other: Use = Use()) {
+        print("\(name): \(other.descriptors - descriptors) descriptors, \(other.threads - threads) threads")
     }
 }
 
@@ -44,7 +43,7 @@ private func makeGate() -> [Int32] {
 
 func countChildren() throws {
     let loop = Loop.current
-    let gates = [makeGate(), makeGate()]
+    let gates = [makeGate(), makeGate(), makeGate()]
     try loop.prepare("children")  // opens its descriptors
 
     var use = Use()
@@ -68,13 +67,21 @@ func countChildren() throws {
     }
     loop.run(mode: "children", until: .distantFuture)
 
+    // A sanitizer starts a thread of its own with the first one.
+    _ = try invalidateChild(behind: gates[1])
     use = Use()
-    var left: Loop.ChildProcess? = try child(behind: gates[1])
-    loop.add(left!, in: "children")
-    left!.invalidate()
-    use.printMore("invalidated")
-    close(gates[1][1])
-    left = nil
-    while Use().threads > use.threads { sched_yield() }
+    use.printMore("invalidated", in: try invalidateChild(behind: gates[2]))
     use.printMore("and ended")
+}
+
+/// Invalidates a child that runs. Returns what it takes then, once it and the thread that waits for it have ended.
+private func invalidateChild(behind gate: [Int32]) throws -> Use {
+    var left: Loop.ChildProcess? = try child(behind: gate)
+    Loop.current.add(left!, in: "children")
+    left!.invalidate()
+    let use = Use()
+    close(gate[1])
+    left = nil
+    while Use().threads == use.threads { sched_yield() }
+    return use
 }
