@@ -16,7 +16,8 @@
 
 enum { CLINUX_SIGNALS = 65 };
 
-// What a handler learns of a signal. siginfo_t is a union behind macros, which Swift does not see. 4,096 fit into a pipe.
+// What a handler learns of a signal. siginfo_t is a union behind macros, which Swift does not see. A pipe has room for
+// 4,096.
 typedef struct {
     int process;
     unsigned user;
