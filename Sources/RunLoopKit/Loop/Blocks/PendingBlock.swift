@@ -9,7 +9,7 @@ extension Loop {
 
         private let state = Atomic<State>(.waiting)
         @LightWeak private var loop: Loop?
-        /// Whether nobody withdraws the block.
+        /// Whether this only tells monitors where a block comes from. No caller gets it to withdraw the block.
         let isNote: Bool
 
         /// The block's number and modes; nil for a note. Guarded by the loop's lock.
@@ -27,7 +27,7 @@ extension Loop {
             number = loop.numberOfHandover
         }
 
-        /// Makes a note that tells monitors where a block comes from. Nobody withdraws the block.
+        /// Makes a note. See `isNote`.
         init(_ place: Place, number: UInt64) {
             isNote = true
             loop = nil
