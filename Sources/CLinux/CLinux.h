@@ -325,6 +325,17 @@ static inline clinux_started_thread clinux_start_thread(
     return started;
 }
 
+// Calls a function with a value when the calling thread ends, before the destructors of thread-specific values; and in
+// `exit` on the thread. Returns nonzero if the C library cannot, as Musl.
+#if defined(__GLIBC__) || defined(__BIONIC__)
+extern int __cxa_thread_atexit_impl(void (*destructor)(void *), void *value, void *library);
+static inline int clinux_at_thread_exit(void (*destructor)(void *), void *value) {
+    return __cxa_thread_atexit_impl(destructor, value, (void *)destructor);
+}
+#else
+static inline int clinux_at_thread_exit(void (*destructor)(void *), void *value) { return -1; }
+#endif
+
 // Declared here, the destructor has one type in Swift, whatever the C library says about null pointers.
 static inline int clinux_make_thread_key(pthread_key_t *key, void (*destructor)(void *)) {
     return pthread_key_create(key, destructor);

@@ -14,6 +14,12 @@ extension System {
     /// Sets a value of the calling thread, which `destructor` gets if the thread ends.
     static func set(_ value: UnsafeMutableRawPointer?, for key: CThreadKey) { pthread_setspecific(key, value) }
 
+    /// Calls `destructor` with a value when the calling thread ends, before the destructors of any keys; or when it
+    /// calls `exit`. Does nothing if the C library cannot, as Musl.
+    static func atThreadExit(
+        _ value: UnsafeMutableRawPointer, _ destructor: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void
+    ) { _ = clinux_at_thread_exit(destructor, value) }
+
     /// A pointer of the calling thread, initially nil. Reading it takes a few instructions, where a value of a key and
     /// the key itself, which is made lazily, take 30. Never inlined, as `isThreadMarked`.
     static var threadState: UnsafeMutableRawPointer? {

@@ -1,5 +1,5 @@
-// Threads that cannot be made as requested, in a process of its own. With "options": without the permission for any
-// option. With "pool": without descriptors for all threads of a pool.
+// Threads in a process of their own. With "options": without the permission for any option. With "pool": without
+// descriptors for all threads of a pool. With a word of `ThreadEnds`: a thread that the library has not made ends.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -117,9 +117,12 @@ case "pool":
     report("pool") { _ = try LoopThreadPool(count: 8, options: .init(name: threadName)) }
     limitDescriptors(toFree: 64)
     print("descriptors left behind: \(entries(of: "/proc/self/fd").count - before)")
-default:
-    print("usage: ThreadProgram options|pool")
-    exit(64)
+case let word:
+    guard let end = word.flatMap(ThreadEnds.init) else {
+        print("usage: ThreadProgram options|pool|\(ThreadEnds.allCases.map(\.rawValue).joined(separator: "|"))")
+        exit(64)
+    }
+    end.play()
 }
 waitUntilThreadsAreGone()
 print("no thread left behind")

@@ -11,6 +11,7 @@ extension Loop {
     /// ```
     ///
     /// - If the main loop's thread has been given away, the thread that finds this out calls the handlers.
+    /// - `exit` ends the loop of the calling thread, unless that is a ``LoopThread``, the initial thread, or in a run.
     /// - If a loop made with ``Loop/init(clock:)`` ends because its last reference is released, they are not called.
     ///
     /// - Parameter handler: Released after the call, or when it is cancelled.

@@ -39,7 +39,9 @@ final class ThreadLoops {
         // thread's loop has ended. They get an ended loop, and nothing is leaked after the last round.
         if System.isThreadMarked { return ThreadLoops(.ended) }
         let made = ThreadLoops(ThreadID.make())
-        state = Unmanaged.passRetained(made).toOpaque()
+        let pointer = Unmanaged.passRetained(made).toOpaque()
+        state = pointer
+        if made.id != .initial { System.atThreadExit(pointer, endBeforeKeys) }
         return made
     }
 
@@ -145,12 +147,31 @@ final class ThreadLoops {
             guard let pointer else { return }
             // Cancel handlers that run now find the ending loop in Loop.current, not a new one.
             state = pointer
-            let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
-            loops.end()
-            state = nil
-            System.isThreadMarked = true
+            endThread(pointer)
         }
     }()
+
+    /// Ends the thread's state before libdispatch's, a key with an earlier destructor. Without its own, libdispatch
+    /// uses freed memory when a cancel or end handler resumes a task.
+    ///
+    /// `exit` calls it, too. A thread in a run, which cannot tell that from `pthread_exit`, leaves its end to the key.
+    private static let endBeforeKeys: @convention(c) (UnsafeMutableRawPointer?) -> Void = { pointer in
+        // In a forked child, the state was the parent's.
+        guard let pointer, pointer == state else { return }
+        let isInRun = Unmanaged<ThreadLoops>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.isInRun }
+        if !isInRun { endThread(pointer) }
+    }
+
+    private static func endThread(_ pointer: UnsafeMutableRawPointer) {
+        let loops = Unmanaged<ThreadLoops>.fromOpaque(pointer).takeRetainedValue()
+        loops.end()
+        state = nil
+        System.isThreadMarked = true
+    }
+
+    private var isInRun: Bool {
+        ownLoop?.currentMode != nil || runningLoop != nil || !virtualRuns.isEmpty || !workUnderWay.isEmpty
+    }
 
     private func end() {
         // Before the loop's end, whose handlers may take long.
