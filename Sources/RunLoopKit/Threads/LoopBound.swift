@@ -11,9 +11,13 @@
 ///
 /// After the loop's thread has ended, no access is possible, not even on the thread of last resort
 /// (<doc:SwiftConcurrency#The-end>). Fetch a result before, by ``LoopThread/performAndWait(in:for:label:file:line:_:)``
-/// or in a handler of ``Loop/onEnd(_:)``. The thread that releases the last reference to the box releases the value.
+/// or in a handler of ``Loop/onEnd(_:)``.
+///
+/// The value is released on the loop's thread, too, whichever thread releases the last reference to the box: in a block
+/// that the box posts, in the common modes. A loop that refuses or drops the block has ended: then any thread may
+/// release the value.
 public final class LoopBound<Value>: @unchecked Sendable {
-    private var storage: Value
+    private let storage: Storage
 
     // Weak, so that a box in a handler of the loop does not keep the loop alive. Nil once the loop is deallocated: no
     // thread is the loop's then.
@@ -21,8 +25,14 @@ public final class LoopBound<Value>: @unchecked Sendable {
 
     /// Boxes `value` for the thread of `loop`. On any thread, which must not use what `value` refers to afterwards.
     public init(_ value: sending Value, on loop: Loop) {
-        self.storage = value
+        storage = Storage(value)
         self.loop = loop
+    }
+
+    deinit {
+        guard !_isPOD(Value.self), let loop, !loop.isOnOwnThread else { return }
+        // Not by the last reference to the storage, which this thread may have.
+        loop.perform(in: .common, label: "release of a LoopBound") { [storage] in storage.clear() }
     }
 
     /// The value. A collection in it is changed in place, and not copied.
@@ -31,11 +41,11 @@ public final class LoopBound<Value>: @unchecked Sendable {
     public var value: Value {
         get {
             requireOwnThread()
-            return storage
+            return storage.value!
         }
         _modify {
             requireOwnThread()
-            yield &storage
+            yield &storage.value!
         }
     }
 
@@ -44,5 +54,14 @@ public final class LoopBound<Value>: @unchecked Sendable {
         fatalError(
             "RunLoopKit: a LoopBound<\(Value.self)> was touched on a thread other than its loop's (or the loop is "
                 + "gone). Hand the work over with Loop.perform(in:_:).")
+    }
+
+    /// Thread-confined: the loop's thread alone accesses the value, until the box is gone.
+    private final class Storage: @unchecked Sendable {
+        var value: Value?
+
+        init(_ value: sending Value) { self.value = value }
+
+        func clear() { value = nil }
     }
 }

@@ -1,0 +1,69 @@
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// Where a box releases its value: a C library's handle may be closed on one thread only.
+@Suite(.timeBound) struct LoopBoundTests {
+    private final class Handle {
+        let close: @Sendable () -> Void
+        init(_ close: @escaping @Sendable () -> Void) { self.close = close }
+        deinit { close() }
+    }
+
+    @Test("The loop's thread releases the value, whichever thread releases the box")
+    func releasedOnItsThread() throws {
+        let worker = try LoopThread(name: "owner")
+        let loop = worker.loop
+        let log = Log<Bool>()
+        for _ in 0..<100 {
+            var box: LoopBound<Handle>? = LoopBound(Handle { log.add(loop.isOnOwnThread) }, on: loop)
+            _ = box
+            box = nil
+        }
+        worker.stop()
+        worker.join()
+        #expect(log.entries == Array(repeating: true, count: 100))
+    }
+
+    @Test("On its thread the value is released with the box")
+    func releasedAtOnce() {
+        let (loop, _) = Loop.inVirtualTime()
+        let count = Count()
+        do { _ = LoopBound(Handle { count.up() }, on: loop) }
+        #expect(count.value == 1)
+        #expect(loop.run(mode: .default, for: .zero) == .finished)
+    }
+
+    @Test("A value of a loop that has ended, or drops its blocks, is released once")
+    func loopHasEnded() throws {
+        let count = Count()
+        let worker = try LoopThread(name: "stopped")
+        let gate = Gate()
+        worker.perform { gate.wait() }
+        do { _ = LoopBound(Handle { count.up() }, on: worker.loop) }
+        worker.stop(discardingPending: true)
+        do { _ = LoopBound(Handle { count.up() }, on: worker.loop) }
+        gate.open()
+        worker.join()
+        do { _ = LoopBound(Handle { count.up() }, on: worker.loop) }
+        #expect(count.value == 3)
+    }
+
+    @Test("A box without a value to release posts nothing")
+    func nothingToRelease() throws {
+        let worker = try LoopThread(name: "asleep")
+        let (hasBegun, gate) = (Gate(), Gate())
+        worker.perform {
+            hasBegun.open()
+            gate.wait()
+        }
+        hasBegun.wait()
+        do { _ = LoopBound(1, on: worker.loop) }
+        #expect(worker.loop.waitingBlocks == 0)
+        gate.open()
+        worker.stop()
+        worker.join()
+    }
+}
