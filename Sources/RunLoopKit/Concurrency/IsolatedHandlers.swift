@@ -202,7 +202,22 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
             owner?.invalidate()
             return false
         }
+        if actor.unownedExecutor.isOfDefaultActor { actorHasNoLoop() }
         Loop.current.withoutJobs { actor.assumeIsolated { handler($0, input) } }
         return true
     }
+
+    /// Swift's own message names neither the item nor the remedy.
+    private func actorHasNoLoop() -> Never {
+        fatalError(
+            "RunLoopKit: \((owner as? Loop.Item)?.name ?? "a limiter") has a handler of the actor \(A.self), which "
+                + "runs on no loop. Give the actor 'nonisolated var unownedExecutor: UnownedSerialExecutor { "
+                + "loop.asUnownedSerialExecutor() }' with the loop that the handler is called on.")
+    }
+}
+
+extension UnownedSerialExecutor {
+    /// Whether the executor is the one that Swift gives to an actor without `unownedExecutor`: its second word, the
+    /// table of the executor's functions, is zero.
+    fileprivate var isOfDefaultActor: Bool { unsafeBitCast(self, to: (UInt, UInt).self).1 == 0 }
 }

@@ -27,6 +27,9 @@ actor Resident {
     init(_ thread: LoopThread) { self.thread = thread }
 }
 
+/// An actor on no loop.
+actor Homeless {}
+
 /// An actor that does not hold its loop.
 actor Careless {
     nonisolated let unownedExecutor: UnownedSerialExecutor
@@ -191,6 +194,11 @@ let mistakes = [
         let other = try LoopThread()
         other.loop.add(Loop.Timer(after: .zero, isolation: resident) { _, _ in }, in: .default)
         other.join()
+    },
+    Mistake(name: "isolation-without-loop", text: "has a handler of the actor Homeless, which runs on no loop") {
+        let (loop, homeless) = (Loop.current, Homeless())
+        loop.add(Loop.Timer(after: .zero, isolation: homeless) { _, _ in }, in: .default)
+        withExtendedLifetime(homeless) { loop.run() }
     },
     Mistake(name: "assume-isolated", text: "RunLoopKit: code of an actor that lives on a loop was entered") {
         Resident(try LoopThread()).assumeIsolated { _ in }
