@@ -59,7 +59,10 @@ final class Client {
                 guard let text = line.text else { return close() }  // too long
                 server.sendToAll(text)
             }
-        case .peerFinished: connection.end(within: .seconds(2))
+        case .peerFinished:
+            // The last line may have no newline.
+            if let last = lines.finish()?.text { server.sendToAll(last) }
+            connection.end(within: .seconds(2))
         case .closed: close()
         case .connected, .drained: break
         }

@@ -13,7 +13,8 @@ extension Loop.ChildProcess {
         case descriptor(_ descriptor: Int32)
 
         /// A pipe, whose other end is a connection of this process: ``Loop/ChildProcess/inputConnection`` or
-        /// ``Loop/ChildProcess/outputConnection``.
+        /// ``Loop/ChildProcess/outputConnection``. Set the handler of an output's: until then nothing is read, and a
+        /// child that writes more than the pipe holds waits.
         case pipe
     }
 
@@ -32,7 +33,7 @@ extension Loop.ChildProcess {
         case sameAsOutput
 
         /// A pipe of its own, whose other end is a connection of this process:
-        /// ``Loop/ChildProcess/errorConnection``.
+        /// ``Loop/ChildProcess/errorConnection``, whose handler must be set as that of the output.
         case pipe
     }
 }

@@ -2,8 +2,8 @@
 /// it; the action runs on its loop's thread.
 ///
 /// ```swift
-/// let report = Throttle<Int>(interval: .seconds(1)) { print("\($0) bytes so far") }
-/// for size in 1...1_000_000 { report(size) }  // prints the first, and then at most one a second
+/// let report = Throttle<Int>(interval: .seconds(1), edges: [.leading, .trailing]) { print("\($0) bytes so far") }
+/// for size in 1...1_000_000 { report(size) }  // prints the first, then at most one a second, and at last the last
 /// ```
 ///
 /// The leading edge is the first call of an interval, the trailing edge its end.

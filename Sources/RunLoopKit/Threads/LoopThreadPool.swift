@@ -8,7 +8,9 @@
 /// let pool = try LoopThreadPool(count: 4, options: .init(name: "files", nice: 5))
 /// let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
 ///     for text in ["one", "three"] { group.addTask { try await pool.run { text.utf8.count } } }
-///     return try await group.reduce(0, +)
+///     var sum = 0
+///     for try await size in group { sum += size }
+///     return sum
 /// }
 /// pool.perform { print("on files-0, -1, -2 or -3: \(sizes)") }
 /// try await pool.drain()
