@@ -14,14 +14,14 @@ extension Loop {
     ///
     /// - *Pipes:* a stream that is `.pipe` has a ``Loop/Connection`` in this process, which joins the child's modes:
     ///   `child.outputConnection.setHandler { connection, event in … }`.
-    /// - *Ctrl-C* and a hang-up of the terminal reach only this process, not the child's group: ``end(within:)`` the child
-    ///   in the handler of a ``Loop/SignalSource``, or it goes on without its parent.
+    /// - *Ctrl-C* and a hang-up of the terminal reach only this process, not the child's group: ``end(within:)`` the
+    ///   child in the handler of a ``Loop/SignalSource``, or it goes on without its parent.
     /// - *Signals:* ``signal(_:)`` and ``end(within:)`` signal the group. The child keeps its number until it is
     ///   reaped, so they never reach another process, unless other code reaps it at that moment.
     /// - *Others in its group,* such as what a shell has started, go on when the child ends by itself. To end them,
     ///   call ``end(within:)`` in the handler.
-    /// - *Reaping:* the child is reaped right after its handler has returned. ``end(within:)`` has an exception. Without
-    ///   a handler its end is kept, and it stays a zombie.
+    /// - *Reaping:* the child is reaped right after its handler has returned. ``end(within:)`` has an exception.
+    ///   Without a handler its end is kept, and it stays a zombie.
     /// - *Invalidated or released,* the object leaves its child running. A thread then waits for the end, and reaps it.
     ///   An end that was asked for is completed. A program that does not care for the end invalidates the object:
     ///   releasing one that was never added is a mistake.
