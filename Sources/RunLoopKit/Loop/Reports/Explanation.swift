@@ -60,7 +60,12 @@ extension Loop {
         let all = item.allModes
         let modes = all.filter { $0.waker === waker && !$0.mode.namesCommonModes }.map(\.mode)
         guard !modes.isEmpty else { return .notAdded(isElsewhere: all.contains { $0.waker !== waker }) }
-        if case .inHandler = item.currentStatus { return .inHandler }
+        switch item.currentStatus {
+        case .inHandler: return .inHandler
+        // No run helps.
+        case .disarmed(let words) where !item.hasHandler: return .disarmed(words)
+        case .disarmed, .waits, .ready: break
+        }
         guard let running = currentMode else { return .loopDoesNotRun }
         guard modes.contains(running) else { return .otherMode(running: running, modes: modes) }
         return switch item.currentStatus {
