@@ -1,3 +1,4 @@
+import Foundation
 import LoopTestSupport
 import TestSupport
 import Testing
