@@ -6,9 +6,7 @@ import RunLoopKit
     private var timer: Loop.Timer?
 
     init(on loop: Loop) {
-        let timer = Loop.Timer(every: .seconds(60)) { [weak self] _ in
-            MainActor.assumeIsolated { self?.remind() }
-        }
+        let timer = Loop.Timer(every: .seconds(60), isolation: .shared) { [weak self] _ in self?.remind() }
         loop.add(timer, in: .common)
         self.timer = timer
     }

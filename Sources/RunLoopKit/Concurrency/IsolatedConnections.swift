@@ -109,8 +109,8 @@ extension Loop.Connection {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the connection has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the connection has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor,
@@ -221,8 +221,8 @@ extension Loop.Listener {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the listener has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the listener has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor,

@@ -1,7 +1,8 @@
 // Handlers of the main actor: they touch its state without `assumeIsolated`.
 //
-// An item with such a handler joins no loop but `Loop.main`, whose thread is the main actor's. So a call checks
-// nothing: a synchronous closure of the main actor is called as all others are, and only its type says where.
+// An item with such a handler joins `Loop.main`, whose thread is the main actor's. So a call checks nothing: a
+// synchronous closure of the main actor is called as all others are, and only its type says where. In virtual time any
+// loop takes it, and each call is checked.
 
 extension Loop.Timer {
     /// Makes a timer for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
@@ -149,7 +150,7 @@ extension Loop.Observer {
 extension Loop {
     /// Posts a block of the main actor to ``Loop/main``, as
     /// ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does. Another loop refuses it, which is
-    /// reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// reported as ``Loop/Mistake/refusedItem(item:reason:)``, unless it is in virtual time: see ``Loop/Item``.
     ///
     /// ```swift
     /// Loop.main.perform(isolation: .shared) { window.title = "done" }
@@ -170,13 +171,16 @@ extension Loop {
         in mode: Mode = .default, wake: Bool = true, isolation mainActor: MainActor, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @MainActor () -> Void
     ) -> Bool {
-        guard isMain else {
+        guard takesMainActor else {
             Mistakes.shared.report(.refusedItem(item: "block (\(file):\(line))", reason: .itemIsForMainActor))
             return false
         }
-        return perform(
-            in: mode, wake: wake, label: label, file: file, line: line,
-            unsafeBitCast(block, to: (@Sendable () -> Void).self))
+        let block = unsafeBitCast(block, to: (@Sendable () -> Void).self)
+        if isMain { return perform(in: mode, wake: wake, label: label, file: file, line: line, block) }
+        return perform(in: mode, wake: wake, label: label, file: file, line: line) {
+            Loop.requireMainActor()
+            block()
+        }
     }
 
     /// Runs a block of the main actor on ``Loop/main`` after a delay, by a timer, as

@@ -16,8 +16,8 @@ extension Loop.Timer {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the timer has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the timer has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ firing: Firing) -> Void
@@ -41,8 +41,8 @@ extension Loop.Source0 {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the source has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the source has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor () -> Void
@@ -66,8 +66,8 @@ extension Loop.PortSource {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the port has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the port has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ count: Int) -> Void
@@ -93,8 +93,8 @@ extension Loop.Observer {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the observer has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the observer has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor,
@@ -121,8 +121,8 @@ extension Loop.FileDescriptorSource {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the source has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the source has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor,
@@ -147,8 +147,8 @@ extension Loop.MessagePort {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the port has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the port has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ message: Message) -> Void
@@ -173,8 +173,8 @@ extension Loop.SignalSource {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the source has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the source has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor,
@@ -200,8 +200,8 @@ extension Loop.ProcessSource {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the source has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the source has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor,
@@ -227,8 +227,8 @@ extension Loop.FolderSource {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the source has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the source has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor,
@@ -254,8 +254,8 @@ extension Loop.ChildProcess {
 
     /// Sets a handler of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the child has the handler. False if it is invalid; and if it is in a loop other than
-    ///   ``Loop/main``, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the child has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor,

@@ -34,6 +34,9 @@ final class ModeState {
     /// Whether the loop is the main loop.
     let isOfMain: Bool
 
+    /// See `Loop.takesMainActor`.
+    var takesMainActor: Bool { isOfMain || isVirtual }
+
     /// Whether the mode is one of the loop's common modes. Written with the lock held. Relaxed, as `facts`.
     private let common = Atomic<Bool>(false)
     var isCommon: Bool {

@@ -108,6 +108,10 @@ extension Loop {
         return handler()
     }
 
+    /// The thread of `Loop.main` is the main actor's. A loop in virtual time may be on any.
+    @inline(__always)
+    private func requireActor(of item: Item) { if item.isolation == .mainActor, !isMain { Loop.requireMainActor() } }
+
     @inline(never)
     func reportBeginning(of callout: Callout) { report { $0.willCallOut(callout) } }
 
@@ -158,7 +162,10 @@ extension Loop {
     @inline(__always)
     private func call(_ observer: Observer, at activity: Activity) {
         guard observer.wants(activity) else { return }
-        callOut(Callout(.observer, observer, at: activity)) { loopIsCallingOutToAnObserver(observer, activity) }
+        callOut(Callout(.observer, observer, at: activity)) {
+            requireActor(of: observer)
+            loopIsCallingOutToAnObserver(observer, activity)
+        }
     }
 
     // MARK: Blocks
@@ -229,7 +236,10 @@ extension Loop {
     private func perform(_ source: Source0) -> Bool {
         let signal = source.takeSignal()
         guard signal != 0 else { return false }
-        callOut(Callout(.source0, source, cause: signal)) { loopIsCallingOutToASource0(source) }
+        callOut(Callout(.source0, source, cause: signal)) {
+            requireActor(of: source)
+            loopIsCallingOutToASource0(source)
+        }
         return true
     }
 
@@ -251,7 +261,8 @@ extension Loop {
     private func performOnce(_ source: any Source1, _ report: Report, of run: Run) -> Int {
         guard source.isValid else { return 0 }
         return callOut(Callout(.source1, source, cause: source.takeCause())) {
-            loopIsCallingOutToASource1(source, report, run.mode)
+            requireActor(of: source)
+            return loopIsCallingOutToASource1(source, report, run.mode)
         }
     }
 
@@ -326,6 +337,7 @@ extension Loop {
         let now = firing.isEarly ? spinUntilDue(firing) : now
         let lateness = now.subtractingSaturating(firing.scheduledTime.nanoseconds)
         callOut(Callout(.timer, timer, lateness: lateness)) {
+            requireActor(of: timer)
             loopIsCallingOutToATimer(firing)
         }
         lock.lock()

@@ -54,7 +54,7 @@ extension Limiter {
         isolation mainActor: MainActor, collecting handler: @escaping @MainActor (_ inputs: [Input]) -> Void
     ) -> Bool {
         core.mayBelongToMainActor()
-            && core.setHandler(collecting: unsafeBitCast(handler, to: (@Sendable ([Input]) -> Void).self))
+            && core.setHandler(collecting: core.ofMainActor(handler))
     }
 }
 
@@ -90,7 +90,7 @@ extension KeyedLimiter {
         collecting handler: @escaping @MainActor (_ key: Key, _ inputs: [Input]) -> Void
     ) -> Bool {
         core.mayBelongToMainActor()
-            && core.setHandler(collecting: unsafeBitCast(handler, to: (@Sendable (Key, [Input]) -> Void).self))
+            && core.setHandler(collecting: core.ofMainActor(handler))
     }
 }
 

@@ -56,14 +56,13 @@ public class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: CustomStri
 
     /// Sets an action of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is not ``Loop/main``,
-    ///   which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is neither ``Loop/main``
+    ///   nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public final func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ key: Key, _ input: Input) -> Void
     ) -> Bool {
-        core.mayBelongToMainActor()
-            && core.setHandler(unsafeBitCast(handler, to: (@Sendable (Key, Input) -> Void).self))
+        core.mayBelongToMainActor() && core.setHandler(core.ofMainActor(handler))
     }
 
     /// Acts now on the pending call of a key. From any thread. On the loop's thread it runs actions that other threads

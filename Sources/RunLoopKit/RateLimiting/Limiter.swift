@@ -81,13 +81,13 @@ public class Limiter<Input: Sendable>: CustomStringConvertible, @unchecked Senda
 
     /// Sets an action of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is not ``Loop/main``,
-    ///   which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the limiter has the action. False if it has ended; and if its loop is neither ``Loop/main``
+    ///   nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public final func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ input: Input) -> Void
     ) -> Bool {
-        core.mayBelongToMainActor() && core.setHandler(unsafeBitCast(handler, to: (@Sendable (Input) -> Void).self))
+        core.mayBelongToMainActor() && core.setHandler(core.ofMainActor(handler))
     }
 
     /// Acts now on the pending call, if there is one, and stops the timer. From any thread: the action runs where it

@@ -183,9 +183,31 @@ package class LimiterBase: EndListener, @unchecked Sendable {
 
     /// Whether the limiter may have a handler of the main actor; reports it if not.
     final func mayBelongToMainActor() -> Bool {
-        if loop.isMain { return true }
+        if loop.takesMainActor { return true }
         Mistakes.shared.report(.refusedItem(item: name, reason: .itemIsForMainActor))
         return false
+    }
+
+    /// An action of the main actor as the limiter calls it. As for items, a call is checked in virtual time alone.
+    final func ofMainActor<Input>(_ action: @escaping @MainActor (Input) -> Void) -> @Sendable (Input) -> Void {
+        let action = unsafeBitCast(action, to: (@Sendable (Input) -> Void).self)
+        if loop.isMain { return action }
+        return { input in
+            Loop.requireMainActor()
+            action(input)
+        }
+    }
+
+    /// The same, with a key.
+    final func ofMainActor<Key, Input>(
+        _ action: @escaping @MainActor (Key, Input) -> Void
+    ) -> @Sendable (Key, Input) -> Void {
+        let action = unsafeBitCast(action, to: (@Sendable (Key, Input) -> Void).self)
+        if loop.isMain { return action }
+        return { key, input in
+            Loop.requireMainActor()
+            action(key, input)
+        }
     }
 
     /// The lock is held; once it is released, call `perform(_:)`.

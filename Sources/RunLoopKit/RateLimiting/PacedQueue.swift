@@ -103,13 +103,13 @@ public final class PacedQueue<Input: Sendable>: CustomStringConvertible, @unchec
 
     /// Sets an action of the main actor, which may touch its state, as ``setHandler(_:)`` sets another one.
     ///
-    /// - Returns: Whether the queue has the action. False if it has ended; and if its loop is not ``Loop/main``, which
-    ///   is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// - Returns: Whether the queue has the action. False if it has ended; and if its loop is neither ``Loop/main``
+    ///   nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
     @discardableResult
     public func setHandler(
         isolation mainActor: MainActor, _ handler: @escaping @MainActor (_ input: Input) -> Void
     ) -> Bool {
-        core.mayBelongToMainActor() && core.setHandler(unsafeBitCast(handler, to: (@Sendable (Input) -> Void).self))
+        core.mayBelongToMainActor() && core.setHandler(core.ofMainActor(handler))
     }
 
     /// Acts now on all inputs that wait, in order. From any thread: the actions run where they always do. They take

@@ -189,8 +189,9 @@ case "late handlers":
     for name in heard.all { print(name) }
 
 case "other loop":
-    Loop.runMain {
-        let loop = Loop(clock: VirtualClock())
+    try Loop.runMain {
+        let worker = try LoopThread(name: "other")
+        let loop = worker.loop
         Loop.mistakeHandling = .call { say("\($0)") }
         let debounce = Debounce<Int>(interval: .zero, on: loop, label: "debounce")
         let timer = Loop.Timer(after: .zero, label: "timer")
@@ -200,7 +201,8 @@ case "other loop":
         say("\(loop.perform(isolation: .shared) {})")
         say("\(loop.perform(after: .zero, isolation: .shared, label: "delayed") {} == nil)")
         timer.invalidate()
-        loop.end()
+        worker.stop()
+        try await worker.waitForEnd()
     }
 
 case "connections":

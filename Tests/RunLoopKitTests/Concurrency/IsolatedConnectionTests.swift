@@ -154,7 +154,8 @@ private actor Guest {
         await #expect(processExitsWith: .success) {
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
-            let (loop, _) = Loop.inVirtualTime()
+            let worker = try LoopThread()
+            let loop = worker.loop
             let (first, second) = (Ends.sockets(), Ends.sockets())
             let address = freshAddress()
             let items: [Loop.Item] = [

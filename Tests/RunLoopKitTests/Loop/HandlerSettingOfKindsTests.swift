@@ -317,7 +317,8 @@ import Testing
         await #expect(processExitsWith: .success) {
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
-            let (loop, _) = Loop.inVirtualTime()
+            let worker = try LoopThread()
+            let loop = worker.loop
             let (timer, other) = (Loop.Timer(after: .zero, label: "t"), Loop.Timer(after: .zero, label: "o"))
             loop.add(timer)
             let isSet = timer.setHandler(isolation: .shared) { _ in }

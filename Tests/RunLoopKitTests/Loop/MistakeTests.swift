@@ -81,7 +81,8 @@ import Testing
         await #expect(processExitsWith: .success) {
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
-            let loop = Loop(clock: VirtualClock())
+            let worker = try LoopThread()
+            let loop = worker.loop
             let timer = Loop.Timer(every: .seconds(1), isolation: .shared, label: "tick") { _ in }
             precondition(!loop.add(timer, in: .default) && !loop.add(timer, in: .common) && timer.isValid)
             precondition(!loop.perform(isolation: .shared) {})

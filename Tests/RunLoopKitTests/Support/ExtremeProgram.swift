@@ -112,13 +112,14 @@ final class ExtremeProgram {
             }
         timer.isPrecise = dice(4) == 0
         timers.append(timer)
-        if clock != nil || !isOfActor(timer) { loop.add(timer, in: isHeads ? .default : .common) }
+        let isForThisThread = clock == nil ? !isOfActor(timer) : timer.isolation != .mainActor
+        if isForThisThread { loop.add(timer, in: isHeads ? .default : .common) }
     }
 
     private var isolated: [ObjectIdentifier] = []
     private func isOfActor(_ timer: Loop.Timer) -> Bool { isolated.contains(ObjectIdentifier(timer)) }
 
-    /// It is refused by any loop but its actor's: only its initializer counts here.
+    /// Its actor is elsewhere, or gone: only its initializer counts here.
     private func isolatedTimer(_ interval: Duration?) -> Loop.Timer {
         let timer: Loop.Timer =
             switch dice(8) {

@@ -27,7 +27,7 @@ extension Loop {
     }
 
     private func reasonForRefusing(_ item: Item) -> Mistake.Refusal {
-        if item.isolation == .mainActor, !isMain { return .itemIsForMainActor }
+        if item.isolation == .mainActor, !takesMainActor { return .itemIsForMainActor }
         if item.isOfParent { return .itemIsOfParent }
         return isClosing ? .loopHasEnded : item.isValid ? .itemIsInAnotherLoop : .itemIsInvalid
     }
@@ -36,7 +36,7 @@ extension Loop {
     @discardableResult
     @inline(__always)
     package func insert(_ item: Item, in mode: Mode) -> Bool {
-        guard isOfThisProcess, item.isolation != .mainActor || isMain, !item.isOfParent else {
+        guard isOfThisProcess, item.isolation != .mainActor || takesMainActor, !item.isOfParent else {
             item.wasRefused()
             return false
         }

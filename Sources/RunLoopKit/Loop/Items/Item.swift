@@ -40,7 +40,8 @@ extension Loop {
     ///
     /// **Handlers of the main actor,** made with `isolation: .shared`, have rules of their own:
     ///
-    /// - The item is for ``Loop/main`` alone: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``).
+    /// - The item is for ``Loop/main``: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``). A loop in
+    ///   virtual time takes it, too, for a test on the main actor. There a call traps on any other thread.
     /// - The handler has no parameter for the actor. Capture `[weak self]`, and invalidate the item in the object's
     ///   `deinit`; <doc:KeepingAThreadAlive#Weak-or-unowned> has the exceptions.
     /// - A run nested in the handler, in a common mode, serves the main actor's jobs. Inside a *job* of the main actor
@@ -77,7 +78,7 @@ extension Loop {
             case nothing
             /// An actor on the loop, which holds the loop's thread and is not retained by the item.
             case actor
-            /// The main actor: no loop but `Loop.main` may have the item.
+            /// The main actor: only a loop that `takesMainActor` may have the item.
             case mainActor
         }
 
@@ -232,7 +233,7 @@ extension Loop {
             mode.assertLocked()
             itemLock.lock()
             defer { itemLock.unlock() }
-            guard isValid, isolation != .mainActor || mode.isOfMain else { return false }
+            guard isValid, isolation != .mainActor || mode.takesMainActor else { return false }
             if let other = memberships.first {
                 guard !memberships.contains(mode), canBeInManyLoops || other.waker === mode.waker else { return false }
             }
@@ -249,7 +250,9 @@ extension Loop {
             guard !isNotifiedOfModes else { return false }
             itemLock.lock()
             defer { itemLock.unlock() }
-            guard isValid, memberships.first == nil, isolation != .mainActor || first.isOfMain else { return false }
+            guard isValid, memberships.first == nil, isolation != .mainActor || first.takesMainActor else {
+                return false
+            }
             memberships.joinFirst(first, second)
             wasAdded = true
             return true
@@ -330,7 +333,7 @@ extension Loop {
         final func replaceHandler(_ isolation: Isolation, _ exchange: () -> Void) -> Bool {
             Lock.assertNoneHeld()
             itemLock.lock()
-            let isElsewhere = isolation == .mainActor && memberships.contains { !$0.isOfMain }
+            let isElsewhere = isolation == .mainActor && memberships.contains { !$0.takesMainActor }
             guard isValid, !isElsewhere else {
                 itemLock.unlock()
                 if isElsewhere {

@@ -72,9 +72,8 @@ extension Loop {
             case itemIsInvalid = "is invalid: make a new one"
             /// It is in another loop, and of a kind that cannot be in two.
             case itemIsInAnotherLoop = "is in another loop, and can be in one only: remove it there first"
-            /// Its handler belongs to the main actor, and the loop is not ``Loop/main``.
-            case itemIsForMainActor =
-                "has a handler of the main actor: add it to Loop.main; in virtual time, let it call assumeIsolated"
+            /// Its handler belongs to the main actor, and the loop is neither ``Loop/main`` nor in virtual time.
+            case itemIsForMainActor = "has a handler of the main actor: add it to Loop.main, whose thread that is"
             /// It was made before a fork, and this process is the child, in which it hears nothing.
             case itemIsOfParent = "was made before the fork, and hears nothing in the child: make a new one there"
             /// The loop has ended, or its ``LoopThread`` was stopped.
