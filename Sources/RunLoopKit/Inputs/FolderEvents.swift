@@ -36,8 +36,8 @@ extension Loop.FolderSource {
 
         /// It was moved or renamed, with all that it contains. Another file at the new path is replaced.
         ///
-        /// The kernel reports the two halves one after the other. If another program's event comes between two reads,
-        /// they are `deleted` and `created`.
+        /// The kernel reports the two halves one after the other. They are `deleted` and `created` if another program's
+        /// event comes between two reads, or another folder has taken the old path before the source could look.
         case moved(from: Entry, to: Entry)
 
         /// It was deleted, or moved to a folder that is not watched.

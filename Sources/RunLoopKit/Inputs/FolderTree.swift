@@ -18,10 +18,20 @@ struct FolderTree {
     // Of one batch.
 
     private var events: [Event] = []
-    /// The first halves of moves.
+    /// The second halves of moves.
+    private var arrivals: Set<UInt32> = []
+    /// The first halves of these, until the second is read.
     private var moving: [UInt32: (entry: Entry, place: Int)] = [:]
-    /// What a listing has reported, until the notices that may tell of the same have been read.
-    private var listed: Set<Path> = []
+
+    // A folder is watched at the path that a notice tells. It may have left it by then, and another one may be there,
+    // as later notices tell. So these are kept until all notices have been read.
+
+    /// The watches that were added.
+    private var young: Set<FolderWatch> = []
+    /// The paths at which there was no folder to watch, or to list.
+    private var missed: Set<Path> = []
+    /// The names that the last listing of a folder has reported, and no notice yet.
+    private var listed: [Path: Set<Path>] = [:]
 
     init(_ inotify: Descriptor, _ path: Path, _ options: Loop.FolderSource.Options) throws(LoopError) {
         self.inotify = inotify
@@ -44,6 +54,7 @@ struct FolderTree {
             throw error
         }
         events = []
+        settleIfAllIsRead()
     }
 
     /// The number of watches.
@@ -53,29 +64,43 @@ struct FolderTree {
 
     /// The events of the notices that wait, up to some thousands.
     mutating func readEvents() -> [Event] {
-        repeat {
-            let notices = System.readNotices(of: inotify)
-            for notice in notices where !isGone { handle(notice) }
-            if notices.isEmpty { break }
-        } while !isGone && events.count < 4096 && System.unreadBytes(in: inotify) > 0
-        for (entry, _) in moving.values { if entry.isFolder { unwatch(entry.bytes) } }
-        moving = [:]
-        // All notices of what was there when a folder was listed have been read.
-        if System.unreadBytes(in: inotify) <= 0 { listed = [] }
-        defer { events = [] }
+        let notices = readNotices()
+        arrivals = Set(notices.lazy.filter { $0.kind.contains(.movedTo) }.map(\.cookie))
+        for notice in notices where !isGone { handle(notice) }
+        settleIfAllIsRead()
+        defer { (events, moving) = ([], [:]) }
         return events
+    }
+
+    private func readNotices() -> [FolderNotice] {
+        var notices: [FolderNotice] = []
+        repeat {
+            let more = System.readNotices(of: inotify)
+            if more.isEmpty { break }
+            notices += more
+        } while notices.count < 4096 && System.unreadBytes(in: inotify) > 0
+        return notices
+    }
+
+    private mutating func settleIfAllIsRead() {
+        if System.unreadBytes(in: inotify) <= 0 { (young, missed, listed) = ([], [], [:]) }
     }
 
     private mutating func handle(_ notice: FolderNotice) {
         let kind = notice.kind
         if kind.contains(.overflow) { return lookAgain() }
-        guard let folder = paths[notice.watch] else { return }
+        guard let folder = paths[notice.watch] else {
+            // The second half of a move to a folder that is not watched any more.
+            if let (old, _) = moving.removeValue(forKey: notice.cookie), old.isFolder { unwatch(old.bytes) }
+            return
+        }
         if !kind.isDisjoint(with: [.folderDeleted, .folderMoved, .unmounted, .ended]) {
             if notice.watch == rootWatch {
                 isGone = true
                 events.append(.gone)
             } else if kind.contains(.ended) {
                 paths[notice.watch] = nil
+                young.remove(notice.watch)
             }
             return
         }
@@ -83,14 +108,18 @@ struct FolderTree {
         guard !notice.name.isEmpty else { return }
         let path = folder.isEmpty ? notice.name : folder + [Self.slash] + notice.name
         let entry = Entry(path, isFolder: kind.contains(.isFolder))
-        if kind.contains(.created) { return appeared(entry) }
-        if kind.contains(.movedTo) { return movedTo(entry, notice.cookie) }
+        let wasListed = !kind.isDisjoint(with: .names) && listed[folder]?.remove(notice.name) != nil
+        if kind.contains(.created) { return appeared(entry, wasListed: wasListed) }
+        if kind.contains(.movedTo) { return movedTo(entry, notice.cookie, wasListed: wasListed) }
         if kind.contains(.movedFrom) {
-            moving[notice.cookie] = (entry, events.count)
-            listed.remove(path)
+            if arrivals.contains(notice.cookie) {
+                moving[notice.cookie] = (entry, events.count)
+            } else if entry.isFolder {
+                unwatch(path)
+            }
             events.append(.deleted(entry))
         } else if kind.contains(.deleted) {
-            listed.remove(path)
+            missed.remove(path)
             events.append(.deleted(entry))
         } else if kind.contains(.closedAfterWrite) {
             events.append(.written(entry))
@@ -101,24 +130,51 @@ struct FolderTree {
         }
     }
 
-    private mutating func appeared(_ entry: Entry) {
-        if listed.remove(entry.bytes) == nil { events.append(.created(entry)) }
+    /// - Parameter wasListed: Whether a listing has reported it, and watches it.
+    private mutating func appeared(_ entry: Entry, wasListed: Bool) {
+        if wasListed { return }
+        events.append(.created(entry))
         if hasSubfolders, entry.isFolder { watch(entry, reports: true) }
     }
 
-    private mutating func movedTo(_ new: Entry, _ cookie: UInt32) {
-        guard let (old, place) = moving.removeValue(forKey: cookie) else { return appeared(new) }
+    private mutating func movedTo(_ new: Entry, _ cookie: UInt32, wasListed: Bool) {
+        guard let (old, place) = moving.removeValue(forKey: cookie) else {
+            return appeared(new, wasListed: wasListed)
+        }
         // It takes the place of the second half: what came between happened before the new path was there.
-        listed.remove(new.bytes)
         events.remove(at: place)
         for other in moving.keys where moving[other]!.place > place { moving[other]!.place -= 1 }
         events.append(.moved(from: old, to: new))
-        guard hasSubfolders, new.isFolder else { return }
-        for (watch, path) in paths where Self.isIn(path, old.bytes) {
-            paths[watch] = new.bytes + path.dropFirst(old.bytes.count)
+        if hasSubfolders, new.isFolder { moveWatches(old, new) }
+    }
+
+    /// Gives the watches of a folder that has moved their new paths, and watches what was not, or may not have been,
+    /// watched at the old ones. The last event is that of the move.
+    private mutating func moveWatches(_ old: Entry, _ new: Entry) {
+        func moved(_ path: Path) -> Path { new.bytes + path.dropFirst(old.bytes.count) }
+        let watches = paths.filter { Self.isIn($0.value, old.bytes) }
+        for (watch, path) in watches { paths[watch] = moved(path) }
+        var unsure: [Path: FolderWatch?] = [:]
+        if !watches.values.contains(old.bytes) { unsure[new.bytes] = .some(nil) }
+        for path in missed where Self.isIn(path, old.bytes) {
+            missed.remove(path)
+            unsure[moved(path)] = .some(nil)
         }
-        // One that is not watched yet is listed now.
-        if !paths.values.contains(new.bytes) { watch(new, reports: true) }
+        for (watch, path) in watches where young.contains(watch) { unsure[moved(path)] = watch }
+        var known: Path?
+        for (path, found) in unsure.sorted(by: { Self.isBefore($0.key, $1.key) }) {
+            if let known, Self.isIn(path, known) { continue }
+            let entry = Entry(path, isFolder: true)
+            guard let watch = addWatch(to: entry), watch != found else { continue }
+            if let found {
+                // Another folder, which has come to the old path after the move.
+                paths[found] = watches[found]
+                if path == new.bytes { events.removeLast() }
+                events += [.deleted(path == new.bytes ? old : entry), .created(entry)]
+            }
+            watchContents(of: path, reports: true)
+            known = path
+        }
     }
 
     // MARK: Watching
@@ -129,19 +185,35 @@ struct FolderTree {
         path.starts(with: folder) && (path.count == folder.count || path[folder.count] == slash)
     }
 
-    /// Watches a subfolder, and what is in it. Does nothing if it is gone, or is no folder.
-    private mutating func watch(_ entry: Entry, reports: Bool) {
-        if addWatch(to: entry) { watchContents(of: entry.bytes, reports: reports) }
+    /// The order in which a folder is followed by what is in it.
+    private static func isBefore(_ path: Path, _ other: Path) -> Bool {
+        path.lexicographicallyPrecedes(other) { ($0 == slash ? 0 : $0) < ($1 == slash ? 0 : $1) }
     }
 
-    private mutating func addWatch(to entry: Entry) -> Bool {
+    /// Watches a subfolder, and what is in it. Does nothing if it is gone, or is no folder.
+    private mutating func watch(_ entry: Entry, reports: Bool) {
+        if addWatch(to: entry) != nil { watchContents(of: entry.bytes, reports: reports) }
+    }
+
+    /// Returns nil if there is no folder, or it cannot be watched.
+    private mutating func addWatch(to entry: Entry) -> FolderWatch? {
         do throws(LoopError) {
             let watch = try System.addWatch(to: inotify, full(entry.bytes), for: kinds.union(.notThroughLinks))
             paths[watch] = entry.bytes
-            return true
+            young.insert(watch)
+            missed.remove(entry.bytes)
+            return watch
         } catch {
-            if !System.saysNoFolder(error.errno) { events.append(.unwatched(entry, error)) }
-            return false
+            hasMissed(entry, error)
+            return nil
+        }
+    }
+
+    private mutating func hasMissed(_ entry: Entry, _ error: LoopError) {
+        if System.saysNoFolder(error.errno) {
+            missed.insert(entry.bytes)
+        } else {
+            events.append(.unwatched(entry, error))
         }
     }
 
@@ -151,11 +223,13 @@ struct FolderTree {
         var rest = [folder]
         while let folder = rest.popLast() {
             let first = rest.count
-            for (name, isFolder) in contents(of: folder) {
+            let contents = contents(of: folder)
+            if reports { listed[folder] = Set(contents.map(\.name)) }
+            for (name, isFolder) in contents {
                 let path = folder.isEmpty ? name : folder + [Self.slash] + name
                 let entry = Entry(path, isFolder: isFolder)
-                if reports, listed.insert(path).inserted { events.append(.created(entry)) }
-                if isFolder, addWatch(to: entry) { rest.append(path) }
+                if reports { events.append(.created(entry)) }
+                if isFolder, addWatch(to: entry) != nil { rest.append(path) }
             }
             // The first of them is listed next.
             rest[first...].reverse()
@@ -167,7 +241,7 @@ struct FolderTree {
         do throws(LoopError) {
             return try System.contents(ofFolder: full(folder))
         } catch {
-            if !System.saysNoFolder(error.errno) { events.append(.unwatched(Entry(folder, isFolder: true), error)) }
+            hasMissed(Entry(folder, isFolder: true), error)
             return []
         }
     }
@@ -176,13 +250,15 @@ struct FolderTree {
         for (watch, path) in paths where Self.isIn(path, folder) {
             System.removeWatch(watch, from: inotify)
             paths[watch] = nil
+            young.remove(watch)
         }
+        missed = missed.filter { !Self.isIn($0, folder) }
     }
 
     /// Watches what is there now. A folder that is watched already keeps the number of its watch.
     private mutating func lookAgain() {
         events.append(.lookAgain)
-        moving = [:]
+        (moving, missed, listed) = ([:], [], [:])
         guard hasSubfolders else { return }
         let old = paths
         paths = [rootWatch: []]

@@ -27,6 +27,9 @@ struct FolderNoticeKinds: OptionSet, Sendable {
     static let folderDeleted = FolderNoticeKinds(rawValue: 0x400)
     static let folderMoved = FolderNoticeKinds(rawValue: 0x800)
 
+    /// What a folder contains has changed.
+    static let names: FolderNoticeKinds = [.created, .deleted, .movedFrom, .movedTo]
+
     // Only reported.
     static let unmounted = FolderNoticeKinds(rawValue: 0x2000)
     static let overflow = FolderNoticeKinds(rawValue: 0x4000)

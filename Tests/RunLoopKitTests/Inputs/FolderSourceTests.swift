@@ -158,6 +158,97 @@ import Testing
         #expect(contents.contains("created back/b/file") && contents.contains("created back/b/unseen"))
         scene.write("back/b/unseen")
         #expect(scene.news(1) == ["written back/b/unseen"])
+        scene.move("ab", to: "../away")
+        scene.move("back", to: "../away/back")
+        #expect(scene.news() == ["deleted ab/", "deleted back/"] && scene.source.watchCount == 1)
+    }
+
+    /// The source looks at a path when its notice is read: another folder may be there by then.
+    @Test("A folder that takes the path of another one is watched, and so is the other one")
+    func pathsThatAreTakenAgain() throws {
+        let scene = try Scene(.subfolders) { $0.makeFolder("a") }
+        scene.move("a", to: "../old")
+        scene.makeFolder("a")
+        #expect(scene.news() == ["deleted a/", "created a/"] && scene.source.watchCount == 2)
+        scene.make("a/x")
+        #expect(scene.news() == ["created a/x"])
+        scene.move("a", to: "../away")
+        scene.move("../away", to: "a")
+        #expect(scene.news() == ["deleted a/", "created a/", "created a/x"])
+        scene.remove("a/x")
+        #expect(scene.news() == ["deleted a/x"])
+        scene.remove("a")
+        scene.makeFolder("a")
+        scene.remove("a")
+        scene.makeFolder("a")
+        scene.make("a/y")
+        #expect(scene.news().suffix(3) == ["deleted a/", "created a/", "created a/y"])
+        #expect(scene.source.watchCount == 2)
+    }
+
+    @Test("Folders that are made at one path and moved to others, one after the other, are all watched")
+    func publishedFolders() throws {
+        let scene = try Scene(.subfolders)
+        for name in ["one", "two"] {
+            scene.makeFolder("new")
+            scene.make("new/\(name)")
+            scene.move("new", to: name)
+        }
+        scene.makeFolder("new")
+        let news = scene.news()
+        #expect(scene.source.watchCount == 4)
+        #expect(news.contains("created one/one") && news.contains("created two/two"))
+        scene.make("one/later")
+        scene.make("two/later")
+        #expect(scene.news() == ["created one/later", "created two/later"])
+        // It is made in a folder that has another path when the source looks.
+        scene.makeFolder("one/sub")
+        scene.move("one", to: "three")
+        scene.make("three/sub/file")
+        #expect(scene.news() == ["created one/sub/", "moved one/ to three/", "created three/sub/file"])
+        scene.make("three/sub/next")
+        #expect(scene.news() == ["created three/sub/next"] && scene.source.watchCount == 5)
+    }
+
+    /// Few names, so that most paths are taken again; and some changes at once, so that the source is late.
+    @Test("Who follows the events knows the whole tree", arguments: UInt64(0)..<40)
+    func followedTree(seed: UInt64) throws {
+        var random = SplitMix(seed)
+        let scene = try Scene(.subfolders) { #expect(mkdir("\($0.outer)/outside", 0o755) == 0) }
+        func anyPath() -> String {
+            let names = (0..<random.below(3) + 1).map { _ in ["a", "b", "c"][random.below(3)] }.joined(separator: "/")
+            return scene.path(random.below(8) == 0 ? "../outside/\(names)" : names)
+        }
+        var tree: Set<String> = []
+        func inside(_ folder: String) -> Set<String> { tree.filter { $0 == folder || $0.hasPrefix(folder + "/") } }
+        for _ in 0..<20 {
+            let count = scene.log.entries.count
+            for _ in 0...random.below(12) {
+                switch random.below(10) {
+                case 0..<3: mkdir(anyPath(), 0o755)
+                case 3..<5: mknod(anyPath(), S_IFREG | 0o644, 0)
+                case 5..<7: remove(anyPath())
+                default: rename(anyPath(), anyPath())
+                }
+            }
+            _ = scene.news()
+            for event in scene.log.entries.dropFirst(count) {
+                switch event {
+                case .created(let entry): tree.insert(entry.path)
+                case .deleted(let entry): tree.subtract(inside(entry.path))
+                case .moved(from: let old, to: let new):
+                    let moved = inside(old.path)
+                    tree.subtract(moved.union(inside(new.path)))
+                    for path in moved { tree.insert(new.path + path.dropFirst(old.path.count)) }
+                    tree.insert(new.path)
+                default: Issue.record("\(event)")
+                }
+            }
+            let found = try FileManager.default.subpathsOfDirectory(atPath: scene.root)
+            #expect(tree == Set(found))
+            let folders = found.count { (try? FileManager.default.contentsOfDirectory(atPath: scene.path($0))) != nil }
+            #expect(scene.source.watchCount == folders + 1)
+        }
     }
 
     @Test("Symbolic links are not followed, except to the watched folder")
