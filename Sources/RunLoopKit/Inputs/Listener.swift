@@ -70,6 +70,9 @@ extension Loop {
 
         @exclusivity(unchecked) private var accepts = true
 
+        /// Whether `end()` was called. The handler may call it for each connection.
+        @exclusivity(unchecked) private var isEnding = false
+
         /// Ends a pause for lack of descriptors. It follows the listener into its modes. Nil if there is none.
         @exclusivity(unchecked) private var pause: Timer?
         @exclusivity(unchecked) private var hasReportedPause = false
@@ -177,6 +180,7 @@ extension Loop {
         /// Closing the socket at once would reset them, though their peers may have sent something. On the loop's
         /// thread, since it calls the handler.
         public func end() {
+            guard itemLock.withLock({ !exchange(&isEnding, with: true) }) else { return }
             _ = accept(atMost: Self.longestQueue, evenPaused: true)
             invalidate()
         }

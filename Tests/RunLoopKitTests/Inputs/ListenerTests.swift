@@ -188,6 +188,26 @@ import Testing
         (clients + accepted.entries).forEach { $0.invalidate() }
     }
 
+    @Test("A handler that ends its listener for each connection gets all that wait, and does not nest")
+    func endedInHandler() throws {
+        let (loop, accepted, active) = (Loop.inVirtualTime().0, Count(), Count())
+        let listener = try Listener(Place.abstract.address) { listener, connection in
+            active.up()
+            accepted.up()
+            connection.invalidate()
+            // The first call accepts the others, and the rest do nothing.
+            listener.end()
+            #expect(listener.isValid == (accepted.value < 20 || active.value > 1))
+            #expect(active.value <= 2)
+            active.upBy(-1)
+        }
+        loop.add(listener)
+        let clients = try (0..<20).map { _ in try Connection(connectingTo: listener.address!) { _, _ in } }
+        loop.run(mode: .default, for: .seconds(5))
+        #expect(accepted.value == 20 && !listener.isValid)
+        clients.forEach { $0.invalidate() }
+    }
+
     @Test("Invalidated in its handler, a listener accepts nothing more")
     func invalidatedInHandler() throws {
         let (loop, count, log) = (Loop.inVirtualTime().0, Count(), Log<Event>())
