@@ -178,6 +178,7 @@ extension System {
 
     /// Identifies the file that a socket was bound to.
     struct SocketFile: Sendable {
+        /// Without links: the current folder may change.
         fileprivate let path: String
         fileprivate let device: UInt64
         fileprivate let number: UInt64
@@ -190,7 +191,8 @@ extension System {
         let path = String(decoding: bytes, as: UTF8.self)
         let file = clinux_file_at(path)
         guard file.is_socket else { return nil }
-        return SocketFile(path: path, device: file.device, number: file.number, process: .current)
+        let whole = resolved(bytes + [0]).map { String(decoding: $0, as: UTF8.self) }
+        return SocketFile(path: whole ?? path, device: file.device, number: file.number, process: .current)
     }
 
     /// Removes the file of a socket, unless another one has taken its place. Does nothing in a forked child.

@@ -137,6 +137,12 @@ import Testing
             precondition(creat(path, 0o600) >= 0)
             precondition(code { _ = try Listener(.unix(path)) } == EADDRINUSE && exists, "a file that is no socket")
             precondition(code { _ = try Listener(.unix(folder + "/none/socket")) } == ENOENT)
+
+            precondition(chdir(folder) == 0)
+            let relative = try Listener(.unix("relative"))
+            precondition(access("relative", F_OK) == 0 && chdir("/") == 0)
+            relative.invalidate()
+            precondition(access(folder + "/relative", F_OK) != 0, "the current folder has changed")
         }
         #expect(code { _ = try Listener(.unix(String(repeating: "x", count: 108))) } == ENAMETOOLONG)
         #expect(code { _ = try Listener(.unix("a\0b")) } == EINVAL)
