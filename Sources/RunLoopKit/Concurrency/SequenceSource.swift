@@ -83,14 +83,18 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Performs the waiting elements. A handler that invalidates the source ends that. Elements are taken one at a
-    /// time, so that a run nested in a handler continues with the next.
+    /// Performs the waiting elements. A handler that invalidates the source, or removes it from the loop, ends that.
+    /// Elements are taken one at a time, so that a run nested in a handler continues with the next.
     func deliver(_ perform: (Element) -> Void, _ onEnd: ((any Error)?) -> Void) {
+        guard let source else { return }
+        let loop = Loop.current
         for _ in 0..<buffer.count {
-            guard source?.isValid == true, let element = buffer.takeFirst() else { break }
+            guard source.isValid, let element = buffer.takeFirst() else { break }
             perform(element)
+            // The next loop that gets it performs the rest: another one may have it already.
+            guard source.currentModes.contains(where: { $0.loop === loop }) else { return source.signal() }
         }
-        guard let source, source.isValid, let ending = buffer.takeEnding() else { return }
+        guard source.isValid, let ending = buffer.takeEnding() else { return }
         source.invalidate()
         onEnd(ending.error)
     }

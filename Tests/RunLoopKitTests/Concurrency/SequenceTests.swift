@@ -285,6 +285,25 @@ import Testing
         #expect(log.entries == Array(1...log.entries.count))
     }
 
+    @Test("A source that its handler removes keeps the rest of its elements for another loop")
+    func removedInHandler() async throws {
+        let (first, second) = (try LoopThread(), try LoopThread())
+        let (asked, log, sources) = (Count(), Log<String>(), Log<Loop.Source0>())
+        let source = Loop.Source0(delivering: Supply(asked: asked), bufferingAtMost: 4) { number in
+            log.add("\(number) on the \(first.isCurrent ? "first" : "second")")
+            if number == 2 { first.loop.remove(sources.entries[0], in: "modal") }
+        }
+        sources.add(source)
+        first.loop.add(source, in: "modal")
+        await eventually(asked.value == 4)
+        while log.entries.isEmpty { try await first.run { _ = Loop.current.run(mode: "modal", for: .zero) } }
+        #expect(log.entries == ["1 on the first", "2 on the first"])
+        second.loop.add(source, in: .default)
+        await eventually(log.entries.count >= 5)
+        source.invalidate()
+        #expect(log.entries[2..<5] == ["3 on the second", "4 on the second", "5 on the second"])
+    }
+
     /// A stream that reports the deallocation of its iterator, and so of the task that owned it.
     private struct Tracked: AsyncSequence, Sendable {
         final class Token: Sendable {
