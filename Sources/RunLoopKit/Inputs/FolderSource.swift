@@ -63,7 +63,8 @@ extension Loop {
         ///   - handler: Called on the loop's thread with what has happened; never with an empty array. Nil to set it
         ///     later: ``setHandler(_:)``.
         /// - Throws: ``LoopError``:
-        ///   - `ENOENT` if there is nothing at the path, `ENOTDIR` if it is no folder, `EACCES` if it may not be read.
+        ///   - `ENOENT` if there is nothing at the path, `ENOTDIR` if it is no folder, `EACCES` if it may not be read,
+        ///     `EINVAL` if it contains a NUL.
         ///   - `ENOSPC` if the user has no watch left: `fs.inotify.max_user_watches` is the limit.
         ///   - `EMFILE` if the process has no descriptor left, or the user no instance of inotify:
         ///     `fs.inotify.max_user_instances` is that limit, 128 as a rule.
@@ -75,6 +76,11 @@ extension Loop {
             self.options = options
             self.handler = handler
             let inotify = try System.makeInotify()
+            guard !path.utf8.contains(0) else {
+                throw LoopError(
+                    call: "inotify_add_watch(\(path.printable))", code: System.invalidArgument,
+                    advice: "the path contains a NUL")
+            }
             do throws(LoopError) {
                 tree = try FolderTree(inotify, Array(path.utf8), options)
             } catch {

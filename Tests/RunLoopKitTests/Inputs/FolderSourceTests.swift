@@ -328,6 +328,8 @@ import Testing
             #expect(error?.errno == code && "\(error!)".contains("(\(name))") && "\(error!)".contains(path))
         }
         #expect(throws: LoopError.self) { try Source("") { _, _ in } }
+        let error = #expect(throws: LoopError.self) { try Source("\(scene.root)\0/none") { _, _ in } }
+        #expect(error?.errno == EINVAL && "\(error!)".contains("the path contains a NUL"))
         if geteuid() != 0 {
             #expect(mkdir(scene.path("closed"), 0) == 0)
             let error = #expect(throws: LoopError.self) { try Source(scene.path("closed")) { _, _ in } }
