@@ -40,9 +40,9 @@ public struct Backtrace: Sendable, CustomStringConvertible {
                 moduleOffset: address - (module?.base ?? 0), function: nil, functionOffset: 0)
         }
         // Each file is read once.
-        for (path, indices) in Dictionary(grouping: frames.indices, by: { frames[$0].module }) {
-            guard let path else { continue }
-            let functions = SymbolTable.functions(at: indices.map { frames[$0].moduleOffset }, in: path)
+        for indices in Dictionary(grouping: frames.indices, by: { modules[$0].map { ObjectIdentifier($0) } }).values {
+            guard let module = modules[indices[0]] else { continue }
+            let functions = SymbolTable.functions(at: indices.map { frames[$0].moduleOffset }, in: module)
             for (index, function) in zip(indices, functions) {
                 if let function { frames[index] = frames[index].named(function) }
             }

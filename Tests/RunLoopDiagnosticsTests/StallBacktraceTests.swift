@@ -119,6 +119,30 @@ import Testing
         #expect(Backtrace([]).description == "")
     }
 
+    /// As after an upgrade, while a program runs.
+    @Test("A file that has taken the place of a library yields no names")
+    func replacedLibrary() throws {
+        let copy = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: copy) }
+        let names = ["asinhf", "cabsf", "cacos", "cargf", "cbrtf", "conjf", "erfcf", "lround", "remquo", "tanf"]
+        func copyModule(of name: String) throws {
+            let address = UInt(bitPattern: dlsym(nil, name))
+            try? FileManager.default.removeItem(atPath: copy)
+            try FileManager.default.copyItem(atPath: Backtrace([address]).frames[0].module!, toPath: copy)
+        }
+        try copyModule(of: "lround")
+        let library = try #require(dlopen(copy, RTLD_NOW | RTLD_LOCAL))
+        let addresses = names.map { UInt(bitPattern: dlsym(library, $0)) }
+        let before = Backtrace(addresses).frames
+        #expect(before.contains { $0.function?.hasPrefix("lround") == true }, "\(before)")
+        try copyModule(of: "gnu_get_libc_version")
+        let after = Backtrace(addresses).frames
+        #expect(after.allSatisfy { $0.module == copy && $0.function == nil && !$0.buildID.isEmpty }, "\(after)")
+        // The program's own file is read, even if it has lost its path.
+        let program = try #require(System.modules(containing: [UInt(bitPattern: #dsohandle)])[0])
+        #expect(program.file == "/proc/self/exe" && program.path.hasPrefix("/"))
+    }
+
     @Test("A file without symbols, or that is none, yields no names")
     func noSymbols() {
         #expect(SymbolTable.functions(at: [1, 2], in: "/nowhere") == [nil, nil])

@@ -84,7 +84,7 @@ final class SignalListener: @unchecked Sendable {
         guard address != 0 else { return nil }
         guard let module = System.modules(containing: [address])[0] else { return "0x" + String(address, radix: 16) }
         let offset = address - module.base
-        let name = SymbolTable.functions(at: [offset], in: module.path)[0]?.name ?? "0x" + String(offset, radix: 16)
+        let name = SymbolTable.functions(at: [offset], in: module)[0]?.name ?? "0x" + String(offset, radix: 16)
         return "\(name) in \(module.path)"
     }
 }

@@ -4,14 +4,37 @@ internal import CLinux
 package final class LoadedModule {
     /// The file's path.
     package let path: String
+    /// What to read it by: another file may be at the program's path by now.
+    let file: String
     /// How far its addresses are moved from those in the file.
     package let base: UInt
     /// In hexadecimal; empty if the linker has written none.
     package let buildID: String
 
-    fileprivate init(path: String, base: UInt, buildID: String) {
-        (self.path, self.base, self.buildID) = (path, base, buildID)
+    fileprivate init(path: String, file: String, base: UInt, buildID: String) {
+        (self.path, self.file, self.base, self.buildID) = (path, file, base, buildID)
     }
+
+    /// A note has the lengths of its name and its contents, its type, the name and the contents, both padded to four
+    /// bytes.
+    static func buildID(in notes: UnsafeRawBufferPointer) -> String? {
+        var offset = 0
+        while offset + 12 <= notes.count {
+            let word = { (index: Int) in
+                Int(notes.loadUnaligned(fromByteOffset: offset + 4 * index, as: UInt32.self))
+            }
+            let (nameLength, length, type) = (word(0), word(1), word(2))
+            let start = offset + 12 + (nameLength + 3) & ~3
+            guard start + length <= notes.count else { return nil }
+            if type == Int(NT_GNU_BUILD_ID), notes[offset + 12..<offset + 12 + nameLength].elementsEqual("GNU\0".utf8) {
+                return notes[start..<start + length].map(hexadecimal).joined()
+            }
+            offset = start + (length + 3) & ~3
+        }
+        return nil
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 }
 
 extension System {
@@ -28,10 +51,13 @@ extension System {
         return search.found
     }
 
+    /// The program's file, whatever is at its path.
+    fileprivate static let programFile = "/proc/self/exe"
+
     /// The path of this program; an empty string without `/proc`.
     fileprivate static var programPath: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
-            let count = clinux_read_link("/proc/self/exe", buffer.baseAddress, UInt(buffer.count))
+            let count = clinux_read_link(programFile, buffer.baseAddress, UInt(buffer.count))
             guard count > 0 else { return "" }
             return String(decoding: UnsafeRawBufferPointer(buffer)[..<count], as: UTF8.self)
         }
@@ -62,7 +88,8 @@ private final class ModuleSearch {
         let name = module.name.map { String(cString: $0) } ?? ""
         // The program itself has no name.
         let made = LoadedModule(
-            path: name.isEmpty ? System.programPath : name, base: base, buildID: buildID(in: segments, base))
+            path: name.isEmpty ? System.programPath : name, file: name.isEmpty ? System.programFile : name, base: base,
+            buildID: buildID(in: segments, base))
         for index in indices { found[index] = made }
     }
 
@@ -70,29 +97,8 @@ private final class ModuleSearch {
         for segment in segments where segment.p_type == UInt32(PT_NOTE) {
             guard let start = UnsafeRawPointer(bitPattern: base &+ UInt(segment.p_vaddr)) else { continue }
             let notes = UnsafeRawBufferPointer(start: start, count: Int(segment.p_memsz))
-            if let found = buildID(in: notes) { return found }
+            if let found = LoadedModule.buildID(in: notes) { return found }
         }
         return ""
     }
-
-    /// A note has the lengths of its name and its contents, its type, the name and the contents, both padded to four
-    /// bytes.
-    private func buildID(in notes: UnsafeRawBufferPointer) -> String? {
-        var offset = 0
-        while offset + 12 <= notes.count {
-            let word = { (index: Int) in
-                Int(notes.loadUnaligned(fromByteOffset: offset + 4 * index, as: UInt32.self))
-            }
-            let (nameLength, length, type) = (word(0), word(1), word(2))
-            let start = offset + 12 + (nameLength + 3) & ~3
-            guard start + length <= notes.count else { return nil }
-            if type == Int(NT_GNU_BUILD_ID), notes[offset + 12..<offset + 12 + nameLength].elementsEqual("GNU\0".utf8) {
-                return notes[start..<start + length].map(hexadecimal).joined()
-            }
-            offset = start + (length + 3) & ~3
-        }
-        return nil
-    }
-
-    private func hexadecimal(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 }

@@ -16,6 +16,14 @@ package enum SymbolTable {
         withContents(of: path) { find(addresses, in: $0) } ?? addresses.map { _ in nil }
     }
 
+    /// The same of a module, whose build id its file must have: another one may be at its path by now.
+    package static func functions(at addresses: [UInt], in module: LoadedModule) -> [Function?] {
+        let found = withContents(of: module.file) { file in
+            module.buildID.isEmpty || buildID(of: file) == module.buildID ? find(addresses, in: file) : nil
+        }
+        return (found ?? nil) ?? addresses.map { _ in nil }
+    }
+
     private static func withContents<Result>(of path: String, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         let file = clinux_open_for_reading(path)
         guard file >= 0 else { return nil }
@@ -56,24 +64,43 @@ package enum SymbolTable {
 
     /// Where the symbols are, and where their names begin: those for debuggers, or those for the loader.
     private static func symbols(in file: UnsafeRawBufferPointer) -> (start: Int, count: Int, names: Int)? {
+        let sections = sections(in: file)
+        guard let table = sections.ofType(SHT_SYMTAB).first ?? sections.ofType(SHT_DYNSYM).first,
+            table.sh_link < sections.count, let names = sections[Int(table.sh_link)],
+            let place = place(of: table, in: file), names.sh_offset <= file.count
+        else {
+            return nil
+        }
+        return (place.lowerBound, place.count / MemoryLayout<clinux_elf_symbol>.stride, Int(names.sh_offset))
+    }
+
+    /// The build id of a file, in hexadecimal; nil if it has none.
+    private static func buildID(of file: UnsafeRawBufferPointer) -> String? {
+        for section in sections(in: file).ofType(SHT_NOTE) {
+            guard let place = place(of: section, in: file) else { continue }
+            if let found = LoadedModule.buildID(in: UnsafeRawBufferPointer(rebasing: file[place])) { return found }
+        }
+        return nil
+    }
+
+    /// The sections by number; nil for those that the file lacks.
+    private static func sections(in file: UnsafeRawBufferPointer) -> [clinux_elf_section?] {
         guard let header = load(clinux_elf_header.self, at: 0, in: file), file.starts(with: "\u{7F}ELF".utf8),
             header.e_shoff < file.count
         else {
-            return nil
+            return []
         }
-        let section = { (index: Int) in
+        return (0..<Int(header.e_shnum)).map { index in
             load(clinux_elf_section.self, at: Int(header.e_shoff) + index * Int(header.e_shentsize), in: file)
         }
-        let sections = (0..<Int(header.e_shnum)).compactMap(section)
-        let table =
-            sections.first { $0.sh_type == UInt32(SHT_SYMTAB) } ?? sections.first { $0.sh_type == UInt32(SHT_DYNSYM) }
-        guard let table, let names = section(Int(table.sh_link)), table.sh_offset <= file.count,
-            table.sh_size <= file.count - Int(table.sh_offset), names.sh_offset <= file.count
-        else {
+    }
+
+    /// Where the contents of a section are; nil if the file lacks them.
+    private static func place(of section: clinux_elf_section, in file: UnsafeRawBufferPointer) -> Range<Int>? {
+        guard section.sh_offset <= file.count, section.sh_size <= file.count - Int(section.sh_offset) else {
             return nil
         }
-        let count = Int(table.sh_size) / MemoryLayout<clinux_elf_symbol>.stride
-        return (Int(table.sh_offset), count, Int(names.sh_offset))
+        return Int(section.sh_offset)..<Int(section.sh_offset) + Int(section.sh_size)
     }
 
     private static func load<Value: BitwiseCopyable>(
@@ -90,5 +117,11 @@ package enum SymbolTable {
         guard let text = clinux_demangled(mangled, UInt(mangled.utf8.count)) else { return mangled }
         defer { clinux_free(text) }
         return String(cString: text)
+    }
+}
+
+extension [clinux_elf_section?] {
+    fileprivate func ofType(_ type: Int32) -> [clinux_elf_section] {
+        compactMap(\.self).filter { $0.sh_type == UInt32(type) }
     }
 }
