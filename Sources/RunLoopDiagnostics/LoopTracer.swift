@@ -23,7 +23,8 @@ import RunLoopKit
 /// **Hosted loops** are recorded as others are. What lies between beforeWaiting and afterWaiting is the host's time,
 /// whether it slept or called handlers of its own; a host that was slow shows in how late timers were.
 ///
-/// **Names.** An item has the name that it has when the tracer first sees it called. A block has the place that posted
+/// **Names.** An item has the name that it has when the tracer first sees it called. Only the first 2,048 items have
+/// one: where each client is an item, make a new tracer for each trace. A block has the place that posted
 /// it. What was posted before a tracer or a ``StallMonitor`` was attached to the loop has neither a place nor a cause.
 ///
 /// **Limiters.** An action that runs inside a call of its limiter is part of the handler that made the call. One that

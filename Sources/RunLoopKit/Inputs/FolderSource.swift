@@ -22,7 +22,8 @@ extension Loop {
     ///   then is reported as `created`. One that is moved away is no longer watched. Symbolic links to folders are not
     ///   followed; the path of the watched folder may be one.
     /// - *Too many events:* the kernel drops some, and the source reports ``Event/lookAgain``.
-    /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid.
+    /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid. If a folder above it is renamed, the
+    ///   source is still valid, but watches no new subfolder.
     /// - *A subfolder that may not be read* is passed over when the source is made. Later it is
     ///   ``Event/unwatched(_:_:)``.
     ///
@@ -75,12 +76,12 @@ extension Loop {
             self.path = path
             self.options = options
             self.handler = handler
-            let inotify = try System.makeInotify()
             guard !path.utf8.contains(0) else {
                 throw LoopError(
                     call: "inotify_add_watch(\(path.printable))", code: System.invalidArgument,
                     advice: "the path contains a NUL")
             }
+            let inotify = try System.makeInotify()
             do throws(LoopError) {
                 tree = try FolderTree(inotify, Array(path.utf8), options)
             } catch {
