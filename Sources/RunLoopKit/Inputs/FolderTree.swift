@@ -28,8 +28,10 @@ struct FolderTree {
 
     /// The watches that were added.
     private var young: Set<FolderWatch> = []
-    /// The paths at which there was no folder to watch, or to list.
+    /// The paths at which there was no folder to watch, or not the one that was to be listed.
     private var missed: Set<Path> = []
+    /// Whether a folder was looked up in this batch: it may have left, and the notice comes a moment later.
+    private var hasLooked = false
     /// The names that the last listing of a folder has reported, and no notice yet.
     private var listed: [Path: Set<Path>] = [:]
 
@@ -47,13 +49,14 @@ struct FolderTree {
         root = System.resolved(path + [0]) ?? path
         paths = [rootWatch: []]
         guard hasSubfolders else { return }
-        watchContents(of: [], reports: false)
+        watchContents(of: [], rootWatch, reports: false)
         // A limit that is reached at once is the caller's to know; the watched folder itself must be readable.
         for case .unwatched(let entry, let error) in events
         where error.errno != System.accessDenied || entry.bytes.isEmpty {
             throw error
         }
         events = []
+        hasLooked = false
         settleIfAllIsRead()
     }
 
@@ -64,6 +67,7 @@ struct FolderTree {
 
     /// The events of the notices that wait, up to some thousands.
     mutating func readEvents() -> [Event] {
+        hasLooked = false
         let notices = readNotices()
         arrivals = Set(notices.lazy.filter { $0.kind.contains(.movedTo) }.map(\.cookie))
         for notice in notices where !isGone { handle(notice) }
@@ -83,7 +87,9 @@ struct FolderTree {
     }
 
     private mutating func settleIfAllIsRead() {
-        if System.unreadBytes(in: inotify) <= 0 { (young, missed, listed) = ([], [], [:]) }
+        guard System.unreadBytes(in: inotify) <= 0 else { return }
+        listed = [:]
+        if !hasLooked { (young, missed) = ([], []) }
     }
 
     private mutating func handle(_ notice: FolderNotice) {
@@ -154,25 +160,29 @@ struct FolderTree {
         func moved(_ path: Path) -> Path { new.bytes + path.dropFirst(old.bytes.count) }
         let watches = paths.filter { Self.isIn($0.value, old.bytes) }
         for (watch, path) in watches { paths[watch] = moved(path) }
-        var unsure: [Path: FolderWatch?] = [:]
-        if !watches.values.contains(old.bytes) { unsure[new.bytes] = .some(nil) }
-        for path in missed where Self.isIn(path, old.bytes) {
-            missed.remove(path)
-            unsure[moved(path)] = .some(nil)
-        }
-        for (watch, path) in watches where young.contains(watch) { unsure[moved(path)] = watch }
+        let missedHere = missed.filter { Self.isIn($0, old.bytes) }
+        missed.subtract(missedHere)
+        /// The young watches of each path.
+        var unsure: [Path: Set<FolderWatch>] = [:]
+        if !watches.values.contains(old.bytes) { unsure[new.bytes] = [] }
+        for path in missedHere { unsure[moved(path)] = [] }
+        for (watch, path) in watches where young.contains(watch) { unsure[moved(path), default: []].insert(watch) }
         var known: Path?
         for (path, found) in unsure.sorted(by: { Self.isBefore($0.key, $1.key) }) {
             if let known, Self.isIn(path, known) { continue }
             let entry = Entry(path, isFolder: true)
-            guard let watch = addWatch(to: entry), watch != found else { continue }
-            if let found {
-                // Another folder, which has come to the old path after the move.
-                paths[found] = watches[found]
+            guard let watch = addWatch(to: entry) else { continue }
+            let oldPath = old.bytes + path.dropFirst(new.bytes.count)
+            if found == [watch], !missedHere.contains(oldPath) { continue }
+            if found.contains(where: { $0 != watch }) {
+                // What was watched and reported is of a folder that has come to the old path after the move.
+                for (other, path) in watches where other != watch && young.contains(other) && Self.isIn(path, oldPath) {
+                    paths[other] = path
+                }
                 if path == new.bytes { events.removeLast() }
                 events += [.deleted(path == new.bytes ? old : entry), .created(entry)]
             }
-            watchContents(of: path, reports: true)
+            watchContents(of: path, watch, reports: true)
             known = path
         }
     }
@@ -192,7 +202,7 @@ struct FolderTree {
 
     /// Watches a subfolder, and what is in it. Does nothing if it is gone, or is no folder.
     private mutating func watch(_ entry: Entry, reports: Bool) {
-        if addWatch(to: entry) != nil { watchContents(of: entry.bytes, reports: reports) }
+        if let watch = addWatch(to: entry) { watchContents(of: entry.bytes, watch, reports: reports) }
     }
 
     /// Returns nil if there is no folder, or it cannot be watched.
@@ -202,6 +212,7 @@ struct FolderTree {
             paths[watch] = entry.bytes
             young.insert(watch)
             missed.remove(entry.bytes)
+            hasLooked = true
             return watch
         } catch {
             hasMissed(entry, error)
@@ -212,6 +223,7 @@ struct FolderTree {
     private mutating func hasMissed(_ entry: Entry, _ error: LoopError) {
         if System.saysNoFolder(error.errno) {
             missed.insert(entry.bytes)
+            hasLooked = true
         } else {
             events.append(.unwatched(entry, error))
         }
@@ -219,30 +231,40 @@ struct FolderTree {
 
     /// Watches what is in a watched folder, at any depth. Each folder is listed after it is watched, so that nothing in
     /// it is missed. No recursion: others may choose the depth.
-    private mutating func watchContents(of folder: Path, reports: Bool) {
-        var rest = [folder]
-        while let folder = rest.popLast() {
+    private mutating func watchContents(of folder: Path, _ watch: FolderWatch, reports: Bool) {
+        var rest = [(folder, watch)]
+        while let (folder, watch) = rest.popLast() {
+            // Of an earlier folder at the path.
+            listed[folder] = nil
+            guard let contents = contents(of: folder) else { continue }
+            if reports {
+                // Another folder that was at the path by then is listed when its notice is read, and this one when that
+                // of its move is.
+                guard addWatch(to: Entry(folder, isFolder: true)) == watch else {
+                    missed.insert(folder)
+                    continue
+                }
+                listed[folder] = Set(contents.map(\.name))
+            }
             let first = rest.count
-            let contents = contents(of: folder)
-            if reports { listed[folder] = Set(contents.map(\.name)) }
             for (name, isFolder) in contents {
                 let path = folder.isEmpty ? name : folder + [Self.slash] + name
                 let entry = Entry(path, isFolder: isFolder)
                 if reports { events.append(.created(entry)) }
-                if isFolder, addWatch(to: entry) != nil { rest.append(path) }
+                if isFolder, let watch = addWatch(to: entry) { rest.append((path, watch)) }
             }
             // The first of them is listed next.
             rest[first...].reverse()
         }
     }
 
-    /// What is in a watched folder. Reports one that cannot be listed, whose subfolders are unknown.
-    private mutating func contents(of folder: Path) -> [(name: [UInt8], isFolder: Bool)] {
+    /// What is in a watched folder; nil if it is gone. Reports one that cannot be listed, whose subfolders are unknown.
+    private mutating func contents(of folder: Path) -> [(name: [UInt8], isFolder: Bool)]? {
         do throws(LoopError) {
             return try System.contents(ofFolder: full(folder))
         } catch {
             hasMissed(Entry(folder, isFolder: true), error)
-            return []
+            return nil
         }
     }
 
@@ -262,7 +284,7 @@ struct FolderTree {
         guard hasSubfolders else { return }
         let old = paths
         paths = [rootWatch: []]
-        watchContents(of: [], reports: false)
+        watchContents(of: [], rootWatch, reports: false)
         for watch in old.keys where paths[watch] == nil { System.removeWatch(watch, from: inotify) }
     }
 }

@@ -210,6 +210,37 @@ import Testing
         #expect(scene.news() == ["created three/sub/next"] && scene.source.watchCount == 5)
     }
 
+    /// What one who follows the events knows.
+    private struct FollowedTree {
+        private(set) var paths: Set<String> = []
+
+        private func inside(_ folder: String) -> Set<String> {
+            paths.filter { $0 == folder || $0.hasPrefix(folder + "/") }
+        }
+
+        mutating func follow(_ events: some Sequence<Source.Event>) {
+            for event in events {
+                switch event {
+                case .created(let entry): paths.insert(entry.path)
+                case .deleted(let entry): paths.subtract(inside(entry.path))
+                case .moved(from: let old, to: let new):
+                    let moved = inside(old.path)
+                    paths.subtract(moved.union(inside(new.path)))
+                    for path in moved { paths.insert(new.path + path.dropFirst(old.path.count)) }
+                    paths.insert(new.path)
+                default: Issue.record("\(event)")
+                }
+            }
+        }
+
+        func expectIsThere(_ scene: Scene) throws {
+            let found = try FileManager.default.subpathsOfDirectory(atPath: scene.root)
+            #expect(paths == Set(found))
+            let folders = found.count { (try? FileManager.default.contentsOfDirectory(atPath: scene.path($0))) != nil }
+            #expect(scene.source.watchCount == folders + 1)
+        }
+    }
+
     /// Few names, so that most paths are taken again; and some changes at once, so that the source is late.
     @Test("Who follows the events knows the whole tree", arguments: UInt64(0)..<40)
     func followedTree(seed: UInt64) throws {
@@ -219,8 +250,7 @@ import Testing
             let names = (0..<random.below(3) + 1).map { _ in ["a", "b", "c"][random.below(3)] }.joined(separator: "/")
             return scene.path(random.below(8) == 0 ? "../outside/\(names)" : names)
         }
-        var tree: Set<String> = []
-        func inside(_ folder: String) -> Set<String> { tree.filter { $0 == folder || $0.hasPrefix(folder + "/") } }
+        var tree = FollowedTree()
         for _ in 0..<20 {
             let count = scene.log.entries.count
             for _ in 0...random.below(12) {
@@ -232,23 +262,29 @@ import Testing
                 }
             }
             _ = scene.news()
-            for event in scene.log.entries.dropFirst(count) {
-                switch event {
-                case .created(let entry): tree.insert(entry.path)
-                case .deleted(let entry): tree.subtract(inside(entry.path))
-                case .moved(from: let old, to: let new):
-                    let moved = inside(old.path)
-                    tree.subtract(moved.union(inside(new.path)))
-                    for path in moved { tree.insert(new.path + path.dropFirst(old.path.count)) }
-                    tree.insert(new.path)
-                default: Issue.record("\(event)")
-                }
-            }
-            let found = try FileManager.default.subpathsOfDirectory(atPath: scene.root)
-            #expect(tree == Set(found))
-            let folders = found.count { (try? FileManager.default.contentsOfDirectory(atPath: scene.path($0))) != nil }
-            #expect(scene.source.watchCount == folders + 1)
+            tree.follow(scene.log.entries.dropFirst(count))
+            try tree.expectIsThere(scene)
         }
+    }
+
+    @Test("Folders that are made and moved while the source looks are followed", arguments: 0..<2)
+    func movesMeanwhile(_: Int) throws {
+        let scene = try Scene(.subfolders)
+        let (root, isOver) = (scene.root, Gate())
+        let thread = try System.startThread(stackSize: nil) {
+            for number in 0..<300 {
+                precondition(mkdir("\(root)/new", 0o755) == 0 && mkdir("\(root)/new/sub", 0o755) == 0)
+                precondition(mknod("\(root)/new/sub/file", S_IFREG | 0o644, 0) == 0)
+                precondition(rename("\(root)/new", "\(root)/\(number)") == 0)
+            }
+            isOver.open()
+        }
+        while !isOver.isOpenNow { scene.loop.run(mode: .default, for: .seconds(1)) }
+        System.join(thread)
+        _ = scene.news()
+        var tree = FollowedTree()
+        tree.follow(scene.log.entries)
+        try tree.expectIsThere(scene)
     }
 
     @Test("Symbolic links are not followed, except to the watched folder")
