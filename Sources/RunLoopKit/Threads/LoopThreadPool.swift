@@ -118,7 +118,8 @@ public final class LoopThreadPool: Sendable {
     ///   - line: The line in that file.
     ///   - block: Called on the worker's thread.
     /// - Returns: Whether the block was accepted. It will run then, in the worker's common modes, unless
-    ///   ``stop(discardingPending:)`` or an exit of the worker's thread drops it. False once the pool has been stopped.
+    ///   ``stop(discardingPending:)`` or an exit of the worker's thread drops it. False once the pool has been stopped,
+    ///   and if the worker's thread has exited: later work without a key goes to the others.
     ///
     /// Cocoa: `OperationQueue.addOperation`; `DispatchQueue.async`.
     @discardableResult

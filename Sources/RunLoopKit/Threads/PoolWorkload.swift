@@ -59,7 +59,9 @@ final class Workload: @unchecked Sendable {
     private func pick() -> Int {
         lock.assertHeld()
         let next = last.map { ($0 + 1) % loads.count } ?? 0
-        guard policy == .leastLoaded else { return next }
+        guard policy == .leastLoaded else {
+            return loads.indices.lazy.map { (next + $0) % self.loads.count }.first { !self.hasEnded[$0] } ?? next
+        }
         if let last, isIdle(last) { return last }
         if let idle = loads.indices.first(where: isIdle) { return idle }
         // Begins with the worker whose turn it is, so that equals take turns.

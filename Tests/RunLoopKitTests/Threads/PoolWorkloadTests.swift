@@ -83,6 +83,12 @@ import Testing
         workload.noteEnd(of: 0)
         workload.noteEnd(of: 2)
         #expect((0..<3).contains(workload.begin().worker))
+        let turns = Workload(workers: 3, policy: .roundRobin)
+        turns.noteEnd(of: 1)
+        #expect((0..<4).map { _ in turns.begin().worker } == [0, 2, 0, 2])
+        turns.noteEnd(of: 0)
+        turns.noteEnd(of: 2)
+        #expect((0..<3).contains(turns.begin().worker))
     }
 
     /// The policy in three lines, compared for any sequence of operations: pick a worker, use a named worker, finish.
