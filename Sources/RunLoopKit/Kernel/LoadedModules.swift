@@ -11,7 +11,7 @@ package final class LoadedModule {
     /// In hexadecimal; empty if the linker has written none.
     package let buildID: String
 
-    fileprivate init(path: String, file: String, base: UInt, buildID: String) {
+    init(path: String, file: String, base: UInt, buildID: String) {
         (self.path, self.file, self.base, self.buildID) = (path, file, base, buildID)
     }
 
