@@ -6,8 +6,7 @@ extension LawCoverage.Cell {
 
     private func operationsAbsurdity(of kind: LawProgram.Kind) -> String? {
         switch operation {
-        case _ where operation.concernsBlock != kind.isBlock || operation.concernsLimiter != kind.isLimiter:
-            "it is an operation of something else"
+        case _ where operation.subject != kind.subject: "it is an operation of something else"
         case .trigger where kind == .observer || kind.isTimer:
             "nothing can be sent to it; what a timer has instead is `retime`"
         case .rearm where !kind.canBeArmed, .disarm where !kind.canBeArmed: "it cannot be disarmed"
@@ -20,7 +19,7 @@ extension LawCoverage.Cell {
 
     private func statesAbsurdity(of kind: LawProgram.Kind) -> String? {
         switch state {
-        case _ where state.isOfItem != kind.isItem: "it is a state of something else"
+        case _ where !state.isOf(kind.subject): "it is a state of something else"
         case .waiting where operation == .post: "a block is posted once"
         case .inNoMode where operation.concernsLoop, .invalid where operation.concernsLoop,
             .beingInvalidated where operation.concernsLoop:

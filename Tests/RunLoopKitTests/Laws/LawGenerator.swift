@@ -67,7 +67,7 @@ struct LawGenerator {
     mutating func noise() -> LawProgram.Step {
         if program.items.isEmpty || random.once(in: 8) { _ = makeItem(random.pick(LawProgram.Kind.items)) }
         let item = random.below(program.items.count)
-        switch random.below(19) {
+        switch random.below(20) {
         case 0: return .post(place(), script: makeScript([]))
         case 12: return .withdraw(script: nil)
         case 17: return .postLater(place(), script: makeScript([]), isFar: random.once(in: 4))
@@ -75,6 +75,7 @@ struct LawGenerator {
             let operation = random.pick([LawProgram.Operation.call, .call, .call, .flush, .cancel])
             return .limit(
                 random.pick(LawProgram.Kind.limiters), operation, loop: 1 + random.below(2), script: makeScript([]))
+        case 19: return quota(random.pick(LawProgram.Operation.ofQuotas), loop: 1 + random.below(2), makeScript([]))
         case 15: return .host(place(common: false))
         case 16: return .elsewhere(noise())
         case 14: return .pace(loop: random.below(LawProgram.loops), script: makeScript([]))
@@ -95,8 +96,15 @@ struct LawGenerator {
 
     /// Makes a program's steps that call the cell's operation on a new item in the cell's state, from its context.
     private mutating func aim(at cell: LawCoverage.Cell) {
-        if cell.operation.concernsBlock { return aim(atBlock: cell) }
-        if cell.operation.concernsLimiter { return aim(atLimiter: cell) }
+        switch cell.operation.subject {
+        case .item: aim(atItem: cell)
+        case .block: aim(atBlock: cell)
+        case .limiter: aim(atLimiter: cell)
+        case .quota: aim(atQuota: cell)
+        }
+    }
+
+    private mutating func aim(atItem cell: LawCoverage.Cell) {
         let item = makeItem(pickKind(for: cell), isDue: cell.needsCallout || random.once(in: 2))
         if cell.state == .withoutHandler { program.items[item].variant |= LawProgram.Item.lateBit }
         let stage = stage(for: cell)

@@ -14,6 +14,7 @@ final class LawLoop: @unchecked Sendable {
     /// Made when they are first called. A loop in real time has none.
     var queue: LawQueue?
     var limiters: [LawProgram.Kind: LawLimiter] = [:]
+    var quota: LawQuota?
 
     var commonModes = ["default"]
     var isEnding = false
@@ -139,6 +140,7 @@ final class LawLoop: @unchecked Sendable {
         hasEnded = true
         queue?.checkTheEnd()
         for limiter in limiters.values { limiter.checkTheEnd() }
+        quota?.checkTheEnd()
         guards = []
         loop = nil
     }
@@ -146,5 +148,6 @@ final class LawLoop: @unchecked Sendable {
     func checkHandlersAreReleased() {
         queue?.checkHandlersAreReleased()
         for limiter in limiters.values { limiter.checkHandlersAreReleased() }
+        quota?.checkTheEnd()
     }
 }

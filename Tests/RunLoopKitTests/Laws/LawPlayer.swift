@@ -20,6 +20,8 @@ final class LawPlayer: @unchecked Sendable {
         case block(LawBlock), endHandler
         /// Of a limiter.
         case action(of: AnyObject)
+        /// The deinit of what was captured, or of a key.
+        case release(of: AnyObject)
     }
 
     let program: LawProgram
@@ -36,7 +38,7 @@ final class LawPlayer: @unchecked Sendable {
     private(set) var items: [LawItem] = []
     var loops: [LawLoop] = []
     var endedLoops: [LawLoop] = []
-    private let clock = VirtualClock()
+    let clock = VirtualClock()
     private var frames: [Frame] = []
     var runs: [LawLoop] = []
     /// Whether another thread plays a step, and how many frames were there before it.
@@ -174,7 +176,7 @@ final class LawPlayer: @unchecked Sendable {
         switch frame {
         case .callout, .block: monitor.handlerBegins()
         // A limiter acts in its caller's call, or several times in a timer's.
-        case .schedule, .cancel, .endHandler, .action: break
+        case .schedule, .cancel, .endHandler, .action, .release: break
         }
     }
 
@@ -185,7 +187,7 @@ final class LawPlayer: @unchecked Sendable {
         var contexts: [LawProgram.Context] = []
         if !isElsewhere || frames.count > framesOfOwnThread {
             let caller = caller(for: subject)
-            contexts = caller == .main || caller == .own ? [caller] : [caller, .another]
+            contexts = caller == .main || caller == .own || caller == .another ? [caller] : [caller, .another]
         }
         if isElsewhere { contexts.append(.otherThread) }
         guard let innermost else { return contexts }
@@ -201,9 +203,11 @@ final class LawPlayer: @unchecked Sendable {
         case nil: .main
         case .block(let other) where other === subject: .own
         case .action(let other) where other === subject: .own
+        case .release(let other) where other === subject: .own
         case .block: .block
         case .endHandler: .endHandler
         case .action: .action
+        case .release: .another
         case .callout(let other) where other === subject: .own
         case .schedule(let other) where other === subject: .own
         case .cancel(let other) where other === subject: .own
@@ -241,6 +245,7 @@ final class LawPlayer: @unchecked Sendable {
             postLater(loops[place.loop], place.mode, script, isFar: isFar)
         case .withdraw(let script): withdraw(script)
         case .limit(let kind, let operation, let loop, let script): limit(kind, operation, loops[loop], script)
+        case .quota(let operation, let loop, let script, let cost): quota(operation, loops[loop], script, cost)
         case .pace(let loop, let script): pace(loops[loop], script)
         case .onEnd(let loop, let script, let isCancelled): onEnd(loops[loop], script, isCancelled)
         case .host(let place): host(loops[place.loop], place.mode)
@@ -345,7 +350,7 @@ final class LawPlayer: @unchecked Sendable {
         case .run: return run(loop, mode)
         case .stop: loop.stop()
         case .endLoop: return end(loop)
-        case .post, .withdraw, .call, .flush, .cancel: return false
+        default: return false
         }
         return true
     }

@@ -11,6 +11,7 @@ extension LawPlayer {
         }
         for loop in loops {
             loop.queue?.goQuiet()
+            loop.quota?.goQuiet()
             for kind in LawProgram.Kind.limiters { loop.limiters[kind]?.goQuiet() }
         }
         // At first without the handlers that are not set yet: nothing happens for what waits for one.

@@ -116,6 +116,14 @@ extension LawPlayer {
         queue.call(script)
     }
 
+    func quota(_ operation: LawProgram.Operation, _ loop: LawLoop, _ script: Int, _ cost: Int) {
+        guard !loop.isReal, !loop.isEnding, let actual = loop.loop else { return }
+        let quota = loop.quota ?? LawQuota(on: actual, self)
+        loop.quota = quota
+        coverage.count(operation, .keyedQuota, [quota.state(of: script)], contexts(for: quota))
+        withExtendedLifetime(actual) { quota.operate(operation, script, cost) }
+    }
+
     func limit(_ kind: LawProgram.Kind, _ operation: LawProgram.Operation, _ loop: LawLoop, _ script: Int) {
         guard !loop.isReal, !loop.isEnding, let actual = loop.loop else { return }
         if isElsewhere, loop.limiters[kind] == nil { return }

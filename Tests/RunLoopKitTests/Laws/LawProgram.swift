@@ -11,14 +11,21 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         // No items.
         case block, delayedBlock
         case debounce, throttle, keyedDebounce, keyedThrottle
+        case keyedQuota
 
         static let limiters: [Kind] = [.debounce, .throttle, .keyedDebounce, .keyedThrottle]
         static let items = allCases.filter(\.isItem)
-        var isLimiter: Bool { Kind.limiters.contains(self) }
+        var subject: Subject {
+            switch self {
+            case .block, .delayedBlock: .block
+            case .debounce, .throttle, .keyedDebounce, .keyedThrottle: .limiter
+            case .keyedQuota: .quota
+            default: .item
+            }
+        }
         var isKeyed: Bool { self == .keyedDebounce || self == .keyedThrottle }
         var isDebounce: Bool { self == .debounce || self == .keyedDebounce }
-        var isBlock: Bool { self == .block || self == .delayedBlock }
-        var isItem: Bool { !isBlock && !isLimiter }
+        var isItem: Bool { subject == .item }
 
         /// The clock of a timer; nil for other kinds.
         var timeBase: Loop.TimeBase? {
@@ -40,6 +47,9 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         var isShared: Bool { self == .source0 || self == .portSource }
     }
 
+    /// What an operation, or a state, is one of.
+    enum Subject { case item, block, limiter, quota }
+
     enum Operation: String, CaseIterable, Sendable {
         // On an item.
         case add, remove, readd, move, invalidate, drop, trigger, rearm, disarm, changeInterest, takeWaiting, retime,
@@ -50,10 +60,20 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case post, withdraw
         // On a limiter.
         case call, flush, cancel
+        // On the quota of a key.
+        case take, check, reserve, giveBack, reset, resetAll
 
-        static let ofItems = allCases.filter { !$0.concernsBlock && !$0.concernsLimiter }
-        var concernsBlock: Bool { self == .post || self == .withdraw }
-        var concernsLimiter: Bool { self == .call || self == .flush || self == .cancel }
+        static let ofItems = allCases.filter { $0.subject == .item }
+        static let ofQuotas = allCases.filter { $0.subject == .quota }
+
+        var subject: Subject {
+            switch self {
+            case .post, .withdraw: .block
+            case .call, .flush, .cancel: .limiter
+            case .take, .check, .reserve, .giveBack, .reset, .resetAll: .quota
+            default: .item
+            }
+        }
 
         var concernsLoop: Bool {
             switch self {
@@ -66,7 +86,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
     /// The place from which an operation is called.
     enum Context: String, CaseIterable {
         case main
-        /// The item's own callout.
+        /// The item's own callout. Of a quota: the deinit of a key that it forgets.
         case own
         // Another item's callout, or what its name says.
         case source, observer, timer, block, schedule, cancel, endHandler, action
@@ -140,6 +160,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         /// The block of a script, or the oldest queued one.
         case withdraw(script: Int?)
         case limit(Kind, Operation, loop: Int, script: Int)
+        /// On the quota that a key of this script's has. If the quota keeps the key, its deinit plays the script.
+        case quota(Operation, loop: Int, script: Int, cost: Int)
         /// Calls the loop's paced queue, whose action plays the script.
         case pace(loop: Int, script: Int)
         case onEnd(loop: Int, script: Int, isCancelled: Bool)
@@ -208,6 +230,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
             "post \(script) for \(place), after \(isFar ? "a long" : "no") delay"
         case .withdraw(let script): "withdraw " + (script.map { "\($0)" } ?? "the oldest")
         case .limit(let kind, let operation, let loop, let script): "\(operation) \(kind) of \(loop), \(script)"
+        case .quota(let operation, let loop, let script, let cost):
+            "\(operation) \(cost) of the quota of \(loop), \(script)"
         case .pace(let loop, let script): "pace \(script) on \(loop)"
         case .onEnd(let loop, let script, let isCancelled):
             "at the end of \(loop): \(script)" + (isCancelled ? ", cancelled" : "")

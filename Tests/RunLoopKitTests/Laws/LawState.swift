@@ -8,6 +8,8 @@ extension LawProgram {
         case inItsCallout, beingInvalidated
         // Of a block, or a limiter's call.
         case waiting, notWaiting
+        // Of the quota of a key: it lacks nothing, has tokens, has none, or owes some.
+        case full, used, exhausted, owing
 
         init(modes: Int) {
             switch modes {
@@ -29,7 +31,15 @@ extension LawProgram {
             }
         }
 
-        var isOfItem: Bool { self != .waiting && self != .notWaiting }
+        var isOfItem: Bool { isOf(.item) }
+
+        func isOf(_ subject: Subject) -> Bool {
+            switch self {
+            case .waiting, .notWaiting: subject == .block || subject == .limiter
+            case .full, .used, .exhausted, .owing: subject == .quota
+            default: subject == .item
+            }
+        }
 
         /// Whether it lasts only as long as a callout, or an invalidation, of the item.
         var isInProgress: Bool { self == .inItsCallout || self == .beingInvalidated }

@@ -15,7 +15,10 @@ extension LawPlayer {
             checkTimers(of: loop, moment)
         }
         for item in items { item.checkItself() }
-        for loop in loops { loop.queue?.checkItself() }
+        for loop in loops {
+            loop.queue?.checkItself()
+            loop.quota?.checkItself()
+        }
         // Not each time: common modes catch up with items of `common` when they are asked.
         if isOutside { checkMembership() }
     }
