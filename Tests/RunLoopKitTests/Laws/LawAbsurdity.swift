@@ -12,7 +12,7 @@ extension LawCoverage.Cell {
         case .rearm where !kind.canBeArmed, .disarm where !kind.canBeArmed: "it cannot be disarmed"
         case .changeInterest where !kind.isDescriptor: "it has no interest"
         case .takeWaiting where kind != .messagePort: "it has no messages"
-        case .retime where !kind.isTimer: "it has no time"
+        case .retime where !kind.isTimer, .setTolerance where !kind.isTimer: "it has no time"
         default: nil
         }
     }

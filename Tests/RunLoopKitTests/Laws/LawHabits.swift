@@ -1,10 +1,11 @@
 /// Sequences of steps that programs have, and that random ones lack: each meets a mistake that no other step shows.
 extension LawGenerator {
     mutating func habit() -> [LawProgram.Step] {
-        switch random.below(8) {
+        switch random.below(10) {
         case 0: signalInHostedPass()
         case 1: removalInScheduleHandler()
         case 2: callsAfterFlush()
+        case 3, 4: tolerantTimers()
         default: []
         }
     }
@@ -26,6 +27,34 @@ extension LawGenerator {
         let source = makeItem(.source0)
         program.items[source].scheduleScripts = [makeScript([.elsewhere(.operate(.remove, item: source, place))])]
         return [.operate(.add, item: source, place)]
+    }
+
+    /// Timers that can wait for each other, and changes of their times, also by one of them.
+    private mutating func tolerantTimers() -> [LawProgram.Step] {
+        let place = place(in: 1 + random.below(2), common: false)
+        let timers = (0..<2 + random.below(4)).map { _ in makeShortTimer() }
+        func change() -> LawProgram.Step {
+            let changes: [LawProgram.Operation] = [.setTolerance, .setTolerance, .retime, .remove, .readd]
+            return .operate(random.pick(changes), item: random.pick(timers), place)
+        }
+        if random.once(in: 2) {
+            let script = makeScript([random.once(in: 2) ? change() : .lapse(place)])
+            program.items[timers[0]].scripts = [script]
+        }
+        var steps = timers.map { LawProgram.Step.operate(.add, item: $0, place) }
+        for _ in 0..<5 {
+            steps.append(random.once(in: 2) ? .lapse(place) : .operate(.run, item: timers[0], place))
+            if random.once(in: 2) { steps.append(change()) }
+        }
+        return steps
+    }
+
+    private mutating func makeShortTimer() -> Int {
+        let timer = makeItem(random.pick([.timer, .continuousTimer, .wallClockTimer]))
+        program.items[timer].hasHandlerAtFirst = true
+        func time(_ most: Int) -> Duration { .microseconds(10 * random.below(most)) }
+        program.items[timer].times = .init(delay: time(20), interval: time(20) + .microseconds(20), tolerance: time(15))
+        return timer
     }
 
     /// A limiter is flushed long after its last call, and called shortly after the flush.

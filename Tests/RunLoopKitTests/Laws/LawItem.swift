@@ -45,6 +45,12 @@ final class LawItem: @unchecked Sendable {
     var isArmed = true
     private(set) var calls = 0
 
+    /// Of a timer: when it is due next on its clock, if nothing but its own delay and interval says it.
+    var due: Loop.Instant?
+    var tolerance = Duration.zero
+    /// Operations on it that may have moved it.
+    private(set) var touches = 0
+
     var hasHandler = false
     weak var handlerClosure: Closure?
 
@@ -93,7 +99,7 @@ final class LawItem: @unchecked Sendable {
 
     var repeats: Bool { !(kind.isTimer || kind == .observer) || bit(0) }
     /// For a timer: whether it waits to be restarted after a call, instead of repeating.
-    private var isRestartable: Bool { bit(0) && bit(1) }
+    var isRestartable: Bool { bit(0) && bit(1) }
     private var order: Int { plan.variant & 3 }
     var isOneShot: Bool { bit(0) && bit(1) }
     private var trigger: Loop.FileDescriptorSource.Trigger { bit(2) ? .edge : .level }
@@ -135,13 +141,15 @@ final class LawItem: @unchecked Sendable {
             return try! Loop.Connection(owning: ends.reader, handler: isLate ? nil : connectionHandler())
         case .timer, .continuousTimer, .wallClockTimer:
             let timeBase: Loop.TimeBase = kind.timeBase!
-            let delay = plan.isDue ? Duration.zero : farAway
+            let delay = delay
+            tolerance = allowed(plan.times?.tolerance ?? .zero)
             let handler = isLate ? nil : timerHandler()
             if isRestartable {
-                return Loop.Timer(restartableAfter: delay, timeBase: timeBase, handler: handler)
+                return Loop.Timer(restartableAfter: delay, tolerance: tolerance, timeBase: timeBase, handler: handler)
             }
             return Loop.Timer(
-                after: delay, repeating: repeats ? farAway : nil, timeBase: timeBase, handler: handler)
+                after: delay, repeating: repeats ? interval : nil, tolerance: plan.times?.tolerance ?? .zero,
+                timeBase: timeBase, handler: handler)
         case .observer:
             let activities: [Loop.Activity] = [
                 .all, .beforeSources, [.beforeWaiting, .afterWaiting], [.entry, .beforeTimers],
@@ -250,6 +258,8 @@ final class LawItem: @unchecked Sendable {
         guard places.contains(place), let joined = joined[place] else { return }
         player.expect(loop.state.order.allows(order, joined: joined), "\(self) is called too late in \(place)")
     }
+
+    func isTouched() { touches += 1 }
 
     func becomeInvalid() {
         isValid = false

@@ -91,7 +91,9 @@ extension LawItem {
             let item = closure.item
             let now = item.player.innermost?.loop?.now(firing.timer.timeBase)
             item.player.expect(now.map { firing.scheduledTime <= $0 } ?? false, "\(item): fires early")
+            item.checkTheTime(of: firing)
             item.call { $0.handled += 1 }
+            item.becomeDue(after: firing)
             // The library invalidates a timer that fires once when its handler has returned.
             if !item.repeats { item.becomeInvalid() }
         }

@@ -20,7 +20,7 @@ extension LawItem {
         case let port as Loop.MessagePort<Message>: return port.waitingCount == 0 && accepted == handled + withdrawn
         case let timer as Loop.Timer:
             guard let loop = player.loops.first(where: { places.first?.loop == $0.number })?.loop else { return true }
-            return timer.nextFireTime.map { $0 > loop.now(timer.timeBase) } ?? true
+            return timer.nextFireTime.map { $0 + tolerance > loop.now(timer.timeBase) } ?? true
         case is Loop.Observer: return true
         default: return handled == accepted
         }
@@ -50,6 +50,7 @@ extension LawItem {
         }
         guard let item else { return }
         player.expect(item.isValid == isValid, "\(self): valid: \(item.isValid)")
+        checkTolerance()
         let armed =
             (item as? Loop.FileDescriptorSource)?.isArmed ?? (item as? Loop.MessagePort<Message>)?.isArmed
             ?? (item as? Loop.Connection)?.isReceiving

@@ -29,6 +29,7 @@ final class LawLoop: @unchecked Sendable {
         /// The last block that was posted before the pass.
         var lastBlock = 0
         var order = LawOrder()
+        var sleep: LawSleep?
     }
     var state = RunState()
 
@@ -48,11 +49,26 @@ final class LawLoop: @unchecked Sendable {
 
     private func reached(_ activity: Loop.Activity) {
         state.order.begin(after: player.joins)
+        if !isReal, !state.isHosted { follow(activity) }
         guard activity == .beforeTimers else { return }
         player.expect(state.isHosted || !state.isStopped, "a run of loop \(number) goes on after a stop")
         state.lastBlock = player.lastBlock
         state.passesLeft -= 1
         if state.passesLeft <= 0 { stop() }
+    }
+
+    /// The sleeps of runs.
+    private func follow(_ activity: Loop.Activity) {
+        guard let mode = loop?.currentMode else { return }
+        var sleep = state.sleep
+        switch activity {
+        case .beforeWaiting: sleep = LawSleep(of: self, in: mode, player)
+        case .afterWaiting: sleep?.end(at: loop!.now, player)
+        default:
+            sleep?.checkThatAllWereCalled(player)
+            sleep = nil
+        }
+        state.sleep = sleep
     }
 
     // MARK: Running

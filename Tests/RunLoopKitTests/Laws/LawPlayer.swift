@@ -342,10 +342,13 @@ final class LawPlayer: @unchecked Sendable {
             guard let timer = item.item as? Loop.Timer, let loop = loop.loop else { return false }
             let now = loop.now(timer.timeBase)
             if timer.timeBase == .wallClock, stepsLeft % 2 == 0, case .virtual(let clock) = loop.clock {
+                for item in items { item.isTouched() }
                 clock.setWallClock(to: stepsLeft % 4 == 0 ? now + farAway : now - farAway)
             } else {
                 retime(timer, of: item, at: now)
             }
+        case .setTolerance:
+            item.setTolerance(to: LawPlayer.tolerances[stepsLeft % LawPlayer.tolerances.count])
         case .addCommonMode: addCommonMode(mode, to: loop)
         case .run: return run(loop, mode)
         case .stop: loop.stop()
@@ -355,7 +358,13 @@ final class LawPlayer: @unchecked Sendable {
         return true
     }
 
+    private static let tolerances: [Duration] = [
+        .zero, .microseconds(30), .microseconds(60), .microseconds(100), .seconds(-1), farAway,
+    ]
+
     private func retime(_ timer: Loop.Timer, of item: LawItem, at now: Loop.Instant) {
+        item.isTouched()
+        item.due = nil
         switch stepsLeft % 6 {
         case 5: timer.isPrecise.toggle()
         case 0: timer.nextFireTime = nil

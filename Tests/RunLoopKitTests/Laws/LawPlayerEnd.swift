@@ -8,6 +8,7 @@ extension LawPlayer {
         for item in items {
             (item.item as? Loop.FileDescriptorSource)?.interest = .read
             arm(item, true)
+            item.beTimely()
         }
         for loop in loops {
             loop.queue?.goQuiet()

@@ -15,6 +15,7 @@ extension LawPlayer {
             joined = joined.filter { item.join(loop.place($0)) }
             if !joined.isEmpty { item.hasLostItsLoop = false }
         }
+        if !joined.isEmpty { item.becomeDue(in: loop) }
         let answer = during([item]) { target.add(actual, in: Loop.Mode(mode)) }
         expect(answer == isAccepted, "\(item) added to \(mode): \(answer)")
         if !item.isValid {
@@ -75,7 +76,10 @@ extension LawPlayer {
 
     @discardableResult
     func during<Result>(_ concerned: [LawItem], _ body: () -> Result) -> Result {
-        for item in concerned { item.operationsInProgress += 1 }
+        for item in concerned {
+            item.operationsInProgress += 1
+            item.isTouched()
+        }
         defer { for item in concerned { item.operationsInProgress -= 1 } }
         return body()
     }

@@ -53,7 +53,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
     enum Operation: String, CaseIterable, Sendable {
         // On an item.
         case add, remove, readd, move, invalidate, drop, trigger, rearm, disarm, changeInterest, takeWaiting, retime,
-            setHandler
+            setTolerance, setHandler
         // On a loop, and so on every item in it.
         case addCommonMode, run, stop, endLoop
         // On a block.
@@ -128,6 +128,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         var variant: Int
         /// For a timer: whether it is due as soon as it is added, or never.
         var isDue = true
+        /// The times of one that is due, and again, while a program plays.
+        var times: Times?
         /// Whether it is made with a handler whatever its variant says.
         var hasHandlerAtFirst = false
         /// The scripts of its first, second … callout.
@@ -135,6 +137,10 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         /// The same for the notifications of a `Source0`.
         var scheduleScripts: [Int] = []
         var cancelScripts: [Int] = []
+
+        struct Times {
+            var delay, interval, tolerance: Duration
+        }
 
         static let lateBit = 1 << 10
         /// Of a version-0 source: whether its signals wake its loops.
@@ -196,7 +202,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         let used = usedItems
         for index in items.indices where used.contains(index) {
             let item = items[index]
-            let time = item.kind.isTimer && !item.isDue ? ", far" : ""
+            let far = item.kind.isTimer && !item.isDue ? ", far" : ""
+            let time = item.times.map { ", after \($0.delay), \($0.interval), tolerance \($0.tolerance)" } ?? far
             lines.append(
                 "item \(index): \(item.kind), variant \(item.variant)\(time), callouts \(item.scripts), "
                     + "schedule \(item.scheduleScripts), cancel \(item.cancelScripts)")
