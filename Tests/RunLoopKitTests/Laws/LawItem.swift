@@ -61,6 +61,7 @@ final class LawItem: @unchecked Sendable {
     /// All of its closures, and those not released.
     var closures = 0
     var closuresAlive = 0
+    private var releases = 0
 
     // The events sent to it, and their outcome.
     var accepted = 0
@@ -89,7 +90,12 @@ final class LawItem: @unchecked Sendable {
     /// The item while it exists. A loop may have it after the program has released its reference.
     var item: Loop.Item? { reference ?? remains }
     var kind: LawProgram.Kind { plan.kind }
-    func drop() { reference = nil }
+    /// A deinit may call back.
+    func drop() {
+        let dropped = reference
+        reference = nil
+        withExtendedLifetime(dropped) {}
+    }
 
     var loops: Set<Int> { commons.union(places.map(\.loop)) }
 
@@ -211,6 +217,16 @@ final class LawItem: @unchecked Sendable {
             player.checkLaws("at a call of \(self)")
         }
         callsInProgress -= 1
+        player.leave()
+    }
+
+    /// What a handler has captured is deallocated.
+    func playRelease(isReplaced: Bool) {
+        releases += 1
+        guard releases <= plan.releaseScripts.count else { return }
+        if !isValid, !isReplaced { checkThatItHasLeft() }
+        player.enter(.release(of: self))
+        player.play(script: plan.releaseScripts[releases - 1])
         player.leave()
     }
 

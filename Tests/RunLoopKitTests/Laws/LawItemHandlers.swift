@@ -163,6 +163,7 @@ extension LawItem {
         deinit {
             Lock.assertNoneHeld()
             item.closureIsReleased(isReplaced: isReplaced)
+            item.playRelease(isReplaced: isReplaced)
         }
     }
 }

@@ -87,6 +87,13 @@ extension LawItem {
         player.expect(due.isEmpty, "\(self): released before its last notification: \(due)")
     }
 
+    /// The handlers of an invalid item are released after it has left its last mode.
+    func checkThatItHasLeft() {
+        guard let item else { return }
+        let modes = item.currentModes
+        player.expect(!item.isValid && modes.first == nil, "\(self): releases its handler, and is in \(modes)")
+    }
+
     private var isHungUp: Bool {
         var request = pollfd(fd: ends!.writer, events: 0, revents: 0)
         return poll(&request, 1, 0) == 1

@@ -187,7 +187,7 @@ final class LawPlayer: @unchecked Sendable {
         var contexts: [LawProgram.Context] = []
         if !isElsewhere || frames.count > framesOfOwnThread {
             let caller = caller(for: subject)
-            contexts = caller == .main || caller == .own || caller == .another ? [caller] : [caller, .another]
+            contexts = caller == .main || caller == .own ? [caller] : [caller, .another]
         }
         if isElsewhere { contexts.append(.otherThread) }
         guard let innermost else { return contexts }
@@ -203,11 +203,11 @@ final class LawPlayer: @unchecked Sendable {
         case nil: .main
         case .block(let other) where other === subject: .own
         case .action(let other) where other === subject: .own
-        case .release(let other) where other === subject: .own
+        case .release(let quota as LawQuota) where quota === subject: .own
         case .block: .block
         case .endHandler: .endHandler
         case .action: .action
-        case .release: .another
+        case .release: .deinit
         case .callout(let other) where other === subject: .own
         case .schedule(let other) where other === subject: .own
         case .cancel(let other) where other === subject: .own

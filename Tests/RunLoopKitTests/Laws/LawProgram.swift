@@ -90,6 +90,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case own
         // Another item's callout, or what its name says.
         case source, observer, timer, block, schedule, cancel, endHandler, action
+        /// The deinit of what an item's handler has captured.
+        case `deinit`
         /// Any of these.
         case another
 
@@ -112,7 +114,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
 
         /// The callers that are no callout of the item.
         static let others: [Context] = [
-            .source, .observer, .timer, .block, .schedule, .cancel, .endHandler, .action,
+            .source, .observer, .timer, .block, .schedule, .cancel, .deinit, .endHandler, .action,
         ]
     }
 
@@ -137,6 +139,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         /// The same for the notifications of a `Source0`.
         var scheduleScripts: [Int] = []
         var cancelScripts: [Int] = []
+        /// The same for the releases of what its handlers have captured.
+        var releaseScripts: [Int] = []
 
         struct Times {
             var delay, interval, tolerance: Duration
@@ -206,7 +210,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
             let time = item.times.map { ", after \($0.delay), \($0.interval), tolerance \($0.tolerance)" } ?? far
             lines.append(
                 "item \(index): \(item.kind), variant \(item.variant)\(time), callouts \(item.scripts), "
-                    + "schedule \(item.scheduleScripts), cancel \(item.cancelScripts)")
+                    + "schedule \(item.scheduleScripts), cancel \(item.cancelScripts), release \(item.releaseScripts)")
         }
         for index in scripts.indices where !scripts[index].isEmpty {
             lines.append("script \(index):")

@@ -32,6 +32,7 @@ extension LawGenerator {
         case .observer: return callout(of: makeItem(.observer), playing: makeScript(steps), at: stage.caller)
         case .block: return block(playing: makeScript(steps), item, stage)
         case .action: return action(playing: makeScript(steps), item, stage)
+        case .deinit: return release(playing: makeScript(steps), stage)
         case .schedule, .cancel: return notification(context, playing: makeScript(steps), stage)
         case .endHandler: return endHandler(playing: makeScript(steps), item, stage)
         case .another:
@@ -136,6 +137,27 @@ extension LawGenerator {
             .operate(.add, item: source, stage.caller),
             .operate(random.once(in: 2) ? .remove : .invalidate, item: source, stage.caller),
         ]
+    }
+
+    /// Another item's handler is released: replaced, or with its item, which is invalidated, called once or dropped.
+    private mutating func release(playing script: Int, _ stage: Stage) -> [LawProgram.Step] {
+        let isOneShot = random.once(in: 4)
+        let kinds = isOneShot ? [.timer, .continuousTimer, .observer] : LawProgram.Kind.items.filter { !$0.isProcess }
+        let other = makeItem(random.pick(kinds))
+        program.items[other].releaseScripts = [script]
+        program.items[other].hasHandlerAtFirst = true
+        if isOneShot {
+            program.items[other].variant &= ~1
+            return callout(of: other, playing: makeScript([]), at: stage.caller)
+        }
+        func step(_ operation: LawProgram.Operation) -> LawProgram.Step {
+            .operate(operation, item: other, stage.caller)
+        }
+        switch random.below(4) {
+        case 0: return [step(.add), step(.setHandler)]
+        case 1: return [step(.add), step(.drop), step(.remove)]
+        default: return [step(.add), step(.invalidate)]
+        }
     }
 
     private func endHandler(playing script: Int, _ item: Int, _ stage: Stage) -> [LawProgram.Step] {
