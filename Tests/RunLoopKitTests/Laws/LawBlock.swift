@@ -29,10 +29,11 @@ final class LawBlock: @unchecked Sendable {
     func withdraw(_ player: LawPlayer) {
         guard let withdrawal else { return }
         let waited = waits
+        // Before the call, in which a deinit may call back.
+        if waited { isWithdrawn = true }
         let answer = withdrawal()
         player.expect(answer == waited, "a block that waits: \(waited) is withdrawn: \(answer)")
         if waited { player.expect(isDelayed || !withdrawal(), "a block is withdrawn twice") }
-        isWithdrawn = isWithdrawn || answer
     }
 
     /// Called as it begins to run.
@@ -53,10 +54,14 @@ final class LawBlock: @unchecked Sendable {
     /// An object that the block captures: its deinit shows the release.
     final class Closure: Sendable {
         let block: LawBlock
-        init(_ block: LawBlock) { self.block = block }
+        private unowned let player: LawPlayer
+
+        init(_ block: LawBlock, _ player: LawPlayer) { (self.block, self.player) = (block, player) }
+
         deinit {
             Lock.assertNoneHeld()
             block.isReleased = true
+            player.playRelease(of: block)
         }
     }
 }

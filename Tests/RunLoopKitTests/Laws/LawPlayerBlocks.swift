@@ -40,7 +40,7 @@ extension LawPlayer {
     }
 
     private func makeBody(_ block: LawBlock) -> @Sendable () -> Void {
-        let closure = LawBlock.Closure(block)
+        let closure = LawBlock.Closure(block, self)
         return { [unowned self] in
             let block = closure.block
             block.begin(self)
@@ -52,6 +52,14 @@ extension LawPlayer {
             }
             leave()
         }
+    }
+
+    /// What a block has captured is deallocated.
+    func playRelease(of block: LawBlock) {
+        guard let script = program.releaseScripts[block.script] else { return }
+        enter(.release(of: block))
+        play(script: script)
+        leave()
     }
 
     /// - Parameter script: That of the block; nil for the oldest one that waits.
@@ -66,7 +74,7 @@ extension LawPlayer {
 
     func onEnd(_ loop: LawLoop, _ script: Int, _ isCancelled: Bool) {
         let block = makeBlock([], loop, script)
-        let closure = LawBlock.Closure(block)
+        let closure = LawBlock.Closure(block, self)
         let handler = loop.loop?.onEnd { [unowned self] in
             closure.block.ran += 1
             enter(.endHandler)

@@ -90,7 +90,7 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         case own
         // Another item's callout, or what its name says.
         case source, observer, timer, block, schedule, cancel, endHandler, action
-        /// The deinit of what an item's handler has captured.
+        /// The deinit of what an item's handler, or a block, has captured.
         case `deinit`
         /// Any of these.
         case another
@@ -190,6 +190,8 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
     var items: [Item] = []
     /// Script 0 is the program itself.
     var scripts: [[Step]] = [[]]
+    /// The scripts that the deinit of what a block has captured plays, by the block's script.
+    var releaseScripts: [Int: Int] = [:]
 
     /// Whether loop 0 is the thread's own, in real time; the others are in virtual time.
     var hasRealLoop = false
@@ -215,6 +217,9 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         for index in scripts.indices where !scripts[index].isEmpty {
             lines.append("script \(index):")
             lines += scripts[index].map { "    \(LawProgram.describe($0))" }
+        }
+        for (block, script) in releaseScripts.sorted(by: { $0 < $1 }) where !scripts[script].isEmpty {
+            lines.append("the release of block \(block) plays script \(script)")
         }
         return lines.joined(separator: "\n")
     }

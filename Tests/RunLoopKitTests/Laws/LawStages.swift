@@ -139,8 +139,24 @@ extension LawGenerator {
         ]
     }
 
-    /// Another item's handler is released: replaced, or with its item, which is invalidated, called once or dropped.
+    /// What a block or another item's handler has captured is released.
     private mutating func release(playing script: Int, _ stage: Stage) -> [LawProgram.Step] {
+        random.once(in: 4) ? releaseOfBlock(playing: script, stage) : releaseOfHandler(playing: script, stage)
+    }
+
+    /// After the block's call, or as it is withdrawn.
+    private mutating func releaseOfBlock(playing script: Int, _ stage: Stage) -> [LawProgram.Step] {
+        let block = makeScript([])
+        program.releaseScripts[block] = script
+        let isDelayed = random.once(in: 2)
+        let post: LawProgram.Step =
+            isDelayed ? .postLater(stage.caller, script: block, isFar: false) : .post(stage.caller, script: block)
+        let run = LawProgram.Step.operate(.run, item: makeItem(.source0), stage.caller)
+        return [post, random.once(in: 2) ? .withdraw(script: block) : run]
+    }
+
+    /// The handler is replaced, or its item is invalidated, called once or dropped.
+    private mutating func releaseOfHandler(playing script: Int, _ stage: Stage) -> [LawProgram.Step] {
         let isOneShot = random.once(in: 4)
         let kinds = isOneShot ? [.timer, .continuousTimer, .observer] : LawProgram.Kind.items.filter { !$0.isProcess }
         let other = makeItem(random.pick(kinds))
