@@ -96,6 +96,12 @@ import Testing
                 || turns.contains("job ends, the host was woken 1 times"))
     }
 
+    @Test("The main queue is served before anything has asked for its descriptor")
+    func queueIsServedFirst() throws {
+        let program = try Program.run("HostProgram", ["queue-first"])
+        #expect(program.status == 0 && program.lines == ["job", "served"])
+    }
+
     @Test("Jobs that arrive while a job runs the host are served after it")
     func jobsWhileAJobRunsTheHost() throws {
         let program = try Program.run("HostProgram", ["within"])

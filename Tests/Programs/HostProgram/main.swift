@@ -113,6 +113,11 @@ case let kind? where kind == "queue" || kind == "queue-edges":
     }
     while isReady(waits: false) { Loop.serveMainQueue() }
     print("quiet")
+case "queue-first":
+    // The first call of the library.
+    DispatchQueue.main.async { print("job") }
+    Loop.serveMainQueue()
+    print("served")
 case "within":
     // A job that runs the host, nested, in which a port's handler posts the next job.
     let descriptor = try Loop.main.hosting.begin()

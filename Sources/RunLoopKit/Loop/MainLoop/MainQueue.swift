@@ -136,8 +136,17 @@ extension Loop {
     ///
     /// Inside one of the queue's jobs it does nothing: jobs must not overtake the one that runs, and are served after
     /// it.
+    ///
+    /// - Precondition: The process has a descriptor left for the queue, if this is the first call that needs it; traps
+    ///   otherwise, where ``Loop/mainQueueDescriptor()`` throws.
     public static func serveMainQueue() {
         main.requireOwnThread("serveMainQueue()")
+        do {
+            try main.findMainQueue()
+        } catch {
+            fatalError(
+                "RunLoopKit: Loop.serveMainQueue(): \(error). Loop.mainQueueDescriptor() throws this instead.")
+        }
         guard let queue = main.own.mainQueue else { return }
         if queue.isDraining {
             queue.refuse()
