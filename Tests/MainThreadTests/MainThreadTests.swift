@@ -116,6 +116,13 @@ import Testing
         #expect(program.lines == ["not served", "job", "quiet"])
     }
 
+    @Test("A mode's edge of the main queue is not lost because a run in another mode was about to serve the queue")
+    func edgeThatAnotherModeWasToServe() throws {
+        let program = try Program.run("HostProgram", ["served-elsewhere"])
+        #expect(program.status == 0)
+        #expect(program.lines == ["timer", "job", "stopped"])
+    }
+
     // MARK: Time bases
 
     @Test("Timers count on the clock of their time base")

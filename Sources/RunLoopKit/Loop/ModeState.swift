@@ -83,6 +83,11 @@ final class ModeState {
     /// Whether the epoll set has the eventfd of the main queue. Only the loop's thread accesses it.
     @exclusivity(unchecked) private(set) var servesMainQueue = false
 
+    /// Whether an edge of the main queue was seen while a run in this mode could not drain it: the mode was not common,
+    /// or the run was inside a drain. The edge does not come again in this mode's set. Only the loop's thread accesses
+    /// it.
+    @exclusivity(unchecked) var hasPassedOverMainQueue = false
+
     private let readyList = ReadyList()
 
     /// What the kernel has reported and no pass has served yet. Only the loop's thread accesses it, with or without the

@@ -154,6 +154,22 @@ case "not-common":
     Loop.main.addCommonMode("other")
     Loop.main.run(mode: "other", for: .zero)
     print("quiet")
+case "served-elsewhere":
+    // The same, and a run in another mode finds the queue ready before, but serves a timer and ends.
+    let port = try Loop.PortSource { _ in }
+    for mode: Loop.Mode in [.default, "other"] {
+        Loop.main.add(port, in: mode)
+        Loop.main.run(mode: mode, for: .zero)
+    }
+    DispatchQueue.main.async {
+        print("job")
+        Loop.main.stop()
+    }
+    Loop.main.run(mode: "other", for: .zero)
+    Loop.main.add(Loop.Timer(after: .zero) { _ in print("timer") }, in: .default)
+    Loop.main.run(mode: .default, for: .zero)
+    Loop.main.addCommonMode("other")
+    print(Loop.main.run(mode: "other", for: .seconds(5)))
 case "given-away":
     Loop.main.perform { print("never") }
     print("accepted: \(Loop.main.perform {})")
@@ -190,6 +206,8 @@ case "end-handler":
     _ = Loop.main
     dispatchMain()
 default:
-    print("usage: HostProgram loop|edges|callback|queue|queue-edges|within|not-common|given-away|dropped|end-handler")
+    print(
+        "usage: HostProgram loop|edges|callback|queue|queue-edges|queue-first|within|not-common|served-elsewhere|"
+            + "given-away|dropped|end-handler")
     exit(64)
 }

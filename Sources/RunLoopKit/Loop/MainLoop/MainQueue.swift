@@ -33,10 +33,6 @@ final class MainQueue {
         try poller.set(Watch(descriptor: descriptor, events: .read), token: ReadyList.mainQueue)
     }
 
-    /// Whether an edge was seen where the queue could not be drained: in a mode that is not common, or inside a drain.
-    /// The edge does not come again.
-    @exclusivity(unchecked) var hasBeenPassedOver = false
-
     /// Consumes the host's wake-up although the queue cannot be drained now; otherwise the host would spin. Nothing is
     /// lost: at the end of a drain libdispatch writes to the eventfd again if jobs are left.
     func refuse() { _ = takeReadiness() }
@@ -87,19 +83,23 @@ extension Loop {
     /// consumes the readiness, for a caller that drains the queue now.
     func hasMainQueueEdge(in mode: ModeState, takes: Bool) -> Bool {
         guard servesMainQueue(in: mode) else {
-            own.mainQueue?.hasBeenPassedOver = true
+            mode.hasPassedOverMainQueue = true
             return false
         }
         return (takes ? own.mainQueue?.takeReadiness() : own.mainQueue?.isReady) ?? false
     }
 
-    /// Whether the queue waits for a drain since an earlier edge could not be served.
+    /// Whether the queue waits for a drain since an earlier edge in this mode could not be served.
+    @inline(__always)
     func mainQueueWaits(in mode: ModeState) -> Bool {
-        guard let mainQueue = own.mainQueue, mainQueue.hasBeenPassedOver, servesMainQueue(in: mode) else {
-            return false
-        }
-        own.mainQueue?.hasBeenPassedOver = false
-        return mainQueue.isReady
+        mode.hasPassedOverMainQueue && mainQueueWaitsSlowly(in: mode)
+    }
+
+    @inline(never)
+    private func mainQueueWaitsSlowly(in mode: ModeState) -> Bool {
+        guard servesMainQueue(in: mode) else { return false }
+        mode.hasPassedOverMainQueue = false
+        return own.mainQueue?.isReady ?? false
     }
 
     /// Step 3.9, for the main queue.
