@@ -76,8 +76,9 @@ let package = Package(
         .testTarget(
             name: "MainThreadTests",
             dependencies: [
-                "ProgramSupport", "MainQueueProgram", "PlainProgram", "AsyncMainProgram", "DescriptorProgram",
-                "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram", "MistakeProgram",
+                "ProgramSupport", "MainQueueProgram", "MainLoopProgram", "PlainProgram", "AsyncMainProgram",
+                "DescriptorProgram", "ForkProgram", "HostProgram", "TimeBaseProgram", "ThreadProgram", "MemoryProgram",
+                "MistakeProgram",
                 "ClosedDescriptorProgram", "RefusalProgram", "FaultProgram", "ScheduleProgram",
                 "EnduranceProgram", "TopLevelProgram", "SyncMainProgram", "RunMainProgram", "StressProgram",
                 "RunLoopKit",
@@ -86,6 +87,9 @@ let package = Package(
         .executableTarget(
             name: "MainQueueProgram", dependencies: ["ConformanceSupport", "RunLoopKit"],
             path: "Tests/Programs/MainQueueProgram"),
+        .executableTarget(
+            name: "MainLoopProgram", dependencies: ["RunLoopKit", "TestSupport"],
+            path: "Tests/Programs/MainLoopProgram"),
         .executableTarget(
             name: "DescriptorProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/DescriptorProgram"),
         .executableTarget(

@@ -31,6 +31,12 @@ import Testing
         #expect(program.lines == ["sync on main: true", "main actor: true", "main actor again: true", "stopped"])
     }
 
+    @Test("The laws of the main queue hold after every random program")
+    func randomPrograms() throws {
+        let program = try Program.run("MainLoopProgram", ["1", "600"])
+        #expect(program.status == 0 && program.lines.last == "all laws held", "\(program.lines.suffix(60))")
+    }
+
     @Test("A program that uses neither Dispatch nor Swift concurrency runs")
     func plainProgram() throws {
         let program = try Program.run("PlainProgram", [])
