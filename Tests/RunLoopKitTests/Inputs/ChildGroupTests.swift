@@ -75,7 +75,7 @@ private final class Family {
     @Test("A shell and its command end together, in whatever order", arguments: 0..<20)
     func together(_ round: Int) throws {
         let loop = Loop(clock: VirtualClock(.manual))
-        let talking = try TalkingChild(script: "echo ready; sleep 1000; :") { _, _ in }
+        let talking = try TalkingChild(script: "sh -c 'echo ready; exec sleep 1000'; :") { _, _ in }
         loop.add(talking.child)
         talking.waitUntilReady()
         #expect(talking.child.end(within: .seconds(1000)))
