@@ -24,6 +24,7 @@ extension Loop {
     /// - *Too many events:* the kernel drops some, and the source reports ``Event/lookAgain``.
     /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid. If a folder above it is renamed, the
     ///   source is still valid, but watches no new subfolder.
+    /// - *Where other programs keep moving folders* onto the same paths, some subfolders may not be watched.
     /// - *A subfolder that may not be read* is passed over when the source is made. Later it is
     ///   ``Event/unwatched(_:_:)``.
     ///

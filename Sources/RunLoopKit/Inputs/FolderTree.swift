@@ -151,12 +151,14 @@ struct FolderTree {
         events.remove(at: place)
         for other in moving.keys where moving[other]!.place > place { moving[other]!.place -= 1 }
         events.append(.moved(from: old, to: new))
-        if hasSubfolders, new.isFolder { moveWatches(old, new) }
+        if hasSubfolders, new.isFolder { moveWatches(old, new, wasListed: wasListed) }
     }
 
     /// Gives the watches of a folder that has moved their new paths, and watches what was not, or may not have been,
     /// watched at the old ones. The last event is that of the move.
-    private mutating func moveWatches(_ old: Entry, _ new: Entry) {
+    ///
+    /// - Parameter wasListed: Whether a listing has reported it at its new path, and watches it.
+    private mutating func moveWatches(_ old: Entry, _ new: Entry, wasListed: Bool) {
         func moved(_ path: Path) -> Path { new.bytes + path.dropFirst(old.bytes.count) }
         let watches = paths.filter { Self.isIn($0.value, old.bytes) }
         for (watch, path) in watches { paths[watch] = moved(path) }
@@ -164,7 +166,7 @@ struct FolderTree {
         missed.subtract(missedHere)
         /// The young watches of each path.
         var unsure: [Path: Set<FolderWatch>] = [:]
-        if !watches.values.contains(old.bytes) { unsure[new.bytes] = [] }
+        if !wasListed, !watches.values.contains(old.bytes) { unsure[new.bytes] = [] }
         for path in missedHere { unsure[moved(path)] = [] }
         for (watch, path) in watches where young.contains(watch) { unsure[moved(path), default: []].insert(watch) }
         var known: Path?
@@ -237,15 +239,13 @@ struct FolderTree {
             // Of an earlier folder at the path.
             listed[folder] = nil
             guard let contents = contents(of: folder) else { continue }
-            if reports {
-                // Another folder that was at the path by then is listed when its notice is read, and this one when that
-                // of its move is.
-                guard addWatch(to: Entry(folder, isFolder: true)) == watch else {
-                    missed.insert(folder)
-                    continue
-                }
-                listed[folder] = Set(contents.map(\.name))
+            // Unless another folder has taken the path: its own notice will list it, and the notice of this one's move
+            // will list this one.
+            guard folder.isEmpty || addWatch(to: Entry(folder, isFolder: true)) == watch else {
+                missed.insert(folder)
+                continue
             }
+            if reports { listed[folder] = Set(contents.map(\.name)) }
             let first = rest.count
             for (name, isFolder) in contents {
                 let path = folder.isEmpty ? name : folder + [Self.slash] + name
@@ -280,7 +280,7 @@ struct FolderTree {
     /// Watches what is there now. A folder that is watched already keeps the number of its watch.
     private mutating func lookAgain() {
         events.append(.lookAgain)
-        (moving, missed, listed) = ([:], [], [:])
+        (moving, young, missed, listed) = ([:], [], [], [:])
         guard hasSubfolders else { return }
         let old = paths
         paths = [rootWatch: []]

@@ -191,7 +191,7 @@ extension System {
         let path = String(decoding: bytes, as: UTF8.self)
         let file = clinux_file_at(path)
         guard file.is_socket else { return nil }
-        let whole = resolved(bytes + [0]).map { String(decoding: $0, as: UTF8.self) }
+        let whole = resolved(bytes + [0]).flatMap { String(validating: $0, as: UTF8.self) }
         return SocketFile(path: whole ?? path, device: file.device, number: file.number, process: .current)
     }
 
