@@ -13,9 +13,9 @@
 /// (<doc:SwiftConcurrency#The-end>). Fetch a result before, by ``LoopThread/performAndWait(in:for:label:file:line:_:)``
 /// or in a handler of ``Loop/onEnd(_:)``.
 ///
-/// The value is released on the loop's thread, too, whichever thread releases the last reference to the box: in a block
-/// that the box posts, in the common modes. A loop that refuses or drops the block has ended: then any thread may
-/// release the value.
+/// The loop's thread releases the value, whichever thread releases the last reference to the box: in a block in the
+/// common modes or, once its ``LoopThread`` was stopped, when the loop ends. Any thread may release it if the loop has
+/// ended, or drops the block.
 public final class LoopBound<Value>: @unchecked Sendable {
     private let storage: Storage
 
@@ -32,7 +32,9 @@ public final class LoopBound<Value>: @unchecked Sendable {
     deinit {
         guard !_isPOD(Value.self), let loop, !loop.isOnOwnThread else { return }
         // Not by the last reference to the storage, which this thread may have.
-        loop.perform(in: .common, label: "release of a LoopBound") { [storage] in storage.clear() }
+        let clear: @Sendable () -> Void = { [storage] in storage.clear() }
+        // A stopped thread refuses blocks before its loop ends.
+        if !loop.perform(in: .common, label: "release of a LoopBound", clear) { _ = loop.afterEnd(clear) }
     }
 
     /// The value. A collection in it is changed in place, and not copied.

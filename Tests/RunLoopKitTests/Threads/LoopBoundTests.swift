@@ -27,6 +27,22 @@ import Testing
         #expect(log.entries == Array(repeating: true, count: 100))
     }
 
+    @Test("So does that of a thread that was stopped and has not ended")
+    func releasedAfterTheStop() throws {
+        let worker = try LoopThread(name: "stopped")
+        let loop = worker.loop
+        let gate = Gate()
+        worker.perform { gate.wait() }
+        let log = Log<Bool>()
+        var box: LoopBound<Handle>? = LoopBound(Handle { log.add(loop.isOnOwnThread) }, on: loop)
+        worker.stop()
+        _ = box
+        box = nil
+        gate.open()
+        worker.join()
+        #expect(log.entries == [true])
+    }
+
     @Test("On its thread the value is released with the box")
     func releasedAtOnce() {
         let (loop, _) = Loop.inVirtualTime()
