@@ -50,7 +50,7 @@ extension Loop.Connection {
     }
 
     /// Makes a connection for ``Loop/main`` of a stream that is connected already, with a handler of the main actor,
-    /// which may touch its state. Another loop refuses it.
+    /// which may touch its state. Another loop refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - descriptor: Becomes non-blocking and closed on exec.
@@ -73,7 +73,7 @@ extension Loop.Connection {
     }
 
     /// Begins to connect to an address, for ``Loop/main``, with a handler of the main actor, which may touch its state.
-    /// Another loop refuses it.
+    /// Another loop refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - address: The address of a listener.
@@ -166,7 +166,7 @@ extension Loop.Listener {
     }
 
     /// Makes a listener for ``Loop/main`` with a handler of the main actor, which may touch its state. Another loop
-    /// refuses it.
+    /// refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - address: Where to listen.

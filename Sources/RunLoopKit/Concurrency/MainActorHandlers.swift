@@ -6,7 +6,7 @@
 
 extension Loop.Timer {
     /// Makes a timer for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
-    /// refuses it. ``Loop/Item`` has the rules of such handlers. On any thread.
+    /// refuses it, unless it is in virtual time. ``Loop/Item`` has the rules of such handlers. On any thread.
     ///
     /// ```swift
     /// var ticks = 0  // of main.swift, or a property of a @MainActor class
@@ -81,7 +81,7 @@ extension Loop.Timer {
 
 extension Loop.Source0 {
     /// Makes a source for ``Loop/main`` that performs on the main actor, and may touch its state. Another loop refuses
-    /// it.
+    /// it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - order: Its place among the sources performed in one pass: lower is earlier.
@@ -103,7 +103,7 @@ extension Loop.Source0 {
 
 extension Loop.PortSource {
     /// Makes a port for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
-    /// refuses it.
+    /// refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - mainActor: `.shared`.
@@ -124,7 +124,7 @@ extension Loop.PortSource {
 
 extension Loop.Observer {
     /// Makes an observer for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another
-    /// loop refuses it.
+    /// loop refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - activities: The activities at which the observer is called.
@@ -178,14 +178,14 @@ extension Loop {
         let block = unsafeBitCast(block, to: (@Sendable () -> Void).self)
         if isMain { return perform(in: mode, wake: wake, label: label, file: file, line: line, block) }
         return perform(in: mode, wake: wake, label: label, file: file, line: line) {
-            Loop.requireMainActor()
+            Loop.requireMainActor("block (\(file):\(line))")
             block()
         }
     }
 
     /// Runs a block of the main actor on ``Loop/main`` after a delay, by a timer, as
     /// ``Loop/perform(after:in:label:file:line:_:)`` does. Another loop refuses it, which is reported as
-    /// ``Loop/Mistake/refusedItem(item:reason:)``.
+    /// ``Loop/Mistake/refusedItem(item:reason:)``, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - delay: How long to wait at least. If zero or less, the block is due at once.
@@ -195,7 +195,7 @@ extension Loop {
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the main thread, and released after the call.
-    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil if the loop is another one, or
+    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil if the loop refuses it, or
     ///   has ended.
     @discardableResult
     public func perform(

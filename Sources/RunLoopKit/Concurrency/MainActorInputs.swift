@@ -3,7 +3,7 @@
 
 extension Loop.FileDescriptorSource {
     /// Makes a source for ``Loop/main``, for a descriptor that stays the caller's, with a handler of the main actor,
-    /// which may touch its state. Another loop refuses it.
+    /// which may touch its state. Another loop refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - descriptor: Watched from the moment the source is added to a loop.
@@ -45,7 +45,7 @@ extension Loop.FileDescriptorSource {
 
 extension Loop.MessagePort {
     /// Makes a port for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
-    /// refuses it.
+    /// refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - capacity: The largest number of waiting messages; less than 1 counts as 1. Nil for no limit.
@@ -68,7 +68,7 @@ extension Loop.MessagePort {
 
 extension Loop.SignalSource {
     /// Makes a source for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
-    /// refuses it.
+    /// refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - signal: A signal such as `SIGINT`, or a real-time signal.
@@ -87,7 +87,7 @@ extension Loop.SignalSource {
     }
 
     /// Makes a source for several signals on ``Loop/main`` whose handler belongs to the main actor, and may touch its
-    /// state. Another loop refuses it.
+    /// state. Another loop refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - signals: At least one, such as `[SIGTERM, SIGINT]`; a real-time signal alone.
@@ -111,7 +111,7 @@ extension Loop.SignalSource {
 
 extension Loop.ProcessSource {
     /// Makes a source for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
-    /// refuses it.
+    /// refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - process: The number of a process, which may have ended but must not have been reaped.
@@ -136,7 +136,7 @@ extension Loop.ProcessSource {
 
 extension Loop.FolderSource {
     /// Makes a source for ``Loop/main`` whose handler belongs to the main actor, and may touch its state. Another loop
-    /// refuses it.
+    /// refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - path: The path of a folder.
@@ -161,7 +161,7 @@ extension Loop.FolderSource {
 
 extension Loop.ChildProcess {
     /// Starts a program, for ``Loop/main``, with a handler that belongs to the main actor, and may touch its state.
-    /// Another loop refuses it.
+    /// Another loop refuses it, unless it is in virtual time.
     ///
     /// - Parameters:
     ///   - program: A path; or a name without a slash, which is looked up in this process's `PATH`.

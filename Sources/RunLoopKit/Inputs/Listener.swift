@@ -200,6 +200,7 @@ extension Loop {
                 switch System.accept(from: socket.number) {
                 case .connection(let descriptor):
                     count += 1
+                    requireActor(on: .current)
                     handler(self, Connection(accepted: OwnedDescriptor(descriptor), place))
                 case .failedConnection: break
                 case .nothing: return count

@@ -31,11 +31,8 @@ final class ModeState {
     let waker: Waker
     let isVirtual: Bool
 
-    /// Whether the loop is the main loop.
-    let isOfMain: Bool
-
-    /// See `Loop.takesMainActor`.
-    var takesMainActor: Bool { isOfMain || isVirtual }
+    /// That of the loop.
+    let takesMainActor: Bool
 
     /// Whether the mode is one of the loop's common modes. Written with the lock held. Relaxed, as `facts`.
     private let common = Atomic<Bool>(false)
@@ -107,11 +104,11 @@ final class ModeState {
     @inline(__always)
     func keep(_ run: consuming Run) { if isOpen { endedRun = consume run } }
 
-    init(_ mode: Loop.Mode, isCommon: Bool, waker: Waker, isVirtual: Bool, isOfMain: Bool) {
+    init(_ mode: Loop.Mode, isCommon: Bool, waker: Waker, isVirtual: Bool, takesMainActor: Bool) {
         self.mode = mode
         self.waker = waker
         self.isVirtual = isVirtual
-        self.isOfMain = isOfMain
+        self.takesMainActor = takesMainActor
         edgeNote = EdgeNote(waker)
         self.isCommon = isCommon
         timers.owner = ObjectIdentifier(self)

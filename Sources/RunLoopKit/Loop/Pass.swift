@@ -108,10 +108,6 @@ extension Loop {
         return handler()
     }
 
-    /// The thread of `Loop.main` is the main actor's. A loop in virtual time may be on any.
-    @inline(__always)
-    private func requireActor(of item: Item) { if item.isolation == .mainActor, !isMain { Loop.requireMainActor() } }
-
     @inline(never)
     func reportBeginning(of callout: Callout) { report { $0.willCallOut(callout) } }
 
@@ -163,7 +159,7 @@ extension Loop {
     private func call(_ observer: Observer, at activity: Activity) {
         guard observer.wants(activity) else { return }
         callOut(Callout(.observer, observer, at: activity)) {
-            requireActor(of: observer)
+            observer.requireActor(on: self)
             loopIsCallingOutToAnObserver(observer, activity)
         }
     }
@@ -237,7 +233,7 @@ extension Loop {
         let signal = source.takeSignal()
         guard signal != 0 else { return false }
         callOut(Callout(.source0, source, cause: signal)) {
-            requireActor(of: source)
+            source.requireActor(on: self)
             loopIsCallingOutToASource0(source)
         }
         return true
@@ -261,7 +257,7 @@ extension Loop {
     private func performOnce(_ source: any Source1, _ report: Report, of run: Run) -> Int {
         guard source.isValid else { return 0 }
         return callOut(Callout(.source1, source, cause: source.takeCause())) {
-            requireActor(of: source)
+            source.requireActor(on: self)
             return loopIsCallingOutToASource1(source, report, run.mode)
         }
     }
@@ -337,7 +333,7 @@ extension Loop {
         let now = firing.isEarly ? spinUntilDue(firing) : now
         let lateness = now.subtractingSaturating(firing.scheduledTime.nanoseconds)
         callOut(Callout(.timer, timer, lateness: lateness)) {
-            requireActor(of: timer)
+            timer.requireActor(on: self)
             loopIsCallingOutToATimer(firing)
         }
         lock.lock()

@@ -192,8 +192,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     final func ofMainActor<Input>(_ action: @escaping @MainActor (Input) -> Void) -> @Sendable (Input) -> Void {
         let action = unsafeBitCast(action, to: (@Sendable (Input) -> Void).self)
         if loop.isMain { return action }
-        return { input in
-            Loop.requireMainActor()
+        return { [name] input in
+            Loop.requireMainActor(name)
             action(input)
         }
     }
@@ -204,8 +204,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     ) -> @Sendable (Key, Input) -> Void {
         let action = unsafeBitCast(action, to: (@Sendable (Key, Input) -> Void).self)
         if loop.isMain { return action }
-        return { key, input in
-            Loop.requireMainActor()
+        return { [name] key, input in
+            Loop.requireMainActor(name)
             action(key, input)
         }
     }

@@ -3,7 +3,7 @@
 ///
 /// ```swift
 /// let report = Throttle<Int>(interval: .seconds(1), edges: [.leading, .trailing]) { print("\($0) bytes so far") }
-/// for size in 1...1_000_000 { report(size) }  // prints the first, then at most one a second, and at last the last
+/// for size in 1...1_000_000 { report(size) }  // prints the first, then at most one a second, and finally the last
 /// ```
 ///
 /// The leading edge is the first call of an interval, the trailing edge its end.

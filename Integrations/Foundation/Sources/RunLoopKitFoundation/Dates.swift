@@ -69,7 +69,7 @@ extension Loop.Timer {
     }
 
     /// Makes a timer for a date, as `init(fire:interval:repeats:label:file:line:handler:)` does, whose handler belongs
-    /// to the main actor. For `Loop.main` only.
+    /// to the main actor. For `Loop.main`, or a loop in virtual time.
     public convenience init(
         fire date: Date, interval: TimeInterval = 0, repeats: Bool = false, isolation mainActor: MainActor,
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
@@ -81,7 +81,7 @@ extension Loop.Timer {
     }
 
     /// Makes a timer as `init(timeInterval:repeats:label:file:line:handler:)` does, whose handler belongs to the main
-    /// actor. For `Loop.main` only.
+    /// actor. For `Loop.main`, or a loop in virtual time.
     public convenience init(
         timeInterval seconds: TimeInterval, repeats: Bool, isolation mainActor: MainActor, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line,

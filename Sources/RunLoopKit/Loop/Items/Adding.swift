@@ -7,7 +7,7 @@ extension Loop {
     ///   ``Loop/Mistake/refusedItem(item:reason:)``. The loop refuses an item if:
     ///   - the item is invalid.
     ///   - it is in another loop, and neither a ``Loop/Source0`` nor a ``Loop/PortSource``, which may be in several.
-    ///   - its handler belongs to the main actor, and this is not ``Loop/main``.
+    ///   - its handler belongs to the main actor, and this is neither ``Loop/main`` nor in virtual time.
     ///   - this loop has ended.
     ///   - this process is a forked child, and the item a ``Loop/SignalSource``, ``Loop/PortSource`` or
     ///     ``Loop/FolderSource`` that its parent has made.
@@ -212,7 +212,7 @@ extension Loop {
 
     private func makeState(_ mode: Mode, isCommon: Bool) -> ModeState {
         let state = ModeState(
-            mode, isCommon: isCommon, waker: waker, isVirtual: clock.isVirtual, isOfMain: isOfInitialThread)
+            mode, isCommon: isCommon, waker: waker, isVirtual: clock.isVirtual, takesMainActor: takesMainActor)
         state.loop = self
         return state
     }

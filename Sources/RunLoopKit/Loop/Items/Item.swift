@@ -41,11 +41,11 @@ extension Loop {
     /// **Handlers of the main actor,** made with `isolation: .shared`, have rules of their own:
     ///
     /// - The item is for ``Loop/main``: another loop refuses it (``Loop/Mistake/refusedItem(item:reason:)``). A loop in
-    ///   virtual time takes it, too, for a test on the main actor. There a call traps on any other thread.
+    ///   virtual time takes it, too, for a test. There each call traps unless it is on the main actor.
     /// - The handler has no parameter for the actor. Capture `[weak self]`, and invalidate the item in the object's
     ///   `deinit`; <doc:KeepingAThreadAlive#Weak-or-unowned> has the exceptions.
-    /// - A run nested in the handler, in a common mode, serves the main actor's jobs. Inside a *job* of the main actor
-    ///   it does not.
+    /// - On ``Loop/main``, a run nested in the handler, in a common mode, serves the main actor's jobs. Inside a *job*
+    ///   of the main actor it does not.
     public class Item: @unchecked Sendable {
         // For the maintainer. Memberships change only with both the item's lock and the lock of the loop concerned
         // held, so they may be read under either: under the loop's lock for that loop's modes, under the item's lock
