@@ -325,8 +325,8 @@ static inline clinux_started_thread clinux_start_thread(
     return started;
 }
 
-// Calls a function with a value when the calling thread ends, before the destructors of thread-specific values; and in
-// `exit` on the thread. Returns nonzero if the C library cannot, as Musl.
+// Calls a function with a value when the calling thread ends, before the destructors of thread-specific values, or when
+// it calls `exit`. Returns nonzero if the C library lacks this, as Musl does.
 #if defined(__GLIBC__) || defined(__BIONIC__)
 extern int __cxa_thread_atexit_impl(void (*destructor)(void *), void *value, void *library);
 static inline int clinux_at_thread_exit(void (*destructor)(void *), void *value) {

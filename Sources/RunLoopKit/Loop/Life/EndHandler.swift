@@ -11,7 +11,8 @@ extension Loop {
     /// ```
     ///
     /// - If the main loop's thread has been given away, the thread that finds this out calls the handlers.
-    /// - `exit` ends the loop of the calling thread, unless that is a ``LoopThread``, the initial thread, or in a run.
+    /// - A thread that the library has not made ends its loop when it calls `exit` outside a run (not with Musl). In
+    ///   all other threads `exit` calls no handler.
     /// - If a loop made with ``Loop/init(clock:)`` ends because its last reference is released, they are not called.
     ///
     /// - Parameter handler: Released after the call, or when it is cancelled.

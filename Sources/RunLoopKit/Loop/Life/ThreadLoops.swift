@@ -151,10 +151,11 @@ final class ThreadLoops {
         }
     }()
 
-    /// Ends the thread's state before libdispatch's, a key with an earlier destructor. Without its own, libdispatch
-    /// uses freed memory when a cancel or end handler resumes a task.
+    /// Ends the thread's state before libdispatch ends its own, by a key with an earlier destructor. A cancel or end
+    /// handler that resumes a task needs libdispatch's: it would use freed memory.
     ///
-    /// `exit` calls it, too. A thread in a run, which cannot tell that from `pthread_exit`, leaves its end to the key.
+    /// `exit` calls this, too. In a run, the thread cannot tell `exit` from `pthread_exit`, and leaves the end to the
+    /// key.
     private static let endBeforeKeys: @convention(c) (UnsafeMutableRawPointer?) -> Void = { pointer in
         // In a forked child, the state was the parent's.
         guard let pointer, pointer == state else { return }

@@ -60,15 +60,13 @@ extension Loop {
         let all = item.allModes
         let modes = all.filter { $0.waker === waker && !$0.mode.namesCommonModes }.map(\.mode)
         guard !modes.isEmpty else { return .notAdded(isElsewhere: all.contains { $0.waker !== waker }) }
-        switch item.currentStatus {
-        case .inHandler: return .inHandler
+        let status = item.currentStatus
+        if case .inHandler = status { return .inHandler }
         // No run helps.
-        case .disarmed(let words) where !item.hasHandler: return .disarmed(words)
-        case .disarmed, .waits, .ready: break
-        }
+        if case .disarmed(let words) = status, !item.hasHandler { return .disarmed(words) }
         guard let running = currentMode else { return .loopDoesNotRun }
         guard modes.contains(running) else { return .otherMode(running: running, modes: modes) }
-        return switch item.currentStatus {
+        return switch status {
         case .disarmed(let words): .disarmed(words)
         case .waits(let words): .waits(words)
         case .ready(let words): .ready(words)
