@@ -69,27 +69,28 @@ struct FolderTree {
     mutating func readEvents() -> [Event] {
         hasLooked = false
         let notices = readNotices()
-        arrivals = Set(notices.lazy.filter { $0.kind.contains(.movedTo) }.map(\.cookie))
+        for notice in notices where notice.kind.contains(.movedTo) { arrivals.insert(notice.cookie) }
         for notice in notices where !isGone { handle(notice) }
         settleIfAllIsRead()
-        defer { (events, moving) = ([], [:]) }
+        defer { events = [] }
+        if !arrivals.isEmpty { (arrivals, moving) = ([], [:]) }
         return events
     }
 
     private func readNotices() -> [FolderNotice] {
-        var notices: [FolderNotice] = []
-        repeat {
+        var notices = System.readNotices(of: inotify)
+        while !notices.isEmpty, notices.count < 4096, System.unreadBytes(in: inotify) > 0 {
             let more = System.readNotices(of: inotify)
             if more.isEmpty { break }
             notices += more
-        } while notices.count < 4096 && System.unreadBytes(in: inotify) > 0
+        }
         return notices
     }
 
     private mutating func settleIfAllIsRead() {
         guard System.unreadBytes(in: inotify) <= 0 else { return }
-        listed = [:]
-        if !hasLooked { (young, missed) = ([], []) }
+        if !listed.isEmpty { listed = [:] }
+        if !hasLooked, !young.isEmpty || !missed.isEmpty { (young, missed) = ([], []) }
     }
 
     private mutating func handle(_ notice: FolderNotice) {
