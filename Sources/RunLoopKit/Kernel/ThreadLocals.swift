@@ -15,7 +15,7 @@ extension System {
     static func set(_ value: UnsafeMutableRawPointer?, for key: CThreadKey) { pthread_setspecific(key, value) }
 
     /// Calls `destructor` with a value when the calling thread ends, before the destructors of any keys; or when it
-    /// calls `exit`. Does nothing if the C library cannot, as Musl.
+    /// calls `exit`. Does nothing where the C library lacks this, as Musl does.
     static func atThreadExit(
         _ value: UnsafeMutableRawPointer, _ destructor: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void
     ) { _ = clinux_at_thread_exit(destructor, value) }
