@@ -16,7 +16,8 @@ struct PoolJobs: Scenario {
         let pools: [any JobPool] = [ListPool(), try KitPool(), DispatchPool()] + (try others())
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) jobs",
-            rows: pools.map { PoolOperation($0) as any OperationSubject }.measured(name, effort), bare: "list",
+            rows: (pools.map { PoolOperation($0) as any OperationSubject } + [try MapOperation()])
+                .measured(name, effort), bare: "list",
             notes: [
                 "For each job, from the first one's handing over until the last one is done.",
                 "list: a mutex, an array and a condition variable; a thread takes one job at a time.",
@@ -60,6 +61,26 @@ private final class PoolOperation: OperationSubject {
         let start = monotonicNow()
         for _ in 0..<count { pool.perform(job) }
         left.isNone.wait()
+        return monotonicNow() - start
+    }
+}
+
+/// Each worker takes the next job when it has done one.
+private final class MapOperation: OperationSubject {
+    let name = "RunLoopKit, map"
+    private let pool: LoopThreadPool
+
+    init() throws { pool = try LoopThreadPool(count: poolSize, options: .init(name: "map")) }
+
+    func measure(_ count: Int) -> Int64 {
+        let isDone = DispatchSemaphore(value: 0)
+        let jobs = Array(0..<count)
+        let start = monotonicNow()
+        Task { [pool] in
+            _ = try! await pool.map(jobs) { $0 }
+            isDone.signal()
+        }
+        isDone.wait()
         return monotonicNow() - start
     }
 }

@@ -52,17 +52,13 @@ final class Client {
     }
 
     private func handle(_ event: Loop.Connection.Event) {
+        for line in lines.add(event) {
+            guard let text = line.text else { return close() }  // too long
+            server.sendToAll(text)
+        }
         switch event {
-        case .received(let bytes):
-            idle.restart()
-            for line in lines.add(bytes) {
-                guard let text = line.text else { return close() }  // too long
-                server.sendToAll(text)
-            }
-        case .peerFinished:
-            // The last line may have no newline.
-            if let last = lines.finish()?.text { server.sendToAll(last) }
-            connection.end(within: .seconds(2))
+        case .received: idle.restart()
+        case .peerFinished: connection.end(within: .seconds(2))
         case .closed: close()
         case .connected, .drained: break
         }

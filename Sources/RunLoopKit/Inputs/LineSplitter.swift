@@ -5,11 +5,11 @@ extension Loop {
     /// ```swift
     /// let lines = LoopBound(Loop.LineSplitter(maximalLength: 1024), on: .current)
     /// let connection = try Loop.Connection(connectingTo: .tcp(.loopback, port: 7007)) { connection, event in
-    ///     guard case .received(let bytes) = event else { return }
-    ///     for line in lines.value.add(bytes) {
+    ///     for line in lines.value.add(event) {
     ///         guard let text = line.text else { return connection.invalidate() }  // too long
     ///         print(text)
     ///     }
+    ///     if event == .peerFinished { connection.end() }
     /// }
     /// Loop.current.add(connection)
     /// ```
@@ -18,7 +18,8 @@ extension Loop {
     ///
     /// - *A line that is too long* is reported once, as soon as that is known. Its bytes are dropped, up to its
     ///   newline; the next line is reported as any other.
-    /// - *The last line* may have no newline: ``finish()`` returns it.
+    /// - *The last line* may have no newline: it is complete at the end of the stream, which is an event of a
+    ///   connection, or ``finish()``.
     /// - *Costs:* each byte is looked at once. A line within one chunk is a slice of that chunk; the bytes of another
     ///   one are copied. At most ``maximalLength`` bytes, and one more, are kept between two calls.
     ///
@@ -83,6 +84,17 @@ extension Loop {
             }
             if !isSkipping, !keep(bytes) { lines.append(.tooLong) }
             return lines
+        }
+
+        /// Adds what a connection has reported, and returns the lines that it completes, in order. The end of the stream,
+        /// ``Loop/Connection/Event/peerFinished``, completes the last line, as ``finish()`` does. Other events complete
+        /// none: a connection that fails in the middle of a line has not sent that line.
+        public mutating func add(_ event: Connection.Event) -> [Line] {
+            switch event {
+            case .received(let bytes): add(bytes)
+            case .peerFinished: finish().map { [$0] } ?? []
+            case .connected, .drained, .closed: []
+            }
         }
 
         /// Ends the stream, and returns the last line, if no newline has ended it. A carriage return stays in it.

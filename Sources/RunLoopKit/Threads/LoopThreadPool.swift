@@ -6,13 +6,9 @@
 ///
 /// ```swift
 /// let pool = try LoopThreadPool(count: 4, options: .init(name: "files", nice: 5))
-/// let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
-///     for text in ["one", "three"] { group.addTask { try await pool.run { text.utf8.count } } }
-///     var sum = 0
-///     for try await size in group { sum += size }
-///     return sum
-/// }
-/// pool.perform { print("on files-0, -1, -2 or -3: \(sizes)") }
+/// let size = try await pool.run { "one".utf8.count }
+/// let sizes = try await pool.map(["two", "three"]) { text in text.utf8.count }
+/// pool.perform { print("on files-0, -1, -2 or -3: \(size), \(sizes)") }
 /// try await pool.drain()
 /// pool.stop()
 /// ```
@@ -58,8 +54,8 @@ public final class LoopThreadPool: Sendable {
     /// `runAnyway`.
     public var refusedOptions: [LoopError] { threads.flatMap(\.refusedOptions) }
 
-    private let threads: [LoopThread]
-    private let workload: Workload
+    let threads: [LoopThread]
+    let workload: Workload
 
     /// Starts the threads. Their loops accept work when this returns.
     ///

@@ -112,22 +112,36 @@ private func lines(
         #expect(splitter.finish() == .line([UInt8](repeating: 7, count: 1 << 18)[...]))
     }
 
-    @Test("Lines of a connection")
+    @Test("Lines of a connection, the last one without a newline")
     func connection() throws {
         let (loop, ends) = (Loop(clock: VirtualClock()), Ends.sockets())
         let log = Log<String>()
         let splitter = LoopBound(Loop.LineSplitter(maximalLength: 5), on: loop)
         let connection = try Loop.Connection(owning: ends.reader) { connection, event in
-            guard case .received(let bytes) = event else { return }
-            for line in splitter.value.add(bytes) { log.add(line.text ?? "too long") }
+            for line in splitter.value.add(event) { log.add(line.text ?? "too long") }
         }
         ends.isReaderClosed = true
         loop.add(connection)
-        for text in ["he", "llo\nx\nhello ", "world\ny\n"] {
+        for text in ["he", "llo\nx\nhello ", "world\ny\nrest"] {
             ends.send(text)
             loop.run(mode: .default, for: .seconds(1))
         }
-        connection.invalidate()
         #expect(log.entries == ["hello", "x", "too long", "y"])
+        finishWriting(ends.writer)
+        loop.run(mode: .default, for: .seconds(1))
+        connection.invalidate()
+        #expect(log.entries == ["hello", "x", "too long", "y", "rest"])
+    }
+
+    @Test("What a connection reports besides bytes, in the middle of a line")
+    func otherEvents() {
+        let failure = LoopError(call: "read", code: 104)
+        for event in [.connected, .drained, .closed(nil), .closed(failure)] as [Loop.Connection.Event] {
+            var splitter = Loop.LineSplitter()
+            #expect(splitter.add(.received(Array("a\nb".utf8))) == [.line([97])])
+            #expect(splitter.add(event) == [])
+            #expect(splitter.add(.peerFinished) == [.line([98])])
+            #expect(splitter.add(.peerFinished) == [])
+        }
     }
 }

@@ -47,6 +47,16 @@ struct ExitedThreadTests {
         thread.joinBlocking()
     }
 
+    @Test("A pool's map returns when a worker exits inside an element")
+    func mapReturns() async throws {
+        let pool = try LoopThreadPool(count: 2, options: .init(name: "leaving"))
+        await #expect(throws: LoopThread.Exited(thread: "leaving")) {
+            try await pool.map(Array(0..<10)) { number in if number == 3 { exitThread() } }
+        }
+        pool.stop()
+        pool.joinBlocking()
+    }
+
     @Test("A task that waits for the end is resumed when the thread exits")
     func waitForEndReturns() async throws {
         let thread = try LoopThread(name: "leaving")

@@ -14,14 +14,12 @@ import Testing
     func example() async throws {
         let printed = Log<String>()
         let pool = try LoopThreadPool(count: 4, options: .init(name: "files"))
-        let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
-            for text in ["one", "three"] { group.addTask { try await pool.run { text.utf8.count } } }
-            return try await group.reduce(0, +)
-        }
-        pool.perform { printed.add("on files-0, -1, -2 or -3: \(sizes)") }
+        let size = try await pool.run { "one".utf8.count }
+        let sizes = try await pool.map(["two", "three"]) { text in text.utf8.count }
+        pool.perform { printed.add("on files-0, -1, -2 or -3: \(size), \(sizes)") }
         try await pool.drain()
         pool.stop()
-        #expect(printed.entries == ["on files-0, -1, -2 or -3: 8"])
+        #expect(printed.entries == ["on files-0, -1, -2 or -3: 3, [3, 5]"])
     }
 
     @Test("The threads have numbered names and the options")
