@@ -86,9 +86,10 @@ extension Loop {
             return lines
         }
 
-        /// Adds what a connection has reported, and returns the lines that it completes, in order. The end of the stream,
-        /// ``Loop/Connection/Event/peerFinished``, completes the last line, as ``finish()`` does. Other events complete
-        /// none: a connection that fails in the middle of a line has not sent that line.
+        /// Adds what a connection has reported, and returns the lines that it completes, in order.
+        ///
+        /// The end of the stream, ``Loop/Connection/Event/peerFinished``, completes the last line, as ``finish()``
+        /// does. Other events complete none: a peer whose connection fails in the middle of a line has not sent it.
         public mutating func add(_ event: Connection.Event) -> [Line] {
             switch event {
             case .received(let bytes): add(bytes)
