@@ -136,7 +136,10 @@ import Testing
         // A clock that is 11 days ahead of the other, as after a long suspend.
         let program = try Program.run(
             "/usr/bin/env",
-            ["unshare", "--user", "--time", "--boottime", "1000000", Program.url(of: "TimeBaseProgram").path])
+            [
+                "unshare", "--user", "--time", "--monotonic", "0", "--boottime", "1000000",
+                Program.url(of: "TimeBaseProgram").path,
+            ])
         guard !program.errors.contains("unshare") else {
             print("timeBases: skipped, since a time namespace is not permitted here: \(program.errors)")
             return

@@ -258,7 +258,7 @@
         private func set(_ timer: Int32, to nanoseconds: Int64) {
             var setting = itimerspec()
             if nanoseconds == .max {
-                setting.it_value.tv_sec = 4_000_000_000
+                setting.it_value.tv_sec = 9_000_000_000
             } else {
                 setting.it_value.tv_nsec = Int(nanoseconds)
             }
