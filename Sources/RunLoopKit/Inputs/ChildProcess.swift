@@ -20,6 +20,7 @@ extension Loop {
     ///   reaped, so they never reach another process, unless other code reaps it at that moment.
     /// - *Others in its group,* such as what a shell has started, go on when the child ends by itself. To end them,
     ///   call ``end(within:)`` in the handler.
+    /// - *A task* may wait for the end, beside a handler or without one: ``waitForEnd()``.
     /// - *Reaping:* the child is reaped right after its handler has returned. ``end(within:)`` has an exception.
     ///   Without a handler its end is kept, and it stays a zombie.
     /// - *Invalidated or released,* the object leaves its child running. A thread then waits for the end, and reaps it.
@@ -48,6 +49,9 @@ extension Loop {
 
         /// Nil before it is set, once it has been called, and once the source is invalid.
         @exclusivity(unchecked) private var handler: Handler?
+
+        /// The tasks that wait for the end; nil before the first, which is like a handler that does nothing.
+        @exclusivity(unchecked) var waiters: [AwaitedEnd]?
 
         /// The timer of the grace period: follows the child into its modes, until the child is invalid.
         @exclusivity(unchecked) var graceTimer: Timer?
@@ -133,15 +137,16 @@ extension Loop {
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
             guard let exit = group.exit else { return 0 }
-            let handler = itemLock.withLock { () -> Handler? in
-                if self.handler != nil { lastModes = modesWhileLocked }
-                return self.handler.take()
+            let (handler, waiters) = itemLock.withLock { () -> (Handler?, [AwaitedEnd]?) in
+                if self.handler != nil || self.waiters != nil { lastModes = modesWhileLocked }
+                return (self.handler.take(), self.waiters.take())
             }
-            guard let handler else { return 0 }
+            guard handler != nil || waiters != nil else { return 0 }
             // From now on the loop alone keeps the timer; and one that the handler makes.
             releaseUnlocked { graceTimer.take() }
             invalidate()
-            handler(self, exit)
+            for waiter in waiters ?? [] { waiter.give(exit) }
+            handler?(self, exit)
             releaseUnlocked { (lastModes.take(), graceTimer.take()) }
             group.release()
             return 1
@@ -174,7 +179,7 @@ extension Loop {
         override func loopHasEnded() { group.finishEnd() }
 
         override func releaseHandlers() {
-            releaseUnlocked { handler.take() }
+            releaseUnlocked { (handler.take(), waiters.take()) }
             dropTimer(itemLock.withLock { graceTimer.take() })
             connections.mayNeverBeAdded()
             if itemLock.withLock({ lastModes == nil }) { group.release() }

@@ -149,7 +149,10 @@ final class LawQuota: @unchecked Sendable {
         func hash(into hasher: inout Hasher) { hasher.combine(number) }
 
         /// The call has returned. The caller now releases its copy, which plays nothing.
-        mutating func endCall() { token.isKept = !isKnownUniquelyReferenced(&token) }
+        mutating func endCall() {
+            let isKept = !isKnownUniquelyReferenced(&token)
+            token.isKept = isKept
+        }
     }
 
     private final class Token: @unchecked Sendable {

@@ -328,9 +328,11 @@ extension Loop {
 
         /// Replaces the handler. Returns false, and reports it if the program is at fault, if the item cannot have it.
         ///
-        /// - Parameter exchange: Exchanges the stored handler for the new one, with the item's lock held. The caller
-        ///   releases the old one without the lock.
-        final func replaceHandler(_ isolation: Isolation, _ exchange: () -> Void) -> Bool {
+        /// - Parameters:
+        ///   - isolation: That of the new handler; nil to leave it as it is.
+        ///   - exchange: Exchanges the stored handler for the new one, with the item's lock held. The caller releases
+        ///     the old one without the lock.
+        final func replaceHandler(_ isolation: Isolation? = nil, _ exchange: () -> Void) -> Bool {
             Lock.assertNoneHeld()
             itemLock.lock()
             let isElsewhere = isolation == .mainActor && memberships.contains { !$0.takesMainActor }
@@ -342,7 +344,7 @@ extension Loop {
                 return false
             }
             exchange()
-            self.isolation = isolation
+            if let isolation { self.isolation = isolation }
             let isFirst = !hasHandler
             // Release: a thread that finds the item with a handler sees what the caller did before.
             if isFirst { life.store(.valid, ordering: .releasing) }
