@@ -279,6 +279,7 @@ extension Loop {
         lock.assertHeld()
         guard count > 0 || !mode.messages.isEmpty else { return }
         let before = mode.ready.count
+        let source1s = mode.source1s
         for index in 0..<count {
             let report = mode.report(at: index)
             switch report.token {
@@ -298,7 +299,7 @@ extension Loop {
             case ReadyList.mainQueue:
                 mode.ready.append(ReadyList.mainQueue)
             default:
-                let turn = mode.source1s.turn(ofReported: report.token, in: waker.answer)
+                let turn = source1s.turn(ofReported: report.token, in: waker.answer)
                 // Zero is a stale edge: new work raises another.
                 if turn != 0 {
                     mode.ready.append(report.token, events: report.events, turn: turn ?? 0, answer: waker.answer)
