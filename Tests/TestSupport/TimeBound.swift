@@ -36,6 +36,7 @@ package struct TimeBound: Sendable {
         package func provideScope(
             for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
         ) async throws {
+            DescriptorLimit.raise()
             SpawningNeighbour.startIfAsked()
             try await TestTurns.shared.run(atOnce: !takesTurn) {
                 guard let limit else { return try await function() }
