@@ -161,10 +161,13 @@ extension Loop.Observer {
 
 /// What has a handler, and ends when the actor of the handler is gone.
 protocol HandlerOwner: AnyObject {
-    func invalidate()
+    /// A call of this handler has found that its actor is gone.
+    func actorIsGone(of handler: AnyObject)
 }
 
-extension Loop.Item: HandlerOwner {}
+extension Loop.Item: HandlerOwner {
+    func actorIsGone(of handler: AnyObject) { invalidate() }
+}
 
 /// A handler of an item, or of a limiter, that runs isolated to an actor.
 final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
@@ -199,7 +202,7 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
     @discardableResult
     func call(_ input: Input) -> Bool {
         guard let actor else {
-            owner?.invalidate()
+            owner?.actorIsGone(of: self)
             return false
         }
         if actor.unownedExecutor.isOfDefaultActor { actorHasNoLoop() }

@@ -34,7 +34,7 @@ extension Limiter {
         isolation actor: A, _ handler: @escaping @Sendable (_ actor: isolated A, _ input: Input) -> Void
     ) -> Bool {
         let isolated = IsolatedHandler(actor, for: core, handler)
-        return core.setHandler { isolated.call($0) }
+        return core.setHandler(of: isolated) { isolated.call($0) }
     }
 
     /// Sets an action that gets all inputs since the last action, isolated to an actor: ``setHandler(collecting:)``
@@ -44,7 +44,7 @@ extension Limiter {
         isolation actor: A, collecting handler: @escaping @Sendable (_ actor: isolated A, _ inputs: [Input]) -> Void
     ) -> Bool {
         let isolated = IsolatedHandler(actor, for: core, handler)
-        return core.setHandler(collecting: { isolated.call($0) })
+        return core.setHandler(of: isolated, collecting: { isolated.call($0) })
     }
 
     /// Sets an action of the main actor that gets all inputs since the last action: ``setHandler(collecting:)`` with
@@ -68,7 +68,7 @@ extension KeyedLimiter {
         isolation actor: A, _ handler: @escaping @Sendable (_ actor: isolated A, _ key: Key, _ input: Input) -> Void
     ) -> Bool {
         let isolated = IsolatedHandler(actor, for: core, handler)
-        return core.setHandler { isolated.call(($0, $1)) }
+        return core.setHandler(of: isolated) { isolated.call(($0, $1)) }
     }
 
     /// Sets an action that gets all inputs of a key, isolated to an actor: ``setHandler(collecting:)`` with the
@@ -79,7 +79,7 @@ extension KeyedLimiter {
         collecting handler: @escaping @Sendable (_ actor: isolated A, _ key: Key, _ inputs: [Input]) -> Void
     ) -> Bool {
         let isolated = IsolatedHandler(actor, for: core, handler)
-        return core.setHandler(collecting: { isolated.call(($0, $1)) })
+        return core.setHandler(of: isolated, collecting: { isolated.call(($0, $1)) })
     }
 
     /// Sets an action of the main actor that gets all inputs of a key: ``setHandler(collecting:)`` with the isolation
@@ -104,7 +104,7 @@ extension PacedQueue {
         isolation actor: A, _ handler: @escaping @Sendable (_ actor: isolated A, _ input: Input) -> Void
     ) -> Bool {
         let isolated = IsolatedHandler(actor, for: core, handler)
-        return core.setHandler { isolated.call($0) }
+        return core.setHandler(of: isolated) { isolated.call($0) }
     }
 }
 

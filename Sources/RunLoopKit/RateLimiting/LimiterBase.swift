@@ -31,7 +31,9 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// Whether the action gets all inputs of a burst.
     final let keepsAll: Bool
     /// Whether the limiter has no action yet. Then what falls due waits for it: the limiter itself goes on as usual.
-    @exclusivity(unchecked) final var isWithoutHandler: Bool
+    @exclusivity(unchecked) private(set) final var isWithoutHandler: Bool
+    /// What the handler calls, if it is isolated to an actor.
+    @exclusivity(unchecked) private var isolatedHandler: ObjectIdentifier?
     /// Has what limiters made at the same place share.
     private let pool: Loop.TimerPool
     /// Whether the limiter accepts calls. Not in a forked child of its process, whose loops are other ones.
@@ -304,6 +306,20 @@ package class LimiterBase: EndListener, @unchecked Sendable {
 
     private func end(_ life: Life) {
         let remains = lock.withLock { (takeLine(), close(life)) }
+        withExtendedLifetime(remains) {}
+    }
+
+    /// The handler was set. The lock is held.
+    final func hasGotHandler(_ isolated: AnyObject?) {
+        isWithoutHandler = false
+        isolatedHandler = isolated.map { ObjectIdentifier($0) }
+    }
+
+    /// An action on its way to the loop may belong to a handler that was replaced: then the limiter goes on.
+    final func actorIsGone(of handler: AnyObject) {
+        let remains = lock.withLock {
+            isolatedHandler == ObjectIdentifier(handler) ? (takeLine(), close(.invalid)) : nil
+        }
         withExtendedLifetime(remains) {}
     }
 

@@ -179,14 +179,16 @@ final class PacedQueueCore<Input: Sendable>: PacedQueueBase, @unchecked Sendable
     }
 
     /// Returns false if the queue has ended.
-    func setHandler(_ handler: @escaping @Sendable (Input) -> Void) -> Bool {
+    ///
+    /// - Parameter isolated: What the handler calls, if it is isolated to an actor.
+    func setHandler(of isolated: AnyObject? = nil, _ handler: @escaping @Sendable (Input) -> Void) -> Bool {
         let held = lock.hold()
         guard isOpen else {
             lock.unlock(held)
             return false
         }
         let old = exchange(&action, with: handler)
-        isWithoutHandler = false
+        hasGotHandler(isolated)
         setTimerToFirst()
         lock.unlock(held)
         // Released without the lock, as its captures.

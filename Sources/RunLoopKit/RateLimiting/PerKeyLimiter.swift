@@ -265,15 +265,21 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
     // MARK: The handler
 
     /// Returns false if the limiter has ended.
-    func setHandler(_ handler: @escaping @Sendable (Key, Input) -> Void) -> Bool {
-        replaceAction { $0.replaced(by: handler) }
+    ///
+    /// - Parameter isolated: What the handler calls, if it is isolated to an actor.
+    func setHandler(of isolated: AnyObject? = nil, _ handler: @escaping @Sendable (Key, Input) -> Void) -> Bool {
+        replaceAction(isolated) { $0.replaced(by: handler) }
     }
 
-    func setHandler(collecting handler: @escaping @Sendable (Key, [Input]) -> Void) -> Bool {
-        replaceAction { _ in KeyedAction(collecting: handler) }
+    func setHandler(
+        of isolated: AnyObject? = nil, collecting handler: @escaping @Sendable (Key, [Input]) -> Void
+    ) -> Bool {
+        replaceAction(isolated) { _ in KeyedAction(collecting: handler) }
     }
 
-    private func replaceAction(_ replaced: (KeyedAction<Key, Input>) -> KeyedAction<Key, Input>) -> Bool {
+    private func replaceAction(
+        _ isolated: AnyObject?, _ replaced: (KeyedAction<Key, Input>) -> KeyedAction<Key, Input>
+    ) -> Bool {
         let held = lock.hold()
         guard isOpen, let old = action else {
             lock.unlock(held)
@@ -282,7 +288,7 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
         let new = replaced(old)
         let waiting = waitingKeys?.take() ?? []
         action = new
-        isWithoutHandler = false
+        hasGotHandler(isolated)
         let actions = waiting.map { waiting -> Action in
             let (key, inputs) = waiting
             return { new(key, inputs.count > 1 ? Array(inputs.dropLast()) : nil, inputs.last!) }

@@ -135,15 +135,19 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
     // MARK: The handler
 
     /// Returns false if the limiter has ended.
-    func setHandler(_ handler: @escaping @Sendable (Input) -> Void) -> Bool {
-        replaceAction { $0.replaced(by: handler) }
+    ///
+    /// - Parameter isolated: What the handler calls, if it is isolated to an actor.
+    func setHandler(of isolated: AnyObject? = nil, _ handler: @escaping @Sendable (Input) -> Void) -> Bool {
+        replaceAction(isolated) { $0.replaced(by: handler) }
     }
 
-    func setHandler(collecting handler: @escaping @Sendable ([Input]) -> Void) -> Bool {
-        replaceAction { _ in BurstAction(collecting: handler) }
+    func setHandler(of isolated: AnyObject? = nil, collecting handler: @escaping @Sendable ([Input]) -> Void) -> Bool {
+        replaceAction(isolated) { _ in BurstAction(collecting: handler) }
     }
 
-    private func replaceAction(_ replaced: (BurstAction<Input>) -> BurstAction<Input>) -> Bool {
+    private func replaceAction(
+        _ isolated: AnyObject?, _ replaced: (BurstAction<Input>) -> BurstAction<Input>
+    ) -> Bool {
         let held = lock.hold()
         guard isOpen, let old = action else {
             lock.unlock(held)
@@ -152,7 +156,7 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
         let new = replaced(old)
         let waiting = waitingInputs?.take() ?? []
         action = new
-        isWithoutHandler = false
+        hasGotHandler(isolated)
         if let last = waiting.last {
             handOver([{ new(waiting.count > 1 ? Array(waiting.dropLast()) : nil, last) }], unlocking: held)
         } else {

@@ -110,6 +110,42 @@ private actor Unbound {}
         #expect(log.entries == [])
     }
 
+    @Test("A limiter survives the actor of an action that was replaced, though a call of it was on its way")
+    func limiterOfActorThatWasReplaced() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let throttle = Throttle<Int>(interval: .zero, on: loop)
+        let collect = Throttle<Int>.collecting(interval: .zero, on: loop)
+        let keyed = KeyedThrottle<Int, Int>(interval: .zero, on: loop)
+        let keyedCollect = KeyedThrottle<Int, Int>.collecting(interval: .zero, on: loop)
+        let queue = PacedQueue<Int>(1, per: .zero, capacity: 9, on: loop)
+        do {
+            let guest = Unbound()
+            throttle.setHandler(isolation: guest) { _, _ in log.add("old") }
+            collect.setHandler(isolation: guest, collecting: { _, _ in log.add("old") })
+            keyed.setHandler(isolation: guest) { _, _, _ in log.add("old") }
+            keyedCollect.setHandler(isolation: guest, collecting: { _, _, _ in log.add("old") })
+            queue.setHandler(isolation: guest) { _, _ in log.add("old") }
+            try LoopThread().performAndWait {
+                throttle(1)
+                collect(1)
+                keyed(1, for: 1)
+                keyedCollect(1, for: 1)
+                // The queue alone hands nothing over before its turn has come.
+                _ = queue(1)
+                queue.flush()
+            }
+            throttle.setHandler { log.add("\($0)") }
+            collect.setHandler(collecting: { log.add("\($0)") })
+            keyed.setHandler { log.add("\($0): \($1)") }
+            keyedCollect.setHandler(collecting: { log.add("\($0): \($1)") })
+            queue.setHandler { log.add("queued \($0)") }
+        }
+        loop.run(mode: .default, for: .zero)
+        #expect(throttle(2) && collect(2) && keyed(2, for: 2) && keyedCollect(2, for: 2) && queue(2) == .accepted)
+        #expect(log.entries == ["2", "[2]", "2: 2", "2: [2]", "queued 2"])
+    }
+
     @Test("Handlers of descriptors, messages and processes access it too")
     func inputHandlers() async throws {
         let household = try Household()
