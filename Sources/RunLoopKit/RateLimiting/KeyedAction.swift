@@ -74,40 +74,43 @@ final class KeyedMergingAction<Key: Hashable & Sendable, Input: Sendable>: Senda
 final class WaitingKeys<Key: Hashable & Sendable, Input: Sendable>: @unchecked Sendable {
     let combine: (@Sendable (Input, Input) -> Input)?
     let keepsAll: Bool
-    private var inputs: [Key: [Input]] = [:]
-    /// In the order in which they fell due first.
-    private var order: [Key] = []
+    private struct Waiting {
+        /// Keys that fell due first have lower ones.
+        let turn: UInt64
+        var inputs: [Input]
+    }
+
+    private var waiting: [Key: Waiting] = [:]
+    private var lastTurn: UInt64 = 0
 
     init(merging combine: (@Sendable (Input, Input) -> Input)?, keepsAll: Bool) {
         (self.combine, self.keepsAll) = (combine, keepsAll)
     }
 
-    var keys: [Key] { order }
+    var keys: some Collection<Key> { waiting.keys }
 
-    func contains(_ key: Key) -> Bool { inputs[key] != nil }
+    func contains(_ key: Key) -> Bool { waiting[key] != nil }
 
     /// Adds the inputs of a key's action. Returns those that no longer wait, for the caller to release without the
     /// lock.
     func add(_ key: Key, _ earlier: [Input]?, _ last: Input) -> [Input] {
         let new = keepsAll ? all(earlier, last) : [last]
-        guard let old = inputs[key] else {
-            order.append(key)
-            inputs[key] = new
+        guard let index = waiting.index(forKey: key) else {
+            lastTurn += 1
+            waiting[key] = Waiting(turn: lastTurn, inputs: new)
             return []
         }
-        inputs[key] = keepsAll ? old + new : new
-        return old
+        guard keepsAll else { return exchange(&waiting.values[index].inputs, with: new) }
+        waiting.values[index].inputs += new
+        return []
     }
 
     /// Takes a key out. Returns what the caller must release without the lock.
-    func remove(_ key: Key) -> Any? {
-        guard let index = inputs.index(forKey: key), let place = order.firstIndex(of: key) else { return nil }
-        return (inputs.remove(at: index), order.remove(at: place))
-    }
+    func remove(_ key: Key) -> Any? { waiting.index(forKey: key).map { waiting.remove(at: $0) } }
 
-    /// Takes what waits.
+    /// Takes what waits, the keys in the order in which they fell due first.
     func take() -> [(key: Key, inputs: [Input])] {
-        let (taken, inputs) = (exchange(&order, with: []), exchange(&inputs, with: [:]))
-        return taken.map { ($0, inputs[$0]!) }
+        let taken = exchange(&waiting, with: [:]).sorted { $0.value.turn < $1.value.turn }
+        return taken.map { ($0.key, $0.value.inputs) }
     }
 }

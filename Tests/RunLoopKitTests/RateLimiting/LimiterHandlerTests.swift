@@ -167,6 +167,28 @@ import Testing
         #expect(!isSet)
     }
 
+    @Test("A key that waits for an action is found without a look at the others")
+    func costOfWaitingKeys() {
+        struct Key: Hashable, Sendable {
+            let number: Int
+            let comparisons: Count
+            func hash(into hasher: inout Hasher) { hasher.combine(number) }
+            static func == (key: Key, other: Key) -> Bool {
+                key.comparisons.up()
+                return key.number == other.number
+            }
+        }
+        let scene = Scene()
+        let comparisons = Count()
+        let limiter = KeyedThrottle<Key, Int>(interval: .zero, on: scene.loop)
+        let keys = (0..<1000).map { Key(number: $0, comparisons: comparisons) }
+        for key in keys { limiter(1, for: key) }
+        for key in keys.reversed().dropLast() { limiter.cancel(key) }
+        #expect(limiter.pendingKeys == [keys[0]])
+        // Some of keys whose hash values are alike.
+        #expect(comparisons.value < 20_000)
+    }
+
     @Test("All keys that are flushed without an action wait for it")
     func flushedKeys() {
         let scene = Scene()
