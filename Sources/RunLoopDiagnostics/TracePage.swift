@@ -7,10 +7,11 @@ extension LoopTrace {
     /// The fragment of its address may choose the order of the handlers: `#sort=calls`, `total`, `own`, `worst` or
     /// `handler`. `#show=TEXT` selects the first bar whose title begins with the text.
     public var html: String {
+        // From the last mark to the first: a name in the data may be a mark.
         TracePage.document
-            .replacingFirst("/*STYLE*/", with: TracePage.style)
-            .replacingFirst("/*DATA*/", with: TracePageData(trace: self).json)
             .replacingFirst("/*SCRIPT*/", with: TracePage.tables + TracePage.timeline)
+            .replacingFirst("/*DATA*/", with: TracePageData(trace: self).json)
+            .replacingFirst("/*STYLE*/", with: TracePage.style)
     }
 }
 

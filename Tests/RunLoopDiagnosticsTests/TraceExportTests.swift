@@ -82,12 +82,13 @@ import Testing
 
     @Test("Names of any kind stay whole, in JSON and in the page")
     func strangeNames() throws {
-        let name = "\"</script><b>\\ \u{7} \u{2028} \u{202E} \u{E0001} ü 🐦"
+        let name = "\"</script><b>\\ \u{7} \u{2028} \u{202E} \u{E0001} ü 🐦 /*SCRIPT*/ /*DATA*/ /*STYLE*/"
         let trace = try makeTrace(name: name)
         let events = try chromeEvents(trace)
         #expect(events.contains { ($0["args"] as? [String: Any])?["loop"] as? String == name })
         let page = trace.html
         #expect(page.components(separatedBy: "</script>").count == 2 && !page.contains("<b>"))
+        #expect(page.hasSuffix("};\n\(TracePage.tables + TracePage.timeline)\n</script>\n</body>\n</html>\n"))
     }
 
     @Test("The text says what happened")
