@@ -32,16 +32,13 @@ struct ChromeTraceWriter {
 
     private var metadata: [String] {
         [object("M", "process_name", nil, [("args", "{\"name\":\"RunLoopKit\"}")])]
-            + trace.threads.indices.flatMap { index in
+            + trace.trackNames.enumerated().flatMap { index, name in
                 [
-                    object("M", "thread_name", index, [("args", "{\"name\":\(trackName(index).quotedForJSON)}")]),
+                    object("M", "thread_name", index, [("args", "{\"name\":\(name.quotedForJSON)}")]),
                     object("M", "thread_sort_index", index, [("args", "{\"sort_index\":\(index)}")]),
                 ]
             }
     }
-
-    /// The name of a thread, and those of the loops that it ran.
-    private func trackName(_ thread: Int) -> String { trace.trackName(thread) }
 
     // MARK: Slices
 
@@ -154,14 +151,14 @@ struct ChromeTraceWriter {
 }
 
 extension LoopTrace {
-    /// The name of a thread, and those of the loops that it ran.
-    func trackName(_ thread: Int) -> String {
-        let own = threads[thread].name
-        var others: [String] = []
-        for loop in Set(spans.lazy.filter { $0.thread == thread }.map(\.loop)).sorted() where loops[loop] != own {
-            others.append(loops[loop])
+    /// The names of the threads, each with those of the loops that it ran.
+    var trackNames: [String] {
+        var loopsRun = Array(repeating: Set<Int>(), count: threads.count)
+        for span in spans { loopsRun[span.thread].insert(span.loop) }
+        return zip(threads, loopsRun).map { thread, run in
+            let others = run.sorted().map { loops[$0] }.filter { $0 != thread.name }
+            return others.isEmpty ? thread.name : "\(thread.name): \(others.joined(separator: ", "))"
         }
-        return others.isEmpty ? own : "\(own): \(others.joined(separator: ", "))"
     }
 }
 

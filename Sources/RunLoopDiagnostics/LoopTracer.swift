@@ -25,7 +25,8 @@ import RunLoopKit
 ///
 /// **Names.** An item has the name that it has when the tracer first sees it called. Only the first 2,048 items have
 /// one: where each client is an item, make a new tracer for each trace. A block has the place that posted it. What was
-/// posted before a tracer or a ``StallMonitor`` was attached to the loop has neither a place nor a cause.
+/// posted before a tracer or a ``StallMonitor`` was attached to the loop has neither a place nor a cause. Only the
+/// first 256 threads have a name.
 ///
 /// **Limiters.** An action that runs inside a call of its limiter is part of the handler that made the call. One that
 /// the limiter's timer calls is that timer's.

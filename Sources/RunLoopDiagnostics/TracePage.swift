@@ -35,7 +35,7 @@ struct TracePageData {
     private mutating func made() -> String {
         let spans = list(trace.spans.map { self.span($0) })
         let handlers = list(trace.handlers.map { self.handler($0) })
-        let threads = list(trace.threads.indices.map { trace.trackName($0).quotedForJSON })
+        let threads = list(trace.trackNames.map(\.quotedForJSON))
         let members = [
             ("duration", "\(trace.start.duration(to: trace.end).wholeNanoseconds)"),
             ("events", "\(trace.events.count)"), ("lost", "\(trace.lostEventCount)"),

@@ -21,15 +21,36 @@ struct TraceReading {
         }
         // Stable: those of one thread keep their order. An event of another thread may have a number before its time.
         let sorted = records.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }
-        let threads = Set(records.map(\.thread)).sorted()
-        let indices = Dictionary(uniqueKeysWithValues: threads.enumerated().map { ($1, $0) })
-        let known = threads.map(recorder.threads.thread(at:))
-        let events = sorted.compactMap { event(of: $0.element, thread: indices[$0.element.thread]!) }
+        let tracks = Set(records.map(Track.init)).sorted()
+        let indices = Dictionary(uniqueKeysWithValues: tracks.enumerated().map { ($1, $0) })
+        let known = tracks.map(thread(of:))
+        let events = sorted.compactMap { event(of: $0.element, thread: indices[Track($0.element)]!) }
         return LoopTrace(
             events: events, threads: known, loops: nameLoops(events, known),
             detachments: loops.map { $0.end.map { Loop.Instant(nanoseconds: $0) } }, lost: lost,
             end: Loop.Instant(nanoseconds: end),
             tolerances: Dictionary(names.map { ($0.text, $0.tolerance) }, uniquingKeysWith: max))
+    }
+
+    /// A thread; or what a loop did on one for which there was no slot: with others in one, its spans would not nest.
+    private struct Track: Hashable, Comparable {
+        let thread: UInt16
+        let loop: UInt16
+
+        init(_ record: TraceRecord) {
+            thread = record.thread
+            let isOwn = record.code != .wasWoken && record.code != .handedOver
+            loop = thread == TraceThreads.others && isOwn ? record.loop : TraceRecord.noLoop
+        }
+
+        static func < (first: Track, second: Track) -> Bool {
+            (first.thread, first.loop) < (second.thread, second.loop)
+        }
+    }
+
+    private func thread(of track: Track) -> LoopTrace.Thread {
+        guard track.loop != TraceRecord.noLoop else { return recorder.threads.thread(at: track.thread) }
+        return LoopTrace.Thread(name: "thread of loop \(track.loop + 1)", id: 0)
     }
 
     /// A loop without a name of its own has that of the first thread that was seen in one of its passes.
@@ -39,6 +60,7 @@ struct TraceReading {
             guard let loop = event.loop, loop < names.count, names[loop] == nil else { continue }
             switch event.kind {
             case .woke, .handedOver: break
+            case _ where threads[event.thread].id == 0: break
             default: names[loop] = threads[event.thread].name
             }
         }

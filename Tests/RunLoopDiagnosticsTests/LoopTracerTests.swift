@@ -439,6 +439,25 @@ import Testing
         #expect(trace.threads.contains { names.contains($0.name) })
     }
 
+    @Test("Spans of different loops do not mix on threads that are too many to be known")
+    func threadsWithoutSlot() {
+        func record(_ code: TraceRecord.Code, of loop: UInt16, at time: Int64) -> TraceRecord {
+            var record = TraceRecord(code, at: time)
+            (record.kind, record.loop, record.thread) = (Loop.HandlerKind.job.rawValue, loop, TraceThreads.others)
+            return record
+        }
+        var reading = TraceReading(TraceRecorder(capacity: 16, clock: nil), [(nil, nil), (nil, nil)])
+        let records = [
+            record(.willCallOut, of: 0, at: 0), record(.willCallOut, of: 1, at: 10), record(.wasWoken, of: 0, at: 15),
+            record(.didCallOut, of: 0, at: 20), record(.didCallOut, of: 1, at: 40),
+        ]
+        let trace = reading.trace(of: records, lost: 0, at: 50)
+        #expect(trace.spans.map(\.ownTime) == [.nanoseconds(20), .nanoseconds(30)])
+        #expect(trace.spans.allSatisfy { $0.depth == 0 && !$0.isOpen })
+        #expect(trace.threads.map(\.name) == ["thread of loop 1", "thread of loop 2", "other threads"])
+        #expect(trace.loops == ["loop 1", "loop 2"])
+    }
+
     /// Loops run, threads post and send, another thread attaches and detaches, another takes snapshots.
     @Test("Attaching, detaching and snapshots at any time, from any thread")
     func stress() throws {
