@@ -59,6 +59,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     let actions: [Action]
     let label: (@Sendable (AnyObject) -> String?)?
     let runs = CountedRuns()
+    /// Whether `label` runs: it may call what is counted, and would be called for that again. As `runs`.
+    private var isNaming = false
 
     private enum State: UInt8, AtomicRepresentable { case off, on, detached }
     private let state = Atomic<State>(.on)
@@ -69,7 +71,7 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
 
     private let lock = Lock(.leaf)
     /// Guarded by `lock`.
-    private var watches: [Watch] = []
+    private var watches: [Watched: Watch] = [:]
 
     /// Makes a detector and attaches it to a loop. From any thread; if the loop runs, the detector counts from now on.
     ///
@@ -81,8 +83,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     ///   - backtraceDepth: The number of return addresses to record for each of the last callers. Zero: none.
     ///   - actions: What to do when something reaches a threshold, in this order.
     ///   - label: The name of an object in reports; nil for the name of its type. Called on the loop's thread, when an
-    ///     object is first counted in a pass, except from the object's `deinit`. For objects of the main actor, see
-    ///     ``init(threshold:typeThreshold:backtraceDepth:actions:isolation:label:)``.
+    ///     object is first counted in a pass, except from the object's `deinit`. What it calls is not counted. For
+    ///     objects of the main actor, see ``init(threshold:typeThreshold:backtraceDepth:actions:isolation:label:)``.
     /// - Precondition: The thresholds are positive, and `backtraceDepth` is not negative.
     public init(
         on loop: Loop = .current, threshold: Int = defaultThreshold, typeThreshold: Int? = nil,
@@ -156,7 +158,7 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     public func detach() {
         guard state.exchange(.detached, ordering: .relaxed) != .detached else { return }
         for observer in observers { observer.invalidate() }
-        for watch in lock.withLock({ watches }) { watch.cancel() }
+        for watch in lock.withLock({ watches }).values { watch.cancel() }
     }
 
     /// The number of calls that were not counted, since they were made on a thread other than the loop's. From any
@@ -168,8 +170,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     /// Keeps a watch, unless there is one of the same thing. Returns the one that is kept.
     func keep(_ watch: Watch) -> Watch {
         let kept = lock.withLock {
-            if let known = watches.first(where: { $0.isActive && $0.watched == watch.watched }) { return known }
-            watches.append(watch)
+            if let known = watches[watch.watched], known.isActive { return known }
+            watches[watch.watched] = watch
             return watch
         }
         // Detached meanwhile: `detach` may have missed it.
@@ -177,7 +179,9 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
         return kept
     }
 
-    func forget(_ watch: Watch) { lock.withLock { watches.removeAll { $0 === watch } } }
+    func forget(_ watch: Watch) {
+        lock.withLock { if watches[watch.watched] === watch { watches[watch.watched] = nil } }
+    }
 
     // MARK: Counting
 
@@ -220,6 +224,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
         case .type(let type): return CountedSubject(metatype: type)
         case .object(let object):
             weak let reference = object
+            isNaming = true
+            defer { isNaming = false }
             // Nil while the object's `deinit` runs: the label must not retain it.
             return CountedSubject(object, label: reference.flatMap { label?($0) })
         }
@@ -232,7 +238,7 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
             return nil
         }
         // While the loop rests in a handler that runs the host, the handlers of the host are in no pass.
-        guard let run = loop.innermostPassingRun, !loop.isWaiting else { return nil }
+        guard let run = loop.innermostPassingRun, !loop.isWaiting, !isNaming else { return nil }
         guard let counts = runs.counts(of: run) else {
             // No observer has seen the run begin: its mode may not be a common one. No effect if it is.
             observe(run.publicMode)

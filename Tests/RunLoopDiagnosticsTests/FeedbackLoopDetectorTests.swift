@@ -257,6 +257,21 @@ import Testing
         #expect(scene.reports.entries.map(\.step.objectID) == [ObjectIdentifier(panel)])
     }
 
+    @Test("A label may call what is counted, which does not count")
+    func labelThatCalls() {
+        let (reports, home) = (scene.reports, LoopBound<FeedbackLoopDetector?>(nil, on: scene.loop))
+        let detector = FeedbackLoopDetector(on: scene.loop, threshold: 10, actions: [.call { reports.add($0) }]) {
+            home.value?.count($0, "layout")
+            return "called"
+        }
+        home.value = detector
+        scene.pass { detector.count(panel, times: 9) }
+        #expect(scene.reports.entries.isEmpty)
+        scene.pass { detector.count(panel, times: 10) }
+        #expect(scene.reports.entries.map { "\($0.step)" } == ["called.layout"])
+        home.value = nil
+    }
+
     @Test("A call from a deinit counts for the type")
     func countInDeinit() {
         final class Closing {
