@@ -47,8 +47,7 @@ public struct DurationHistogram: Equatable, Sendable, CustomStringConvertible {
     /// bucket, unless it is the longest of all.
     public func since(_ earlier: DurationHistogram) -> DurationHistogram {
         let counts = zip(counts, earlier.counts).map { max(0, $0 - $1) }
-        // The last bucket has no end.
-        let end = counts.lastIndex { $0 > 0 }.map { $0 == counts.count - 1 ? .max : Buckets.end(of: $0) }
+        let end = counts.lastIndex { $0 > 0 }.map(Buckets.end)
         return DurationHistogram(counts: counts, maximum: min(end ?? 0, maximum.wholeNanoseconds))
     }
 }
@@ -91,7 +90,7 @@ private enum Buckets {
     private static let width = 1 << linearBits
     private static let largestExponent = 43
 
-    static let count = (largestExponent - linearBits + 2) * width
+    static let count = (largestExponent - linearBits + 2) * width + 1
 
     /// Values below 16 have a bucket each. Above, the four bits behind the highest one select among sixteen.
     static func index(of value: Int64) -> Int {
@@ -102,9 +101,10 @@ private enum Buckets {
         return (shift + 1) * width + Int(value >> Int64(shift)) & (width - 1)
     }
 
-    /// The largest value in a bucket.
+    /// The largest value in a bucket. The last one has no end.
     static func end(of index: Int) -> Int64 {
         guard index >= width else { return Int64(index) }
+        guard index < count - 1 else { return .max }
         let shift = index / width - 1
         return (Int64(width + index % width + 1) << Int64(shift)) - 1
     }

@@ -180,7 +180,7 @@ import Testing
         var random = SplitMix(4711)
         for _ in 1...50 {
             let recorder = HistogramRecorder()
-            let bits = Int64.random(in: 1...45, using: &random)
+            let bits = Int64.random(in: 1...47, using: &random)
             let values = (0..<200).map { _ in Int64.random(in: 0..<(1 << bits), using: &random) }
             for value in values { recorder.record(value) }
             let (histogram, sorted) = (recorder.snapshot, values.sorted())
@@ -188,7 +188,7 @@ import Testing
             for percent in [0.5, 10, 50, 90, 99, 100] {
                 let exact = sorted[max(0, Int((percent * 2).rounded(.up)) - 1)]
                 let found = histogram.percentile(percent).wholeNanoseconds
-                #expect(found >= exact || exact >= 1 << 44)
+                #expect(found >= exact)
                 #expect(found <= max(exact + exact / 16 + 1, exact >= 1 << 44 ? .max : 0))
             }
         }
@@ -200,7 +200,8 @@ import Testing
         for value in [-5, 0, .max] as [Int64] { recorder.record(value) }
         #expect(recorder.snapshot.count == 3 && recorder.snapshot.maximum == .nanoseconds(Int64.max))
         #expect(recorder.snapshot.percentile(60) == .zero)
-        #expect(recorder.snapshot.percentile(-1) == .zero && recorder.snapshot.percentile(1000) > .seconds(17_000))
+        #expect(recorder.snapshot.percentile(-1) == .zero)
+        #expect(recorder.snapshot.percentile(1000) == .nanoseconds(Int64.max))
     }
 }
 
