@@ -179,11 +179,12 @@ extension Loop {
             mode.insert(self)
         }
 
-        override func remove(from mode: ModeState) {
-            mode.remove(self)
-            itemLock.withLock {
-                notes.change { notes in notes.removeAll { $0 === mode.edgeNote } }
-            }
+        override func remove(from mode: ModeState) { mode.remove(self) }
+
+        /// Here, since a loop that ends does not call `remove(from:)`.
+        override func hasLeftWhileLocked(_ mode: ModeState) {
+            guard !mode.mode.namesCommonModes else { return }
+            notes.change { notes in notes.removeAll { $0 === mode.edgeNote } }
         }
 
         override var wasMadeByParent: Bool { eventFD.isOfParent() }

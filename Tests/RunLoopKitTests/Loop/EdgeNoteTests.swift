@@ -242,6 +242,20 @@ private struct EdgeNoteModel: Hashable {
         #expect(loop.counters.polls >= before + 3)
     }
 
+    @Test("A port keeps no note of a loop that has ended, nor of a mode that it has left")
+    func leftNotes() throws {
+        let port = try Loop.PortSource { _ in }
+        for _ in 0..<3 {
+            let (loop, _) = Loop.inVirtualTime()
+            loop.addCommonMode("other")
+            loop.add(port, in: .common)
+            loop.add(port, in: "third")
+            loop.remove(port, in: "other")
+            loop.end()
+        }
+        port.notes.read { #expect($0.isEmpty) }
+    }
+
     /// The wake-up has written an edge into the epoll sets of both modes.
     @Test("A clock that advances a loop does not wait for a stale edge")
     func staleEdge() throws {
