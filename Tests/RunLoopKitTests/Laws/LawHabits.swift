@@ -6,6 +6,9 @@ extension LawGenerator {
         case 1: removalInScheduleHandler()
         case 2: callsAfterFlush()
         case 3, 4: tolerantTimers()
+        case 5: postBeforeThirdRun()
+        case 6: signalBeforeJoining()
+        case 7: signalsBeforeAdding()
         default: []
         }
     }
@@ -27,6 +30,41 @@ extension LawGenerator {
         let source = makeItem(.source0)
         program.items[source].scheduleScripts = [makeScript([.elsewhere(.operate(.remove, item: source, place))])]
         return [.operate(.add, item: source, place)]
+    }
+
+    /// A callout of a nested run posts a block for the outermost one, and begins a third run. That takes the wake-up.
+    private mutating func postBeforeThirdRun() -> [LawProgram.Step] {
+        let outer = place(common: false)
+        let others = LawProgram.modes.filter { $0 != outer.mode }.map { LawProgram.Place(loop: outer.loop, mode: $0) }
+        let (inner, innermost) = (random.pick(others), random.pick(others))
+        let call = makeScript([.post(outer, script: makeScript([])), .lapse(innermost)])
+        let kinds: [LawProgram.Kind] = [.timer, .portSource, .messagePort, .borrowedDescriptor]
+        let begin = callout(of: makeItem(random.pick(kinds)), playing: call, at: inner).dropLast(2)
+        return [.post(outer, script: makeScript(begin + [.lapse(inner)])), .lapse(outer)]
+    }
+
+    /// A source of `common` is signalled in a run of another mode, which takes the wake-up. Later its modes are looked
+    /// up.
+    private mutating func signalBeforeJoining() -> [LawProgram.Step] {
+        let source = makeItem(.source0)
+        program.items[source].variant |= LawProgram.Item.silentBit | LawProgram.Item.wakingBit
+        program.items[source].hasHandlerAtFirst = true
+        var place = place(common: false)
+        func step(_ operation: LawProgram.Operation, in mode: String) -> LawProgram.Step {
+            .operate(operation, item: source, .init(loop: place.loop, mode: mode))
+        }
+        place.mode = random.pick(["b", "c"])
+        let steps = [step(.add, in: "common"), step(.trigger, in: "common"), .lapse(place)]
+        return [step(.addCommonMode, in: "a"), .post(place, script: makeScript(steps)), .lapse(place)]
+    }
+
+    /// A source is signalled several times, not always with a wake-up, before a loop has it.
+    private mutating func signalsBeforeAdding() -> [LawProgram.Step] {
+        let (source, place) = (makeItem(.source0), place())
+        program.items[source].variant |= LawProgram.Item.wakingBit
+        program.items[source].hasHandlerAtFirst = true
+        let signal = LawProgram.Step.operate(.trigger, item: source, place)
+        return Array(repeating: signal, count: 2 + random.below(3)) + [.operate(.add, item: source, place)]
     }
 
     /// Timers that can wait for each other, and changes of their times, also by one of them.

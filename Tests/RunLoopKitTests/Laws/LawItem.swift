@@ -60,6 +60,8 @@ final class LawItem: @unchecked Sendable {
 
     /// All of its closures, and those not released.
     var closures = 0
+    /// Of a version-0 source: whether the signal that is pending wakes loops.
+    var wakes = false
     var closuresAlive = 0
     private var releases = 0
 
@@ -118,6 +120,8 @@ final class LawItem: @unchecked Sendable {
     private func make() -> Loop.Item {
         hasHandler = !isLate
         switch kind {
+        case .source0 where !plan.isNotified:
+            return isLate ? Loop.Source0(order: order) : Loop.Source0(order: order, perform: sourceHandler())
         case .source0:
             let (schedule, cancel) = (Closure(self), Closure(self))
             let schedules = { @Sendable (loop: Loop, mode: Loop.Mode) in schedule.item.hasJoined(mode, of: loop) }

@@ -32,12 +32,15 @@ extension LawItem {
         return (item as? Loop.FileDescriptorSource)?.interest.contains(.read) ?? true
     }
 
+    /// Whether it wakes a loop that it joins.
+    var hasWakingSignal: Bool { wakes && hasHandler && (item as? Loop.Source0)?.isSignalled ?? false }
+
     func checkItself() {
         if kind == .source0 || kind.isProcess {
             player.expect(handled <= accepted, "\(self): \(handled) calls for \(accepted) signals")
         }
         guard player.isSettled(self) else { return }
-        if kind == .source0 {
+        if kind == .source0, plan.isNotified {
             let expected = Dictionary(uniqueKeysWithValues: places.map { ($0, 1) })
             let found = notified.filter { $0.value != 0 }
             player.expect(found == expected, "\(self): schedule less cancel notifications: \(found), not \(expected)")
@@ -49,6 +52,9 @@ extension LawItem {
             player.expect(closuresAlive == 0, "\(self): \(closuresAlive) handlers not released")
         }
         guard let item else { return }
+        (item as? Loop.PortSource)?.notes.read { notes in
+            player.expect(notes.count <= places.count, "\(self): has \(notes.count) notes of \(places.count) modes")
+        }
         player.expect(item.isValid == isValid, "\(self): valid: \(item.isValid)")
         checkTolerance()
         let armed =

@@ -22,7 +22,10 @@ extension LawItem {
         guard let item else { return }
         switch kind {
         case .source0:
-            (item as! Loop.Source0).signal(wake: plan.variant & LawProgram.Item.wakingBit != 0)
+            let source = item as! Loop.Source0
+            let wake = plan.variant & LawProgram.Item.wakingBit != 0 && player.stepsLeft % 3 > 0
+            wakes = wake || wakes && source.isSignalled
+            source.signal(wake: wake)
             if isValid { accepted += 1 }
         case .portSource:
             (item as! Loop.PortSource).send()

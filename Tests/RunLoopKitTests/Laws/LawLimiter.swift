@@ -84,6 +84,9 @@ final class LawLimiter: LawHandlerOwner, @unchecked Sendable {
         single?.isPending ?? keyed?.isPending(script % bursts.count) ?? false
     }
 
+    /// Whether a call is.
+    var isPending: Bool { bursts.indices.contains { isPending($0) } }
+
     private func call(_ script: Int, for key: Int) {
         let number = scripts.count
         // Before the call, in which the action may call again.

@@ -18,6 +18,9 @@ extension LawPlayer {
         if !joined.isEmpty { item.becomeDue(in: loop) }
         let answer = during([item]) { target.add(actual, in: Loop.Mode(mode)) }
         expect(answer == isAccepted, "\(item) added to \(mode): \(answer)")
+        if !joined.isEmpty, isOutside, item.hasWakingSignal, item.plan.scheduleScripts.isEmpty {
+            expect(target.waker.hasNote, "\(item) is signalled, and wakes no loop as it joins")
+        }
         if !item.isValid {
             let modes = target.modes
             target.add(actual, in: "made by an invalid item")

@@ -150,6 +150,13 @@ struct LawProgram: ScriptedProgram, CustomStringConvertible {
         /// Of a version-0 source: whether its signals wake its loops.
         static let wakingBit = 1 << 5
 
+        /// Of a version-0 source: whether it is told of the modes that it joins and leaves. One that is not joins
+        /// common modes late.
+        static let silentBit = 1 << 9
+        var isNotified: Bool {
+            variant & Item.silentBit == 0 || !scheduleScripts.isEmpty || !cancelScripts.isEmpty
+        }
+
         /// Makes a version-0 source whose signals wake no loop.
         mutating func wakesNobody() {
             variant &= ~Item.wakingBit

@@ -23,26 +23,36 @@ extension LawPlayer {
         if isOutside { checkMembership() }
     }
 
-    /// Of a ninth of the items.
+    /// Of a ninth of the items. Asking wakes no loop.
     private func checkMembership() {
         for item in items where isGoingQuiet || (stepsLeft + item.index) % 9 == 0 {
             guard let actual = item.item else { continue }
             for loop in loops where !loop.isEnding {
+                let hadNote = loop.loop!.waker.hasNote
                 for mode in LawProgram.modes {
                     let expected = item.places.contains(loop.place(mode))
                     let found = loop.loop!.contains(actual, in: Loop.Mode(mode))
                     expect(expected == found, "\(item) is in \(mode) of \(loop.number): \(found)")
                 }
+                let isWoken = loop.loop!.waker.hasNote && !hadNote
+                expect(!isWoken, "loop \(loop.number) is woken by the question for the modes of \(item)")
             }
         }
     }
 
-    /// Each heap has its timers by their times of now: no change leaves work to a later step.
+    /// Each heap has its timers by their times of now: no change leaves work to a later step. No limiter has a timer
+    /// that fires unless a call is pending: it would keep a run going.
     private func checkTimers(of loop: LawLoop, _ moment: () -> String) {
         guard let actual = loop.loop else { return }
+        let pending = loop.limiters.values.count { $0.isPending } + (loop.queue == nil ? 0 : 1)
         for state in actual.modeStates {
-            let areExact = actual.lock.withLock { state.timers.areExact }
+            let (areExact, ofLimiters) = actual.lock.withLock {
+                (state.timers.areExact, state.timers.all.count { $0.isOfLimiter && $0.fires })
+            }
             expect(areExact, "\(moment()): a timer of \(state.mode) of \(loop.number) is not where its time belongs")
+            expect(
+                ofLimiters <= pending,
+                "\(moment()): limiters have \(ofLimiters) timers in \(state.mode) of \(loop.number), not \(pending)")
         }
     }
 
@@ -86,4 +96,9 @@ extension LawPlayer {
         }
         return (expected, optional)
     }
+}
+
+extension Loop.Timer {
+    /// Whether it has a time, and its handler does not run.
+    fileprivate var fires: Bool { heapTimes.deadline < TimerHeap.stopped }
 }
