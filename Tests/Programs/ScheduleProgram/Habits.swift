@@ -1,11 +1,17 @@
 #if DEBUG && !PLAIN_ATOMICS
     @testable import RunLoopKit
 
-    /// What threads do to a loop of a higher priority. The first three take no lock.
+    /// What threads do to a loop of a higher priority. The first four take no lock.
     let habits: [Habit] = [
         Habit("PortSource.send") { loop in
             let port = try! Loop.PortSource { _ in }
             loop.add(port, in: .default)
+            return { port.send() }
+        },
+        Habit("PortSource.send, and the loop invalidates the port") { loop in
+            let port = try! Loop.PortSource { _ in }
+            loop.add(port, in: .default)
+            loop.add(Loop.Observer(.afterWaiting) { _, _ in port.invalidate() }, in: .default)
             return { port.send() }
         },
         Habit("Loop.wakeUp") { loop in { loop.wakeUp() } },

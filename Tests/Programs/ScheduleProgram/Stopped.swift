@@ -99,8 +99,11 @@
                 play.execute()
                 return play.isKept
             }
-            print("\(habit.name): stopped at \(free.end - free.begin) points, keeps the loop waiting at \(kept.count)")
-            if kept.count > habit.most { holds = false }
+            let isTooMuch = kept.count > habit.most
+            print(
+                "\(habit.name): stopped at \(free.end - free.begin) points, keeps the loop waiting at \(kept.count)"
+                    + (isTooMuch ? ", not \(habit.most)" : ""))
+            if isTooMuch { holds = false }
         }
         return holds
     }
