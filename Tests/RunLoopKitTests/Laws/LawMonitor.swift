@@ -3,10 +3,13 @@
 /// The laws of what monitors learn. All loops of a program are on one thread, and have one monitor.
 ///
 /// Each callout that a loop reports is one call of a handler. No loop goes to sleep while a block that has woken it
-/// waits for the mode of the run, whichever run has taken the wake-up.
+/// waits for the mode of the run, whichever run has taken the wake-up. One exception is CFRunLoop's, too: blocks that
+/// were posted for `common` wait for the next pass when the mode of a run becomes common.
 final class LawMonitor: LoopMonitor, @unchecked Sendable {
     /// The numbers of handlers that were called in the callouts in progress, innermost last.
     private var calls: [Int] = []
+    /// Those that became common since a pass in them began last.
+    var newCommonModes: Set<Loop.Mode> = []
     private let hasBlock: (Loop.Mode) -> Bool
     private let isOfProgram: (Loop.Item) -> Bool
     private let report: (String) -> Void
@@ -24,10 +27,14 @@ final class LawMonitor: LoopMonitor, @unchecked Sendable {
     /// A handler of the program has been called.
     func handlerBegins() { if !calls.isEmpty { calls[calls.count - 1] += 1 } }
 
+    func reached(_ activity: Loop.Activity, in mode: Loop.Mode) {
+        if activity == .beforeTimers { newCommonModes.remove(mode) }
+    }
+
     func willCallOut(_ callout: Callout) { calls.append(0) }
 
     func willWait(until deadline: Int64, in mode: Loop.Mode) {
-        if hasBlock(mode) { report("a run in \(mode) goes to sleep, and a block waits for it") }
+        if !newCommonModes.contains(mode), hasBlock(mode) { report("a run in \(mode) goes to sleep, and a block waits for it") }
     }
 
     func didCallOut(_ callout: Callout) {

@@ -51,7 +51,7 @@ final class LawPlayer: @unchecked Sendable {
     var blocks: [LawBlock] = []
     var endHandlers: [LawBlock] = []
     private var signals = 0
-    private lazy var monitor = LawMonitor(
+    private(set) lazy var monitor = LawMonitor(
         hasBlock: { [unowned self] in innermost?.hasBlock(for: $0) ?? false },
         isOfProgram: { [unowned self] item in items.contains { $0.item === item } },
         report: { [unowned self] in expect(false, $0) })

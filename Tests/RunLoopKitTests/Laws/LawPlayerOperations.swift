@@ -52,6 +52,7 @@ extension LawPlayer {
     func addCommonMode(_ mode: String, to loop: LawLoop) {
         guard mode != "common", !loop.commonModes.contains(mode), !loop.isEnding, let target = loop.loop else { return }
         loop.commonModes.append(mode)
+        monitor.newCommonModes.insert(Loop.Mode(mode))
         let concerned = items.filter { $0.commons.contains(loop.number) }
         for item in concerned.sorted(by: { $0.joinedCommon < $1.joinedCommon }) { item.join(loop.place(mode)) }
         during(concerned) { target.addCommonMode(Loop.Mode(mode)) }

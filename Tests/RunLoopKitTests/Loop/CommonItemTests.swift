@@ -14,6 +14,21 @@ import Testing
         return loop
     }
 
+    /// As in CFRunLoop.
+    @Test("Blocks for the common modes wait for the next pass when the mode of the run becomes common")
+    func blocks() throws {
+        let loop = loop()
+        defer { loop.end() }
+        let log = Log<Duration>()
+        let start = loop.now
+        loop.add(try Loop.PortSource { _ in }, in: Self.late)
+        loop.add(Loop.Timer(after: .seconds(5)) { _ in }, in: Self.late)
+        loop.perform(in: .common) { log.add(start.duration(to: loop.now)) }
+        loop.perform(in: Self.late) { loop.addCommonMode(Self.late) }
+        loop.run(mode: Self.late, for: .seconds(10))
+        #expect(log.entries == [.seconds(5)])
+    }
+
     @Test("An item costs nothing for common modes that are merely there")
     func cost() throws {
         let loop = loop()

@@ -110,8 +110,9 @@ extension Loop {
 
     /// Declares a mode common, permanently. Items that were added to `common` before join it. From any thread.
     ///
-    /// The mode itself exists once something is added to it. Naming `common` itself changes nothing. CF:
-    /// `CFRunLoopAddCommonMode`.
+    /// The mode itself exists once something is added to it. Naming `common` itself changes nothing. An active run in
+    /// the mode calls blocks that were posted for `common` before in its next pass, for which this does not wake it.
+    /// CF: `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ mode: Mode) {
         let joined = lock.withLock { () -> (ModeState, [Item])? in
             guard isOpen, !mode.namesCommonModes, commonModes.insert(mode) else { return nil }
