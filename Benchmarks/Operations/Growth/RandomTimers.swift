@@ -21,6 +21,22 @@ extension GrowingOperation {
         }
     }
 
+    /// A host whose frame has no time left: each pass calls one.
+    static let hostedTimers = GrowingOperation(
+        "hosted-timers", "One of so many timers that are due at once is called by a hosted pass without a budget.",
+        sizes: [10, 1_000], count: 2_000
+    ) { loop, size in
+        let timers = (0..<size).map { _ in Loop.Timer(restartableAfter: .zero) { _ in } }
+        for timer in timers { loop.add(timer) }
+        _ = try loop.hosting.begin()
+        return { count in
+            for _ in 0..<count / size {
+                for timer in timers { timer.restart() }
+                while loop.hosting.pass(for: .zero) == .more {}
+            }
+        }
+    }
+
     static let retimingAtRandom = GrowingOperation(
         "timers-retime-random", "One of so many timers, at random, gets another delay."
     ) { loop, size in

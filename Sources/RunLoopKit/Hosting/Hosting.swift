@@ -279,6 +279,7 @@ final class Hosting: Host {
 
     private func stop(_ loop: Loop) {
         loop.own.host = nil
+        mode.forgetCutSteps()
         loop.waiting.store(false, ordering: .relaxed)
         loop.lock.withLock { loop.lastSleep = nil }
         loop.waker.setHosted(false)

@@ -73,7 +73,8 @@ extension Loop.HostFunctions {
     ///
     /// What was not served when the time is up is ready for the next call. Handlers are not interrupted: the time is
     /// checked after each. A pass that has begun still calls one handler of each of its steps: a block, a signalled
-    /// source, and what is ready.
+    /// source, and what is ready. It first finds all timers that are due, or sources that are signalled, whatever the
+    /// budget: 0.2 ms for a thousand timers. The next calls go on with those.
     ///
     /// ```swift
     /// while drawsFrames {

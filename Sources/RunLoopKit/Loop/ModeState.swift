@@ -53,6 +53,15 @@ final class ModeState {
     @exclusivity(unchecked) private(set) var source0s = ItemTable<Loop.Source0>()
     let source1s = Source1Table()
     @exclusivity(unchecked) var timers = ModeTimers()
+
+    // Of passes with a budget. Accessed by the loop's thread only.
+    @exclusivity(unchecked) var cutTimers = CutStep<Loop.Timer>()
+    @exclusivity(unchecked) var cutSource0s = CutStep<Loop.Source0?>()
+
+    func forgetCutSteps() {
+        cutTimers.forget()
+        cutSource0s.forget()
+    }
     @exclusivity(unchecked) private(set) var observers = ModeObservers()
 
     /// What a pass needs to know of the mode's items, without the lock, at every step. Written with the lock held.

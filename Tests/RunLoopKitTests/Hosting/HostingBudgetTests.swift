@@ -48,6 +48,82 @@ import Testing
         loop.end()
     }
 
+    @Test("A pass goes on with the timers that the one before has found, and with what has become of them")
+    func cutTimers() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.hosting.begin()
+        let log = Log<Int>()
+        let timers = (0..<10).map { number in
+            Loop.Timer(restartableAfter: .milliseconds(number)) { _ in
+                clock.advance(by: .milliseconds(3))
+                log.add(number)
+            }
+        }
+        for timer in timers { loop.add(timer) }
+        let added = Loop.Timer(after: .zero) { _ in log.add(100) }
+        clock.advance(by: .milliseconds(20))
+        #expect(loop.hosting.pass(for: .milliseconds(4)) == .more)
+        #expect(log.entries == [0, 1])
+        timers[2].invalidate()
+        timers[3].restart(after: .seconds(3600))
+        timers[0].restart(after: .zero)
+        loop.add(added)
+        #expect(loop.hosting.pass(for: .milliseconds(4)) == .more)
+        #expect(log.entries == [0, 1, 4, 5])
+        while loop.hosting.pass(for: .milliseconds(4)) == .more {}
+        #expect(log.entries == [0, 1, 4, 5, 6, 7, 8, 9, 0, 100])
+        loop.hosting.end()
+        loop.end()
+    }
+
+    @Test("A pass goes on with the sources that the one before has found signalled")
+    func cutSources() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.hosting.begin()
+        let log = Log<Int>()
+        let sources = (0..<6).map { number in
+            Loop.Source0(order: -number) {
+                clock.advance(by: .milliseconds(3))
+                log.add(number)
+            }
+        }
+        for source in sources {
+            loop.add(source)
+            source.signal()
+        }
+        #expect(loop.hosting.pass(for: .milliseconds(4)) == .more)
+        #expect(log.entries == [5, 4])
+        sources[3].invalidate()
+        sources[5].signal()
+        while loop.hosting.pass(for: .milliseconds(4)) == .more {}
+        #expect(log.entries == [5, 4, 2, 1, 0, 5])
+        loop.hosting.end()
+        loop.end()
+    }
+
+    @Test("What a pass has left is released at the end of the hosting, and left to a run without a host")
+    func cutStepAtTheEnd() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.hosting.begin()
+        let log = Log<Int>()
+        weak var last: Loop.Timer?
+        for number in 0..<3 {
+            let timer = Loop.Timer(after: .zero) { _ in
+                clock.advance(by: .milliseconds(3))
+                log.add(number)
+            }
+            loop.add(timer)
+            last = timer
+        }
+        #expect(loop.hosting.pass(for: .zero) == .more)
+        loop.hosting.end()
+        last?.invalidate()
+        #expect(last == nil)
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [0, 1])
+        loop.end()
+    }
+
     @Test("A pass continues within its budget until nothing is left")
     func untilNothingIsLeft() throws {
         let (loop, _) = Loop.inVirtualTime(.manual)
