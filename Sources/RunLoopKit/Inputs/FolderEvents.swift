@@ -48,7 +48,7 @@ extension Loop.FolderSource {
         case attributesChanged(Entry)
 
         /// The kernel has dropped events, since too many waited (`fs.inotify.max_queued_events`). Look again at
-        /// everything. New subfolders are watched by then.
+        /// everything. New subfolders are watched by then. ``gone`` follows if the watched folder is not at its path.
         case lookAgain
 
         /// A subfolder cannot be watched: what happens in it is not reported. The error is that of

@@ -23,7 +23,7 @@ extension Loop {
     ///   followed; the path of the watched folder may be one.
     /// - *Too many events:* the kernel drops some, and the source reports ``Event/lookAgain``.
     /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid. If a folder above it is renamed, the
-    ///   source is still valid, but watches no new subfolder.
+    ///   source is still valid, but watches no new subfolder; once events are dropped, it is gone.
     /// - *Where other programs keep moving folders* onto the same paths, some subfolders may not be watched.
     /// - *A subfolder that may not be read* is passed over when the source is made. Later it is
     ///   ``Event/unwatched(_:_:)``.
@@ -111,9 +111,10 @@ extension Loop {
 
         deinit { System.close(inotify) }
 
-        /// The number of folders that are watched, for tests and reports. A user may have
-        /// `fs.inotify.max_user_watches` of all sources and programs together.
-        public var watchCount: Int { treeLock.withLock { tree.watchCount } }
+        /// The number of folders that are watched, for tests and reports; 0 once the source is invalid. A user may have
+        /// `fs.inotify.max_user_watches` of all sources and programs together. The kernel counts those of an invalid
+        /// source until it is deallocated, unless the folder is gone.
+        public var watchCount: Int { isValid ? treeLock.withLock { tree.watchCount } : 0 }
 
         // MARK: Source1
 

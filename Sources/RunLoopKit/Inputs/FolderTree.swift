@@ -44,7 +44,7 @@ struct FolderTree {
         if options.contains(.attributes) { kinds.insert(.attributes) }
         if options.contains(.everyWrite) { kinds.insert(.modified) }
         self.kinds = kinds
-        rootWatch = try System.addWatch(to: inotify, path + [0], for: kinds.union(.folderMoved))
+        rootWatch = try Self.addRootWatch(to: inotify, path + [0], kinds)
         // The current folder may change.
         root = System.resolved(path + [0]) ?? path
         paths = [rootWatch: []]
@@ -103,8 +103,7 @@ struct FolderTree {
         }
         if !kind.isDisjoint(with: [.folderDeleted, .folderMoved, .unmounted, .ended]) {
             if notice.watch == rootWatch {
-                isGone = true
-                events.append(.gone)
+                isNowGone()
             } else if kind.contains(.ended) {
                 paths[notice.watch] = nil
                 young.remove(notice.watch)
@@ -278,11 +277,41 @@ struct FolderTree {
         missed = missed.filter { !Self.isIn($0, folder) }
     }
 
+    private static func addRootWatch(
+        to inotify: Descriptor, _ path: Path, _ kinds: FolderNoticeKinds
+    ) throws(LoopError) -> FolderWatch {
+        try System.addWatch(to: inotify, path, for: kinds.union(.folderMoved))
+    }
+
+    private mutating func isNowGone() {
+        isGone = true
+        for watch in paths.keys { System.removeWatch(watch, from: inotify) }
+        paths = [:]
+        events.append(.gone)
+    }
+
+    /// Reports it if the watched folder is not at its path any more: that notice may be among the dropped ones.
+    private mutating func findRoot() {
+        do throws(LoopError) {
+            let watch = try Self.addRootWatch(to: inotify, full([]), kinds)
+            if watch == rootWatch { return }
+            System.removeWatch(watch, from: inotify)
+        } catch {
+            // It can be listed no more: so with subfolders, that will be tried and reported.
+            guard System.saysNoFolder(error.errno) else {
+                if !hasSubfolders { events.append(.unwatched(Entry([], isFolder: true), error)) }
+                return
+            }
+        }
+        isNowGone()
+    }
+
     /// Watches what is there now. A folder that is watched already keeps the number of its watch.
     private mutating func lookAgain() {
         events.append(.lookAgain)
         (moving, young, missed, listed) = ([:], [], [], [:])
-        guard hasSubfolders else { return }
+        findRoot()
+        guard hasSubfolders, !isGone else { return }
         let old = paths
         paths = [rootWatch: []]
         watchContents(of: [], rootWatch, reports: false)

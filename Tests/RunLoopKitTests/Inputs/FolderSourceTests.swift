@@ -55,6 +55,20 @@ import Testing
 
         func remove(_ name: String) { #expect(Glibc.remove(path(name)) == 0) }
 
+        /// Makes so many events that the kernel drops what comes next. False if it keeps too many for a test.
+        func fillQueue() throws -> Bool {
+            let text = try String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
+            guard let limit = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)), limit <= 100_000 else {
+                return false
+            }
+            // Equal events in a row are one: so two names in turn.
+            for _ in 0...limit / 2 {
+                make("a")
+                remove("a")
+            }
+            return true
+        }
+
         /// What has happened since the last call.
         ///
         /// - Parameter least: How many events to wait for.
@@ -348,9 +362,11 @@ import Testing
             scene.remove("a")
             scene.remove("")
         }
+        #expect(scene.source.watchCount == 1)
         let news = scene.news()
         #expect(news.first == "created a" && news.last == "the folder is gone")
         #expect(!scene.source.isValid && scene.loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(scene.source.watchCount == 0)
     }
 
     @Test("Errors say what to do")
@@ -376,18 +392,44 @@ import Testing
     @Test("Lost events are told, and new subfolders watched all the same")
     func overflow() throws {
         let scene = try Scene(.subfolders) { $0.makeFolder("old") }
-        let text = try String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
-        guard let limit = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)), limit <= 100_000 else { return }
-        // Equal events in a row are one: so two names in turn.
-        for _ in 0...limit / 2 {
-            scene.make("a")
-            scene.remove("a")
-        }
+        guard try scene.fillQueue() else { return }
         scene.makeFolder("old/new")
         #expect(scene.news().last == "look again at everything")
         #expect(scene.source.watchCount == 3)
         scene.write("old/new/b")
         #expect(scene.news(2) == ["created old/new/b", "written old/new/b"])
+    }
+
+    private enum End: CaseIterable { case deleted, replaced, moved, movedWithFolderAbove }
+
+    @Test(
+        "The watched folder is gone, even if the events that say so are lost", arguments: End.allCases,
+        [[], Source.Options.subfolders])
+    private func goneInOverflow(_ end: End, _ options: Source.Options) throws {
+        let scene = try Scene(options) { if options.contains(.subfolders) { $0.makeFolder("old") } }
+        guard try scene.fillQueue() else { return }
+        switch end {
+        case .deleted, .replaced:
+            if options.contains(.subfolders) { scene.remove("old") }
+            scene.remove("")
+            if end == .replaced { scene.makeFolder("") }
+        case .moved: scene.move("", to: "../elsewhere")
+        case .movedWithFolderAbove: #expect(rename(scene.outer, scene.outer + "-moved") == 0)
+        }
+        defer { if end == .movedWithFolderAbove { _ = rename(scene.outer + "-moved", scene.outer) } }
+        #expect(scene.news().suffix(2) == ["look again at everything", "the folder is gone"])
+        #expect(!scene.source.isValid && scene.source.watchCount == 0)
+    }
+
+    @Test("A folder that is still there is not gone, but watched on after lost events")
+    func overflowWithoutSubfolders() throws {
+        let scene = try Scene()
+        guard try scene.fillQueue() else { return }
+        #expect(scene.news().last == "look again at everything" && scene.source.watchCount == 1)
+        scene.make("b")
+        #expect(scene.news() == ["created b"])
+        scene.source.invalidate()
+        #expect(scene.source.watchCount == 0)
     }
 
     /// Whoever may write into a watched folder chooses how deep it is: as deep as a path can be long.
