@@ -24,7 +24,10 @@ extension Loop {
     /// - *Too many events:* the kernel drops some, and the source reports ``Event/lookAgain``.
     /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid. If a folder above it is renamed, the
     ///   source is still valid, but watches no new subfolder; once events are dropped, it is gone.
-    /// - *Where other programs keep moving folders* onto the same paths, some subfolders may not be watched.
+    /// - *Where folders are moved while new ones are looked up*, some subfolders may not be watched at first. Once no
+    ///   event waits, the source checks the whole tree; what it finds is `created`, and what is not there `deleted`. It
+    ///   checks again after events that come meanwhile: where they never pause for as long as a check takes, it never
+    ///   ends.
     /// - *A subfolder that may not be read* is passed over when the source is made. Later it is
     ///   ``Event/unwatched(_:_:)``.
     ///

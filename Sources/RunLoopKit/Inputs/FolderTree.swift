@@ -24,7 +24,7 @@ struct FolderTree {
     private var moving: [UInt32: (entry: Entry, place: Int)] = [:]
 
     // A folder is watched at the path that a notice tells. It may have left it by then, and another one may be there,
-    // as later notices tell. So these are kept until all notices have been read.
+    // as later notices tell. So these are kept until all notices have been read; what is missed then, until the check.
 
     /// The watches that were added.
     private var young: Set<FolderWatch> = []
@@ -34,6 +34,17 @@ struct FolderTree {
     private var hasLooked = false
     /// The names that the last listing of a folder has reported, and no notice yet.
     private var listed: [Path: Set<Path>] = [:]
+
+    // What is looked up by its path while others move folders may be another folder. So after such a meeting the whole
+    // tree is checked, at the first moment at which no notice waits, and again until nothing happens meanwhile.
+
+    /// Whether notices have told of a folder that has left its path.
+    private var hasMoved = false
+    /// Whether a folder was looked up while notices waited, or was not found.
+    private var hasLookedTooEarly = false
+    private var mustBeChecked = false
+    /// What a check has watched that was not exact.
+    private var strays: Set<FolderWatch> = []
 
     init(_ inotify: Descriptor, _ path: Path, _ options: Loop.FolderSource.Options) throws(LoopError) {
         self.inotify = inotify
@@ -72,6 +83,7 @@ struct FolderTree {
         for notice in notices where notice.kind.contains(.movedTo) { arrivals.insert(notice.cookie) }
         for notice in notices where !isGone { handle(notice) }
         settleIfAllIsRead()
+        if mustBeChecked, !isGone, System.unreadBytes(in: inotify) <= 0 { check() }
         defer { events = [] }
         if !arrivals.isEmpty { (arrivals, moving) = ([], [:]) }
         return events
@@ -88,9 +100,18 @@ struct FolderTree {
     }
 
     private mutating func settleIfAllIsRead() {
-        guard System.unreadBytes(in: inotify) <= 0 else { return }
+        guard hasSubfolders else { return }
+        let isRead = System.unreadBytes(in: inotify) <= 0
+        if hasLooked, !isRead || !missed.isEmpty { hasLookedTooEarly = true }
+        if hasMoved, hasLooked || hasLookedTooEarly { mustBeChecked = true }
+        guard isRead else { return }
         if !listed.isEmpty { listed = [:] }
-        if !hasLooked, !young.isEmpty || !missed.isEmpty { (young, missed) = ([], []) }
+        if !hasLookedTooEarly { hasMoved = false }
+        guard !hasLooked else { return }
+        // No notice has told why.
+        if !missed.isEmpty { mustBeChecked = true }
+        if !young.isEmpty { young = [] }
+        (hasMoved, hasLookedTooEarly) = (false, false)
     }
 
     private mutating func handle(_ notice: FolderNotice) {
@@ -112,12 +133,13 @@ struct FolderTree {
         }
         // A notice about the folder itself. For a subfolder, its parent's watch reports the same.
         guard !notice.name.isEmpty else { return }
-        let path = folder.isEmpty ? notice.name : folder + [Self.slash] + notice.name
+        let path = FolderWalk.join(folder, notice.name)
         let entry = Entry(path, isFolder: kind.contains(.isFolder))
         let wasListed = !kind.isDisjoint(with: .names) && listed[folder]?.remove(notice.name) != nil
         if kind.contains(.created) { return appeared(entry, wasListed: wasListed) }
         if kind.contains(.movedTo) { return movedTo(entry, notice.cookie, wasListed: wasListed) }
         if kind.contains(.movedFrom) {
+            if entry.isFolder { hasMoved = true }
             if arrivals.contains(notice.cookie) {
                 moving[notice.cookie] = (entry, events.count)
             } else if entry.isFolder {
@@ -248,7 +270,7 @@ struct FolderTree {
             if reports { listed[folder] = Set(contents.map(\.name)) }
             let first = rest.count
             for (name, isFolder) in contents {
-                let path = folder.isEmpty ? name : folder + [Self.slash] + name
+                let path = FolderWalk.join(folder, name)
                 let entry = Entry(path, isFolder: isFolder)
                 if reports { events.append(.created(entry)) }
                 if isFolder, let watch = addWatch(to: entry) { rest.append((path, watch)) }
@@ -312,9 +334,67 @@ struct FolderTree {
         (moving, young, missed, listed) = ([:], [], [], [:])
         findRoot()
         guard hasSubfolders, !isGone else { return }
+        hasMoved = true
         let old = paths
         paths = [rootWatch: []]
         watchContents(of: [], rootWatch, reports: false)
         for watch in old.keys where paths[watch] == nil { System.removeWatch(watch, from: inotify) }
+    }
+
+    // MARK: Checking
+
+    /// Watches what is there now, reports what was not known, and forgets what is not there. Reports nothing if events
+    /// have come meanwhile: another pass reads them, and checks again.
+    private mutating func check() {
+        let old = paths
+        let missed = missed
+        let walk = FolderWalk(inotify, root, rootWatch, kinds) { path, watch in
+            old[watch] != path || missed.contains(path)
+        }
+        strays.formUnion(walk.watches.subtracting(old.keys))
+        guard walk.isExact else { return }
+        paths = [:]
+        for folder in walk.folders { paths[folder.watch] = folder.path }
+        for (folder, _) in walk.failures {
+            for (watch, path) in old where paths[watch] == nil && Self.isIn(path, folder) { paths[watch] = path }
+        }
+        for watch in strays.union(old.keys) where paths[watch] == nil { System.removeWatch(watch, from: inotify) }
+        reportMissing(old)
+        reportNews(walk, old)
+        (young, self.missed, strays) = ([], [], [])
+        (mustBeChecked, hasMoved, hasLookedTooEarly) = (false, false, false)
+    }
+
+    /// - Parameter old: The paths before the check.
+    private mutating func reportMissing(_ old: [FolderWatch: Path]) {
+        let wrong = old.filter { paths[$0.key] != $0.value }.values
+        if wrong.isEmpty { return }
+        let right = old.filter { paths[$0.key] == $0.value }.values
+        var last: Path?
+        for path in wrong.sorted(by: Self.isBefore) {
+            if let last, Self.isIn(path, last) { continue }
+            // Another folder has its path, and is known.
+            if right.contains(where: { Self.isIn($0, path) }) { continue }
+            events.append(.deleted(Entry(path, isFolder: true)))
+            last = path
+        }
+    }
+
+    /// - Parameter old: The paths before the check.
+    private mutating func reportNews(_ walk: FolderWalk, _ old: [FolderWatch: Path]) {
+        var reported = missed
+        for folder in walk.folders {
+            guard let contents = folder.contents else { continue }
+            if reported.insert(folder.path).inserted { events.append(.created(Entry(folder.path, isFolder: true))) }
+            for (name, isFolder) in contents {
+                let path = FolderWalk.join(folder.path, name)
+                events.append(.created(Entry(path, isFolder: isFolder)))
+                if isFolder { reported.insert(path) }
+            }
+        }
+        let known = Set(old.values)
+        for (path, error) in walk.failures where reported.contains(path) && !known.contains(path) {
+            events.append(.unwatched(Entry(path, isFolder: true), error))
+        }
     }
 }

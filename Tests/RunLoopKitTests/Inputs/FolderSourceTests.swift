@@ -301,6 +301,46 @@ import Testing
         try tree.expectIsThere(scene)
     }
 
+    /// Each to a path that nothing had before.
+    @Test("Folders that move while the source looks for new ones in them are all watched", arguments: UInt64(0)..<20)
+    func movesOfParents(seed: UInt64) throws {
+        var random = SplitMix(seed)
+        var folders = ["p"]
+        var steps: [(old: String?, new: String)] = []
+        for number in 0..<40 {
+            let place = folders[random.below(folders.count)]
+            if random.below(2) == 0 {
+                folders.append("\(place)/\(number)")
+                steps.append((nil, "\(place)/\(number)"))
+                continue
+            }
+            let (old, new) = (folders[random.below(folders.count)], "\(place)/\(number)")
+            if "\(place)/".hasPrefix("\(old)/") { continue }
+            for (index, folder) in folders.enumerated() where "\(folder)/".hasPrefix("\(old)/") {
+                folders[index] = new + folder.dropFirst(old.count)
+            }
+            steps.append((old, new))
+        }
+        let scene = try Scene(.subfolders) { $0.makeFolder("p") }
+        let (root, isOver) = (scene.root, Gate())
+        let thread = try System.startThread(stackSize: nil) { [steps] in
+            for (old, new) in steps {
+                if let old {
+                    precondition(rename("\(root)/\(old)", "\(root)/\(new)") == 0)
+                } else {
+                    precondition(mkdir("\(root)/\(new)", 0o755) == 0)
+                }
+            }
+            isOver.open()
+        }
+        while !isOver.isOpenNow { scene.loop.run(mode: .default, for: .seconds(1)) }
+        System.join(thread)
+        _ = scene.news()
+        #expect(scene.source.watchCount == folders.count + 1)
+        for folder in folders { scene.make("\(folder)/file") }
+        #expect(scene.news() == folders.map { "created \($0)/file" })
+    }
+
     @Test("Symbolic links are not followed, except to the watched folder")
     func links() throws {
         let scene = try Scene(.subfolders) { $0.makeFolder("../target") }

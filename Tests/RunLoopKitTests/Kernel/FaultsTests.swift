@@ -109,5 +109,39 @@
             let error = LoopError(call: "opendir(\(path)/new)", code: EMFILE)
             #expect(log.entries == [.created(new), .unwatched(new, error)])
         }
+
+        /// As if another program had moved it away for that moment.
+        @Test("A folder that was not found is looked for again, and watched", arguments: [false, true])
+        func folderThatWasNotFound(isMoved: Bool) throws {
+            let path = FileManager.default.temporaryDirectory.appending(path: "faults-\(UUID().uuidString)").path
+            try FileManager.default.createDirectory(atPath: path + "/p", withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            let loop = Loop.inVirtualTime().0
+            let log = Log<String>()
+            let source = try Loop.FolderSource(path, options: .subfolders) { _, events in
+                for event in events { log.add("\(event)") }
+            }
+            loop.add(source)
+            #expect(mkdir(path + "/p/new", 0o755) == 0 && mkdir(path + "/p/new/sub", 0o755) == 0)
+            if isMoved { #expect(rename(path + "/p", path + "/q") == 0) }
+            // Once when it is made, and once when it has moved.
+            Faults(.init(.inotifyAdd, count: isMoved ? 2 : 1, error: ENOENT)).whileArmed {
+                _ = loop.run(mode: .default, for: .zero)
+            }
+            if !isMoved {
+                #expect(log.entries == ["created p/new/"] && source.watchCount == 2)
+                // The next event has it checked.
+                #expect(mknod(path + "/file", S_IFREG | 0o644, 0) == 0)
+                loop.run(mode: .default, for: .zero)
+            }
+            let news =
+                isMoved
+                ? ["created p/new/", "moved p/ to q/", "created q/new/sub/"]
+                : ["created p/new/", "created file", "created p/new/sub/"]
+            #expect(log.entries == news && source.watchCount == 4)
+            #expect(mknod(path + (isMoved ? "/q" : "/p") + "/new/sub/last", S_IFREG | 0o644, 0) == 0)
+            loop.run(mode: .default, for: .zero)
+            #expect(log.entries.last == "created \(isMoved ? "q" : "p")/new/sub/last" && source.watchCount == 4)
+        }
     }
 #endif
