@@ -63,7 +63,8 @@ package struct GrowingOperation: Sendable {
     package static let all = [
         blocksForAnotherMode, observersOfAnotherActivity, messagePorts, ports, source0s, readyMessagePorts, readyPipes,
         readyLentPipes, source0Invalidation, observerInvalidation, withdrawal, commonModes, replacing, hostedTimers,
-        retimingAtRandom, timers, timersInCommon, retiming, stopping, restarting, tolerantTimers, mixedTimers, limiterEnd, knownKeys,
+        retimingAtRandom, timers, timersInCommon, retiming, stopping, restarting, tolerantTimers, mixedTimers,
+        limiterEnd, knownKeys,
     ]
 }
 

@@ -9,8 +9,8 @@
     private let descriptors = RLIMIT_NOFILE
 #endif
 
-/// The limit of this process's descriptors. Most shells allow 1,024, and the tests need more than 3,000: the toolchain's
-/// CFRunLoop never closes the two of each mode.
+/// The limit of this process's descriptors. Most shells allow 1,024, and the tests need more than 3,000, since the
+/// toolchain's CFRunLoop never closes the two of each mode.
 enum DescriptorLimit {
     /// Raises it to the greatest that the system allows, once.
     static func raise() { _ = isRaised }

@@ -233,7 +233,9 @@ extension Loop {
     private func perform(_ signalled: inout [Source0?], from start: Int, of run: Run) -> Bool {
         var hasHandled = false
         for index in start..<signalled.count {
-            guard let source = signalled[index], perform(source) else { continue }
+            guard let source = signalled[index] else { continue }
+            if start > 0, !source.isIn(run.mode) { continue }  // it has left between two passes
+            guard perform(source) else { continue }
             hasHandled = true
             if run.returnsAfterSourceHandled { break }
             if isSpent(run) {
@@ -344,6 +346,7 @@ extension Loop {
     private func fire(_ due: inout [Timer], from start: Int, of run: Run) {
         for index in start..<due.count {
             let timer = due[index]
+            if start > 0, !timer.isIn(run.mode) { continue }  // it has left between two passes
             fire(timer, at: clock.nanoseconds(timer.timeBase), in: run, unlocking: lock.hold())
             if isSpent(run) { return run.mode.cutTimers.keep(&due, from: index + 1) }
         }

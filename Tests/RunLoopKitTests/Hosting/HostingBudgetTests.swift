@@ -101,6 +101,40 @@ import Testing
         loop.end()
     }
 
+    @Test("What a pass has left, and what then leaves the mode for another one, is not called in it")
+    func cutStepAndLeaving() throws {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        _ = try loop.hosting.begin()
+        let log = Log<String>()
+        let timers = (0..<3).map { number in
+            Loop.Timer(after: .zero) { _ in
+                clock.advance(by: .milliseconds(3))
+                log.add("timer \(number)")
+            }
+        }
+        let sources = (0..<3).map { number in
+            Loop.Source0(order: number) {
+                clock.advance(by: .milliseconds(3))
+                log.add("source \(number)")
+            }
+        }
+        for mode in [.default, "other"] as [Loop.Mode] {
+            for timer in timers { loop.add(timer, in: mode) }
+            for source in sources { loop.add(source, in: mode) }
+        }
+        for source in sources { source.signal() }
+        #expect(loop.hosting.pass(for: .zero) == .more)
+        #expect(loop.hosting.pass(for: .zero) == .more)
+        loop.remove(timers[2])
+        loop.remove(sources[2])
+        while loop.hosting.pass(for: .zero) == .more {}
+        #expect(log.entries.sorted() == ["source 0", "source 1", "timer 0", "timer 1"])
+        loop.hosting.end()
+        loop.run(mode: "other", for: .zero)
+        #expect(log.entries.suffix(2) == ["source 2", "timer 2"])
+        loop.end()
+    }
+
     @Test("What a pass has left is released at the end of the hosting, and left to a run without a host")
     func cutStepAtTheEnd() throws {
         let (loop, clock) = Loop.inVirtualTime(.manual)

@@ -34,7 +34,8 @@ final class LawMonitor: LoopMonitor, @unchecked Sendable {
     func willCallOut(_ callout: Callout) { calls.append(0) }
 
     func willWait(until deadline: Int64, in mode: Loop.Mode) {
-        if !newCommonModes.contains(mode), hasBlock(mode) { report("a run in \(mode) goes to sleep, and a block waits for it") }
+        guard !newCommonModes.contains(mode), hasBlock(mode) else { return }
+        report("a run in \(mode) goes to sleep, and a block waits for it")
     }
 
     func didCallOut(_ callout: Callout) {
