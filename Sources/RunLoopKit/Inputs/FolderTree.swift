@@ -45,6 +45,8 @@ struct FolderTree {
     private var mustBeChecked = false
     /// What a check has watched that was not exact.
     private var strays: Set<FolderWatch> = []
+    /// The names in missed folders that notices have told: these have a watch after all.
+    private var told: [Path: Set<Path>] = [:]
 
     init(_ inotify: Descriptor, _ path: Path, _ options: Loop.FolderSource.Options) throws(LoopError) {
         self.inotify = inotify
@@ -106,6 +108,7 @@ struct FolderTree {
         if hasMoved, hasLooked || hasLookedTooEarly { mustBeChecked = true }
         guard isRead else { return }
         if !listed.isEmpty { listed = [:] }
+        if missed.isEmpty, !told.isEmpty { told = [:] }
         if !hasLookedTooEarly { hasMoved = false }
         guard !hasLooked else { return }
         // No notice has told why.
@@ -136,6 +139,9 @@ struct FolderTree {
         let path = FolderWalk.join(folder, notice.name)
         let entry = Entry(path, isFolder: kind.contains(.isFolder))
         let wasListed = !kind.isDisjoint(with: .names) && listed[folder]?.remove(notice.name) != nil
+        if !missed.isEmpty, !kind.isDisjoint(with: .names), missed.contains(folder) {
+            told[folder, default: []].insert(notice.name)
+        }
         if kind.contains(.created) { return appeared(entry, wasListed: wasListed) }
         if kind.contains(.movedTo) { return movedTo(entry, notice.cookie, wasListed: wasListed) }
         if kind.contains(.movedFrom) {
@@ -331,7 +337,7 @@ struct FolderTree {
     /// Watches what is there now. A folder that is watched already keeps the number of its watch.
     private mutating func lookAgain() {
         events.append(.lookAgain)
-        (moving, young, missed, listed) = ([:], [], [], [:])
+        (moving, young, missed, listed, told) = ([:], [], [], [:], [:])
         findRoot()
         guard hasSubfolders, !isGone else { return }
         hasMoved = true
@@ -361,7 +367,7 @@ struct FolderTree {
         for watch in strays.union(old.keys) where paths[watch] == nil { System.removeWatch(watch, from: inotify) }
         reportMissing(old)
         reportNews(walk, old)
-        (young, self.missed, strays) = ([], [], [])
+        (young, self.missed, strays, told) = ([], [], [], [:])
         (mustBeChecked, hasMoved, hasLookedTooEarly) = (false, false, false)
     }
 
@@ -388,7 +394,8 @@ struct FolderTree {
             if reported.insert(folder.path).inserted { events.append(.created(Entry(folder.path, isFolder: true))) }
             for (name, isFolder) in contents {
                 let path = FolderWalk.join(folder.path, name)
-                events.append(.created(Entry(path, isFolder: isFolder)))
+                let isTold = told[folder.path]?.contains(name) ?? false
+                if !isTold { events.append(.created(Entry(path, isFolder: isFolder))) }
                 if isFolder { reported.insert(path) }
             }
         }
