@@ -68,7 +68,7 @@ func drain(_ descriptor: Int32) {
 }
 
 /// Allows the process as many descriptors as it may have.
-private func allowDescriptors() {
+func allowDescriptors() {
     var limit = rlimit()
     #if canImport(Glibc)
         getrlimit(__rlimit_resource_t(7), &limit)

@@ -23,6 +23,7 @@ struct RunLoopBenchmarks {
 
     // Not async: some scenarios use the initial thread as one of two threads.
     static func main() {
+        allowDescriptors()
         do {
             let options = try CommandLineOptions(
                 Array(CommandLine.arguments.dropFirst()), scenarios: scenarios.map(\.name),
