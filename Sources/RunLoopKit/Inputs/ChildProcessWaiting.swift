@@ -30,7 +30,6 @@ extension Loop.ChildProcess {
     /// Foundation: `Process.waitUntilExit`; asyncio: `Process.wait`.
     public nonisolated(nonsending) func waitForEnd() async throws -> Exit {
         try Task.checkCancellation()
-        // Released at once if the child is invalid.
         let promise = beginWaiting()
         return try await promise.value { [weak self] in
             promise.fulfil(.failure(CancellationError()))
@@ -38,6 +37,7 @@ extension Loop.ChildProcess {
         }
     }
 
+    /// Of an invalid child the promise is fulfilled when this returns.
     private func beginWaiting() -> Promise<Exit> {
         let waiter = AwaitedEnd()
         _ = replaceHandler { waiters = (waiters ?? []) + [waiter] }

@@ -54,7 +54,7 @@ import Testing
         #expect(order.entries.prefix(3) == ["1", "a block after 1", "2"])
     }
 
-    @Test("A worker that is stuck in other work keeps up no element")
+    @Test("A worker that is stuck in other work delays no element")
     func stuckWorker() async throws {
         let pool = try makePool(2, .roundRobin)
         let blocker = Blocker()

@@ -6,8 +6,8 @@
 /// | done | every part has ended |
 /// | given up | a part has failed, the caller is cancelled, or no worker is left: no further part begins |
 ///
-/// In both cases the promise is fulfilled once no part runs. A worker that is stuck elsewhere has taken no part, and
-/// nobody waits for it.
+/// In both cases the promise is fulfilled once no part runs. The caller does not wait for a worker that is stuck in
+/// other work, since that has taken no part.
 final class SharedParts: @unchecked Sendable {
     let count: Int
     let promise = Promise<Void>()
@@ -117,9 +117,9 @@ extension LoopThreadPool {
     /// print(lengths)  // [3, 5]
     /// ```
     ///
-    /// Each worker takes the next element when it has finished one. So an element that takes long keeps up no other
-    /// one, and neither does a worker that is stuck in other work. Between two elements a worker's loop comes around:
-    /// it serves its timers and sources, and other work of the pool.
+    /// Each worker takes the next element when it has finished one. So neither an element that takes long nor a worker
+    /// that is stuck in other work delays the other elements. Between two elements a worker's loop comes around: it
+    /// serves its timers and sources, and other work of the pool.
     ///
     /// - *An error* is thrown once the elements that have begun are finished. No other one begins. Of several errors
     ///   the first counts.
