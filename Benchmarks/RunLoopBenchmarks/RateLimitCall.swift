@@ -32,7 +32,7 @@ struct RateLimitCall: Scenario {
             notes: [
                 "Every figure is for 1,000 calls: microseconds are nanoseconds for one.",
                 "RunLoopKit: a debounce with a trailing edge and an Int, called on its loop's thread.",
-                "Dispatch, work item: cancelled and made anew at each call, as HWDebounce does.",
+                "Dispatch, work item: cancelled and made again at each call, as HWDebounce does.",
                 "Dispatch, asyncAfter: one at each call, as MessageThrottle does.",
             ])
     }
