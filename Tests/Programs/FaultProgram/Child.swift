@@ -61,9 +61,9 @@
     /// A slow machine: at some of the points where threads can meet, the initial thread or the others stand still, for
     /// longer than a program's timers and intervals. The rest goes on meanwhile.
     final class Pauses: Sendable {
-        private let phase: Int
-        private let period: Int
-        private let isOfInitialThread: Bool
+        let phase: Int
+        let period: Int
+        let isOfInitialThread: Bool
         private let points = Atomic(0)
 
         /// At each `period`th point, from the `phase`th on.
@@ -77,43 +77,69 @@
         }
     }
 
-    extension Scene {
-        /// Plays the program in a child. Again if that has hung or spun: on a machine that has stood still, which
-        /// counts as its time, it does so once.
-        ///
-        /// - Parameters:
-        ///   - kept: How many descriptors the program leaves open, if that is known.
-        ///   - limit: How many calls are too many.
-        func playInChild(
-            _ fault: Faults.Fault? = nil, pauses: Pauses? = nil, kept: Int = 0, limit: Int = .max
-        ) -> Outcome {
-            let plan = Faults(
-                fault, limit: limit,
-                onLimit: {
-                    say("bad\tmore than \(limit) calls")
-                    _exit(0)
-                }, atPoint: { pauses?.wait() })
-            let outcome = playInChild(plan, kept)
-            return outcome.hangs || outcome.status == SIGXCPU ? playInChild(plan, kept) : outcome
-        }
+    /// What a child plays a program with, as arguments of its process.
+    struct Conditions: Sendable {
+        var fault: Faults.Fault?
+        var pauses: Pauses?
+        /// How many descriptors the program leaves open, if that is known.
+        var kept = 0
+        /// How many calls are too many.
+        var limit = Int.max
 
-        private func playInChild(_ plan: Faults, _ kept: Int) -> Outcome {
+        var arguments: [String] {
+            let fault = fault.map { [$0.call.rawValue, "\($0.first)", "\($0.count)", "\($0.error)"] }
+            let pauses = pauses.map { ["\($0.phase)", "\($0.period)", "\($0.isOfInitialThread)"] }
+            return ["\(kept)", "\(limit)"] + (fault ?? ["none", "0", "0", "0"]) + (pauses ?? [])
+        }
+    }
+
+    extension Conditions {
+        init(_ arguments: [String]) {
+            (kept, limit) = (Int(arguments[0])!, Int(arguments[1])!)
+            fault = Faults.Call(rawValue: arguments[2]).map {
+                Faults.Fault($0, first: Int(arguments[3])!, count: Int(arguments[4])!, error: Int32(arguments[5])!)
+            }
+            if arguments.count > 6 {
+                pauses = Pauses(
+                    Int(arguments[6])!, of: Int(arguments[7])!, ofInitialThread: Bool(arguments[8])!)
+            }
+        }
+    }
+
+    extension Scene {
+        /// Plays the program in a child. Not in a fork of this process: two threads of a forked child that meet at the
+        /// first use of a global variable spin in Swift's runtime.
+        func playInChild(_ conditions: Conditions = Conditions()) -> Outcome {
             var ends: [Int32] = [-1, -1]
             precondition(pipe(&ends) == 0)
             let folder = Folder()
             defer { folder.remove() }
-            fflush(nil)
+            let arguments = [CommandLine.arguments[0], "child", name] + conditions.arguments
+            var texts = arguments.map { strdup($0) } + [nil]
+            defer { for text in texts { free(text) } }
             let child = fork()
             if child == 0 {
                 folder.enter()
                 close(ends[0])
                 dup2(ends[1], STDERR_FILENO)
                 close(ends[1])
-                playHere(plan, kept)
+                execv("/proc/self/exe", &texts)
+                _exit(127)
             }
             close(ends[1])
             defer { close(ends[0]) }
             return Watch(child: child, output: ends[0]).outcome
+        }
+
+        /// Plays the program in this process, which is such a child.
+        func playHere(_ conditions: Conditions) -> Never {
+            let plan = Faults(
+                conditions.fault, limit: conditions.limit,
+                onLimit: {
+                    say("bad\tmore than \(conditions.limit) calls")
+                    _exit(0)
+                }, atPoint: { conditions.pauses?.wait() })
+            playHere(plan, conditions.kept)
         }
 
         private func playHere(_ plan: Faults, _ kept: Int) -> Never {

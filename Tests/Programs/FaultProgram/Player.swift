@@ -35,7 +35,7 @@
                 for (fault, often) in cases(counts) where !fault.isUntrue(in: scene.name) {
                     number += 1
                     guard number % of == share else { continue }
-                    let outcome = scene.playInChild(fault, kept: kept, limit: limit)
+                    let outcome = scene.playInChild(Conditions(fault: fault, kept: kept, limit: limit))
                     faults += 1
                     if outcome.status == 0, !outcome.hangs, outcome.failures == 0, outcome.complaints.isEmpty {
                         unmet += 1
@@ -63,7 +63,7 @@
             let phases = isQuick ? [4, 21] : Array(0..<2 * period)
             return phases.filter { $0 % of == share }.count { phase in
                 let pauses = Pauses(phase % period, of: period, ofInitialThread: phase >= period)
-                let outcome = scene.playInChild(pauses: pauses, kept: kept)
+                let outcome = scene.playInChild(Conditions(pauses: pauses, kept: kept))
                 if outcome.isBad { print("BAD \(scene.name) with pauses \(phase): \(outcome)") }
                 return outcome.isBad
             }
@@ -72,8 +72,8 @@
         /// One case, with all that its child says.
         func play(_ scene: Scene, _ fault: Faults.Fault, _ often: String) -> Bool {
             let normal = scene.playInChild()
-            let outcome = scene.playInChild(
-                fault, kept: normal.descriptors, limit: 4 * normal.calls.values.reduce(0, +) + 3000)
+            let limit = 4 * normal.calls.values.reduce(0, +) + 3000
+            let outcome = scene.playInChild(Conditions(fault: fault, kept: normal.descriptors, limit: limit))
             print(outcome.text, terminator: "")
             let reason = fault.complaint(about: outcome, kept: normal.descriptors, scene.name)
             print("\(line(scene, fault, often)): status \(outcome.status), \(reason ?? "a good end")")

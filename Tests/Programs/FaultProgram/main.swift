@@ -8,8 +8,7 @@
 //     FaultProgram slow port                   pauses instead of faults
 //     FaultProgram calls port                  which calls a program makes
 //
-// Each case is a forked child. The parent uses nothing of the library, and has one thread: so a child is like a process
-// that has just begun. It may trap where that is documented, and may not hang, spin or leak.
+// Each case is a child process. It may trap where that is documented, and may not hang, spin or leak.
 #if DEBUG
     import RunLoopKit
 
@@ -34,6 +33,8 @@
             Faults.Call(rawValue: arguments[2])!, first: Int(arguments[3])!, often: arguments[5],
             error: Int32(arguments[4])!)
         exit(Player(isQuick: false, share: 0, of: 1).play(scene, fault, arguments[5]) ? 0 : 1)
+    case "child":
+        scenes.first { $0.name == arguments[1] }!.playHere(Conditions(Array(arguments.dropFirst(2))))
     case "slow":
         let player = Player(isQuick: false, share: 0, of: 1)
         let scene = scenes.first { $0.name == arguments[1] }!
