@@ -60,15 +60,17 @@ static inline int clinux_take_error(int descriptor) {
     return error < 0 ? errno : error;
 }
 
-static inline bool clinux_is_stream_socket(int descriptor) {
-    return clinux_socket_option(descriptor, SO_TYPE) == SOCK_STREAM;
+// These return 1 if so, 0 if not, and -1 on failure.
+static inline int clinux_is_stream_socket(int descriptor) {
+    int type = clinux_socket_option(descriptor, SO_TYPE);
+    return type < 0 ? -1 : type == SOCK_STREAM;
 }
 
-static inline bool clinux_is_listening(int descriptor) { return clinux_socket_option(descriptor, SO_ACCEPTCONN) == 1; }
+static inline int clinux_is_listening(int descriptor) { return clinux_socket_option(descriptor, SO_ACCEPTCONN); }
 
-static inline bool clinux_is_socket(int descriptor) {
+static inline int clinux_is_socket(int descriptor) {
     struct stat status;
-    return fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode);
+    return fstat(descriptor, &status) < 0 ? -1 : S_ISSOCK(status.st_mode);
 }
 
 // O_RDONLY, O_WRONLY or O_RDWR; -1 for a descriptor that is not open.

@@ -39,6 +39,7 @@
             case inotifyAdd = "inotify_add_watch"
             case inotifyRemove = "inotify_rm_watch"
             case openFolder = "opendir"
+            case readFolder = "readdir"
             case resolve = "realpath"
             case open = "openat"
             case processFD = "pidfd_open"
@@ -56,6 +57,16 @@
             case setTimerSlack = "prctl(PR_SET_TIMERSLACK)"
             case unread = "ioctl(FIONREAD)"
             case unsent = "ioctl(TIOCOUTQ)"
+            case status = "fstat"
+            case pathStatus = "lstat"
+            case getOption = "getsockopt"
+            case getFlags = "fcntl(F_GETFL)"
+            case isOpen = "fcntl(F_GETFD)"
+            case group = "getpgid"
+            case reap = "waitpid"
+            case map = "mmap"
+            case makeKey = "pthread_key_create"
+            case atFork = "pthread_atfork"
 
             /// Its place among all cases.
             var index: Int { Int(unsafeBitCast(self, to: UInt8.self)) }
@@ -324,7 +335,94 @@
         Faults.fails(.unsent) ? -1 : CLinux.clinux_unsent(descriptor)
     }
 
+    // MARK: fcntl(F_GETFL)
+
+    func clinux_access_mode(_ descriptor: Int32) -> Int32 {
+        Faults.fails(.getFlags) ? -1 : CLinux.clinux_access_mode(descriptor)
+    }
+
+    func clinux_is_nonblocking(_ descriptor: Int32) -> Bool {
+        !Faults.fails(.getFlags) && CLinux.clinux_is_nonblocking(descriptor)
+    }
+
+    // MARK: fcntl(F_GETFD)
+
+    func clinux_is_open(_ descriptor: Int32) -> Bool { !Faults.fails(.isOpen) && CLinux.clinux_is_open(descriptor) }
+
+    // MARK: fstat
+
+    func clinux_is_socket(_ descriptor: Int32) -> Int32 {
+        Faults.fails(.status) ? -1 : CLinux.clinux_is_socket(descriptor)
+    }
+
+    func clinux_is_socket_or_pipe(_ descriptor: Int32) -> Bool {
+        !Faults.fails(.status) && CLinux.clinux_is_socket_or_pipe(descriptor)
+    }
+
+    func clinux_counts_bytes(_ descriptor: Int32) -> Bool {
+        !Faults.fails(.status) && CLinux.clinux_counts_bytes(descriptor)
+    }
+
+    // MARK: lstat
+
+    func clinux_file_at(_ path: UnsafePointer<CChar>?) -> clinux_file {
+        Faults.fails(.pathStatus) ? clinux_file() : CLinux.clinux_file_at(path)
+    }
+
+    // MARK: getsockopt
+
+    func clinux_is_stream_socket(_ descriptor: Int32) -> Int32 {
+        Faults.fails(.getOption) ? -1 : CLinux.clinux_is_stream_socket(descriptor)
+    }
+
+    func clinux_is_listening(_ descriptor: Int32) -> Int32 {
+        Faults.fails(.getOption) ? -1 : CLinux.clinux_is_listening(descriptor)
+    }
+
+    // MARK: getpgid
+
+    func clinux_group_of(_ process: Int32) -> Int32 { Faults.fails(.group) ? -1 : CLinux.clinux_group_of(process) }
+
+    // MARK: waitpid
+
+    func clinux_reap(_ process: Int32) -> Int32 { Faults.fails(.reap) ? -1 : CLinux.clinux_reap(process) }
+
     // MARK: Those that fail in their own way
+
+    func readdir(_ folder: OpaquePointer) -> UnsafeMutablePointer<dirent>? {
+        Faults.fails(.readFolder) ? nil : CLinux.readdir(folder)
+    }
+
+    func clinux_take_error(_ socket: Int32) -> Int32 {
+        Faults.error(of: .getOption) ?? CLinux.clinux_take_error(socket)
+    }
+
+    /// It walks through `/proc`.
+    func clinux_open_member_of_group(_ group: Int32) -> Int32 {
+        Faults.fails(.openFolder) || Faults.fails(.readFolder) ? -2 : CLinux.clinux_open_member_of_group(group)
+    }
+
+    func mmap(
+        _ address: UnsafeMutableRawPointer?, _ count: Int, _ protection: Int32, _ flags: Int32, _ file: Int32,
+        _ offset: off_t
+    ) -> UnsafeMutableRawPointer? {
+        // MAP_FAILED
+        Faults.fails(.map)
+            ? UnsafeMutableRawPointer(bitPattern: -1) : CLinux.mmap(address, count, protection, flags, file, offset)
+    }
+
+    func clinux_make_thread_key(
+        _ key: UnsafeMutablePointer<pthread_key_t>, _ destructor: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
+    ) -> Int32 {
+        Faults.error(of: .makeKey) ?? CLinux.clinux_make_thread_key(key, destructor)
+    }
+
+    func pthread_atfork(
+        _ before: (@convention(c) () -> Void)?, _ inParent: (@convention(c) () -> Void)?,
+        _ inChild: (@convention(c) () -> Void)?
+    ) -> Int32 {
+        Faults.error(of: .atFork) ?? CLinux.pthread_atfork(before, inParent, inChild)
+    }
 
     func epoll_ctl(
         _ epoll: Int32, _ operation: Int32, _ descriptor: Int32, _ event: UnsafeMutablePointer<epoll_event>?

@@ -89,35 +89,4 @@ extension System {
             return notices
         }
     }
-
-    /// The names in a folder, and which are folders.
-    ///
-    /// - Parameter path: The bytes of a path, and a zero.
-    static func contents(ofFolder path: [UInt8]) throws(LoopError) -> [(name: [UInt8], isFolder: Bool)] {
-        guard let folder = path.withUnsafeBytes({ opendir($0.assumingMemoryBound(to: CChar.self).baseAddress!) }) else {
-            throw LoopError(call: "opendir(\(String(decoding: path.dropLast(), as: UTF8.self)))")
-        }
-        defer { closedir(folder) }
-        var contents: [(name: [UInt8], isFolder: Bool)] = []
-        while let entry = readdir(folder) {
-            let name = bytes(of: clinux_entry_name(entry))
-            if name != [0x2E], name != [0x2E, 0x2E] { contents.append((name, clinux_entry_is_folder(folder, entry))) }
-        }
-        return contents
-    }
-
-    private static func bytes(of text: UnsafePointer<CChar>) -> [UInt8] {
-        Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
-    }
-
-    /// The path without links and `..`, or nil.
-    static func resolved(_ path: [UInt8]) -> [UInt8]? {
-        guard
-            let resolved = path.withUnsafeBytes({
-                clinux_resolved_path($0.assumingMemoryBound(to: CChar.self).baseAddress!)
-            })
-        else { return nil }
-        defer { clinux_free(resolved) }
-        return bytes(of: resolved)
-    }
 }

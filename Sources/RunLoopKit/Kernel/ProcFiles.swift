@@ -4,15 +4,11 @@ extension System {
     /// The kernel's numbers of this process's threads; none without `/proc`.
     static var threadNumbers: [Int32] {
         guard let folder = opendir("/proc/self/task") else { return [] }
-        defer { closedir(folder) }
         var numbers: [Int32] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if let number = Int32(name) { numbers.append(number) }
+        let error = readAndClose(folder) { entry in
+            if let number = Int32(String(cString: clinux_entry_name(entry))) { numbers.append(number) }
         }
-        return numbers
+        return error == 0 ? numbers : []
     }
 
     /// The first 4096 bytes of a file of `/proc`, as text; nil if the file cannot be read.

@@ -22,15 +22,16 @@ extension System {
     /// Makes a descriptor non-blocking and closed on exec. Throws, and changes nothing, if it is no stream.
     static func makeStream(_ descriptor: Descriptor) throws(LoopError) -> Stream {
         let mode = try check("fcntl(\(descriptor), F_GETFL)", clinux_access_mode(descriptor))
-        let isSocket = clinux_is_socket(descriptor)
-        func refuse(_ advice: String) -> LoopError {
-            LoopError(call: "getsockopt(\(descriptor))", code: EINVAL, advice: advice)
-        }
+        let isSocket = try check("fstat(\(descriptor))", clinux_is_socket(descriptor)) == 1
         if isSocket {
-            guard clinux_is_stream_socket(descriptor) else {
-                throw refuse("it is no stream socket: a FileDescriptorSource receives its messages")
+            let call = "getsockopt(\(descriptor))"
+            guard try check(call, clinux_is_stream_socket(descriptor)) == 1 else {
+                let advice = "it is no stream socket: a FileDescriptorSource receives its messages"
+                throw LoopError(call: call, code: EINVAL, advice: advice)
             }
-            guard !clinux_is_listening(descriptor) else { throw refuse("it listens: make a Listener of it") }
+            guard try check(call, clinux_is_listening(descriptor)) == 0 else {
+                throw LoopError(call: call, code: EINVAL, advice: "it listens: make a Listener of it")
+            }
         }
         try checkCanBeWatched(descriptor)
         try check("fcntl(\(descriptor), F_SETFL)", clinux_make_nonblocking(descriptor))
@@ -143,10 +144,10 @@ extension System {
     /// Makes a listening socket non-blocking and closed on exec. Throws, and changes nothing, if it does not listen.
     static func adoptListener(_ descriptor: Descriptor) throws(LoopError) {
         try check("fcntl(\(descriptor), F_GETFL)", clinux_access_mode(descriptor))
-        guard clinux_is_listening(descriptor) else {
-            throw LoopError(
-                call: "getsockopt(\(descriptor), SO_ACCEPTCONN)", code: EINVAL, advice: "it is no socket that listens")
-        }
+        let call = "getsockopt(\(descriptor), SO_ACCEPTCONN)"
+        let listens = clinux_is_listening(descriptor)
+        if listens < 0, lastError != ENOTSOCK { throw LoopError(call: call) }
+        guard listens == 1 else { throw LoopError(call: call, code: EINVAL, advice: "it is no socket that listens") }
         try check("fcntl(\(descriptor), F_SETFL)", clinux_make_nonblocking(descriptor))
     }
 

@@ -80,7 +80,7 @@ extension System {
     /// signal anybody.
     static func signal(group: Int32, _ signal: Int32) -> Bool {
         let isSent = clinux_kill(-group, signal) == 0
-        if getpgid(group) == group { return isSent }
+        if clinux_group_of(group) == group { return isSent }
         return clinux_kill(group, signal) == 0 || isSent
     }
 
@@ -112,7 +112,7 @@ extension System {
 
     /// Waits for a child that has no pidfd, and reaps it.
     static func reap(_ process: Int32) {
-        while waitpid(process, nil, 0) < 0, lastError == EINTR {}
+        while clinux_reap(process) < 0, lastError == EINTR {}
     }
 
     /// Waits until the child behind a pidfd has ended, and reaps nothing.

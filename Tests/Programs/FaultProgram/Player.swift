@@ -145,11 +145,11 @@
             case .processFD:
                 error == ESRCH ? ["an exit of unknown status", "a child that seems reaped is not ended"] : []
             // One that this user may not read, or that is gone.
-            case .inotifyAdd, .openFolder:
+            case .inotifyAdd, .openFolder, .readFolder:
                 [EACCES, ENOENT, ENOTDIR].contains(error) ? ["a subfolder is not watched"] : []
             case .ownAddress: ["a listener does not know its address"]
             // Whether a file has been left behind is not known, or it cannot be removed.
-            case .connect, .unlink, .socket: scene == "unix, left behind" ? ["bind(left"] : []
+            case .connect, .unlink, .socket, .pathStatus: scene == "unix, left behind" ? ["bind(left"] : []
             default: []
             }
         }
@@ -180,6 +180,8 @@
             }
             if trap.contains("RunLoopKit: adding a timer on the ") { return [.timerCreate, .epollAdd].contains(call) }
             if trap.contains("RunLoopKit: poll(") { return call == .poll }
+            if trap.contains("RunLoopKit: mmap(") { return call == .map }
+            if [.makeKey, .atFork].contains(call) { return trap.contains("RunLoopKit: \(call.rawValue)") }
             if trap.contains("RunLoopKit: watching a source in mode ") {
                 return call == .epollAdd && !Self.makingThreads.contains(scene)
             }
