@@ -5,13 +5,18 @@ import Synchronization
 /// A child made by `fork` has a copy of all memory, but its descriptors name the same kernel objects: an epoll set that
 /// it changed, a timerfd that it armed and an eventfd that it wrote to would be its parent's. So an owner of such a
 /// descriptor keeps a mark, and in a child it only closes the child's copy.
+///
+/// **No lazy globals.** In a child, two threads that meet at the first use of a lazy global spin for ever: Swift's
+/// runtime keeps the kernel's number of the thread that forked, which the fork changes. So what every thread of a child
+/// may use first is an atomic. `scripts/check rules` cannot see a lazy one: `scripts/check mistakes` looks into a
+/// release build.
 struct ProcessMark: Equatable, Sendable {
-    /// The number of forks between the first process of the program and the marked one.
+    /// Grows with each fork between the first process of the program and the marked one.
     let generation: UInt32
 
     /// The mark of the calling process.
     static var current: ProcessMark {
-        _ = countsForks
+        if !countsForks.load(ordering: .acquiring) { countForks() }
         return ProcessMark(generation: currentGeneration.load(ordering: .relaxed))
     }
 
@@ -37,12 +42,18 @@ struct ProcessMark: Equatable, Sendable {
     private static let currentGeneration = Atomic<UInt32>(0)
     private static let hasLostFirstThread = Atomic<Bool>(false)
 
-    private static let countsForks: Void = {
-        // Initialized now, not in the child.
+    private static let countsForks = Atomic<Bool>(false)
+
+    /// Two threads that do so at the same moment count each fork twice.
+    @inline(never)
+    private static func countForks() {
+        // A debug build initializes them now, not in the child.
         _ = (currentGeneration.load(ordering: .relaxed), hasLostFirstThread.load(ordering: .relaxed))
         System.onFork(before: { System.forksOnInitialThread = System.isInitialThread }) {
             if !System.forksOnInitialThread { ProcessMark.hasLostFirstThread.store(true, ordering: .relaxed) }
             ProcessMark.currentGeneration.add(1, ordering: .relaxed)
         }
-    }()
+        // Release: who finds it set is counted.
+        countsForks.store(true, ordering: .releasing)
+    }
 }

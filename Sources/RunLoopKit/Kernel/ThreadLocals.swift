@@ -11,6 +11,9 @@ extension System {
         return key
     }
 
+    /// Deletes a key for which no thread has a value.
+    static func delete(_ key: CThreadKey) { pthread_key_delete(key) }
+
     /// Sets a value of the calling thread, which `destructor` gets if the thread ends.
     static func set(_ value: UnsafeMutableRawPointer?, for key: CThreadKey) { pthread_setspecific(key, value) }
 

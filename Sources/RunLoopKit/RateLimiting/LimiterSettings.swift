@@ -7,16 +7,13 @@ struct LimiterSettings {
     /// The limiter's label, or where it was made.
     let place: Place
 
-    /// What nearly every limiter has. A set of its own would take 112 bytes.
-    private static let commonModes: Set<Loop.Mode> = [.common]
-
     init(
         _ kind: RateLimitState.Kind, _ interval: Duration, _ edges: RateLimitEdges, _ loop: Loop,
         _ modes: Set<Loop.Mode>, _ whenReleased: RateLimitRelease, _ place: Place
     ) {
         rules = RateLimitRules(kind, interval: interval.wholeNanoseconds, edges: edges)
         self.loop = loop
-        self.modes = modes == Self.commonModes ? Self.commonModes : modes
+        self.modes = modes
         self.whenReleased = whenReleased
         self.place = place
     }

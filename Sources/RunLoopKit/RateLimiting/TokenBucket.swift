@@ -108,7 +108,7 @@ struct TokenBucketRules: Hashable, Sendable {
 /// A bucket that is full at first.
 struct TokenBucket: Hashable, Sendable {
     /// As a product, the largest number of parts: more than three thousand years at a token a second.
-    fileprivate static let greatestLack = Int128(Int64.max) * Int128(Int64.max)
+    fileprivate static var greatestLack: Int128 { Int128(Int64.max) * Int128(Int64.max) }
 
     /// When it is full, in nanoseconds times the tokens of a period. Before any time that a clock shows, at first.
     fileprivate(set) var fullTime = Int128(-1) << 126

@@ -70,6 +70,7 @@ extension ProtocolModel {
             "a signal asks for a dump", store: "LoopDump.start port.store", load: "LoopDump.request port.load"),
         publication("a dump is started twice", store: "LoopDump.start port.store", load: "LoopDump.start port.load"),
         onePerProcess,
+        keyOfThreads,
     ]
 
     /// A stop that waits while a run above runs, which begins and ends on the loop's thread.
@@ -113,6 +114,27 @@ extension ProtocolModel {
         program.thread { thread in
             let found = thread.load(entry, orders["OnePerProcess.objectIfMade entry.load"])
             if found > 0 { thread.read(objects[found]) }
+        }
+        return program
+    }
+
+    /// Two threads use the key of threads, and make it if there is none. What the C library keeps for it is plain.
+    private static let keyOfThreads = ProtocolModel(name: "a key is made once") { orders in
+        var program = Program()
+        let key = program.atomic()
+        // None is number 0.
+        let keys = (0...2).map { program.plain("key \($0)") }
+        for maker in 1...2 {
+            program.thread { thread in
+                var used = thread.load(key, orders["ThreadLoops.key keyAndOne.load"])
+                if used == 0 {
+                    thread.write(keys[maker])
+                    let site: StaticString = "ThreadLoops.makeKey keyAndOne.compareExchange"
+                    let result = thread.compareExchange(key, 0, maker, orders[site], failure: orders.failure(site))
+                    used = result.exchanged ? maker : result.original
+                }
+                thread.read(keys[used])
+            }
         }
         return program
     }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The state of a thread: its identity, its own loop, and the loop that runs on it. The own loop ends with the thread.
 final class ThreadLoops {
     let id: ThreadID
@@ -140,16 +142,32 @@ final class ThreadLoops {
         }
     }
 
-    private static let key: CThreadKey = {
+    /// The key and 1; 0 before the first use. No lazy global: see `ProcessMark`.
+    private static let keyAndOne = Atomic<Int>(0)
+
+    private static var key: CThreadKey {
+        // Acquire: the key has been made.
+        let known = keyAndOne.load(ordering: .acquiring)
+        return known != 0 ? CThreadKey(known - 1) : makeKey()
+    }
+
+    /// Of two threads that do so at the same moment, one deletes its key.
+    @inline(never)
+    private static func makeKey() -> CThreadKey {
         // In a forked child the calling thread has a new identity, and must not end the parent's loops.
         System.afterForkInChild { ThreadLoops.state = nil }
-        return System.makeThreadKey { pointer in
+        let made = System.makeThreadKey { pointer in
             guard let pointer else { return }
             // Cancel handlers that run now find the ending loop in Loop.current, not a new one.
-            state = pointer
-            endThread(pointer)
+            ThreadLoops.state = pointer
+            ThreadLoops.endThread(pointer)
         }
-    }()
+        let (isFirst, found) = keyAndOne.compareExchange(
+            expected: 0, desired: Int(made) + 1, successOrdering: .releasing, failureOrdering: .acquiring)
+        if isFirst { return made }
+        System.delete(made)
+        return CThreadKey(found - 1)
+    }
 
     /// Ends the thread's state before libdispatch ends its own, by a key with an earlier destructor. A cancel or end
     /// handler that resumes a task needs libdispatch's: it would use freed memory.
