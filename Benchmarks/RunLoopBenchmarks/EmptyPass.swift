@@ -23,7 +23,8 @@ struct EmptyPass: Scenario {
             rows: subjects.measured(name, effort), bare: "epoll_wait(0)",
             notes: [
                 "\(Outcome.kit), CFRunLoop: an observer wakes the loop each time, so that it does not sleep.",
-                "\(Outcome.kit) asks the kernel only in the rows with a pipe and hosted: elsewhere it knows by itself.",
+                "\(Outcome.kit) asks the kernel only in the rows hosted, with a pipe, and of Loop.main: elsewhere it "
+                    + "knows by itself.",
             ])
     }
 }
