@@ -17,7 +17,7 @@ import RunLoopKit
 ///
 /// One thread watches any number of loops. It looks when a handler would exceed a threshold, and otherwise once in the
 /// time of the first threshold: by default it wakes up ten times a second, even while all of the loops sleep. A monitor
-/// that watches no loop sleeps. On a loop that is watched a block, posted and run, takes some 0.35 µs longer on the
+/// that watches no loop sleeps. On a loop that is watched a block, posted and run, takes some 0.3 µs longer on the
 /// machine of `docs/benchmarks.md`.
 ///
 /// **What is a stall.** Each call of a handler is measured alone, even those for the messages of one port. Only the

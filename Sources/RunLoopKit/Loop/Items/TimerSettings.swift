@@ -47,14 +47,14 @@ extension Loop.Timer {
         }
     }
 
-    /// Whether the timer is called within a microsecond of being due, and not after the 30 µs or more that the kernel
-    /// takes to wake a thread. False by default. Any thread may set it.
+    /// Whether the timer is called within a microsecond of being due, and not only when the kernel has woken the thread
+    /// (<doc:Timers#How-late-a-timer-is> has figures). False by default. Any thread may set it.
     ///
     /// The loop wakes up before a precise timer is due, and reads the clock until it is: it never fires early. Use it
     /// for a few timers that matter, such as those of audio or of a bus.
     ///
-    /// - *Cost:* CPU time at each call, at most 200 µs. Nearly always it equals the lateness of this machine's
-    ///   wake-ups, which the loop measures as it runs.
+    /// - *Cost:* CPU time at each call, at most 200 µs. It depends on the lateness of this machine's wake-ups, which
+    ///   the loop measures as it runs.
     /// - *Late calls:* when the kernel takes longer, or when the loop is busy. A real-time scheduling policy
     ///   (``LoopThread/Options``) makes the kernel faster.
     /// - *Meanwhile* the loop serves a post, a signal or a message, except in the last 10 µs. A descriptor or a port
