@@ -31,7 +31,8 @@ extension Loop {
         /// - *Set forward:* a repeating timer is called once for all instants that were skipped.
         /// - *Set back:* a repeating timer is called at the next instant, even if it was called for that one before.
         ///   ``Loop/Timer/Firing/scheduledTime`` says which one it is. Only the first call never comes before the time
-        ///   that the timer was given.
+        ///   that the timer was given. So a clock face goes on after a step back, where cron's rule, each instant once,
+        ///   would leave it standing. That rule can be built on this one.
         ///
         /// The loop has no calendar. For local times, or the first of every month, compute the next time and set
         /// ``Loop/Timer/nextFireTime``. CF has no counterpart: `CFRunLoopTimer` converts a date to a monotonic time
