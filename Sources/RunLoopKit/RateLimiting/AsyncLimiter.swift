@@ -12,8 +12,8 @@
 ///
 /// The action is due as with ``Throttle`` and ``Debounce``, and then runs as a task of its own. ``RateLimitOverlap``
 /// decides what happens if the previous action has not ended. All calls of a burst get one result, which belongs to the
-/// last input. So let the action deliver results, as <doc:ThrottleOrDebounce#Asynchronous-actions> does: a program that
-/// shows them for each call shows old ones.
+/// last input. So let the action deliver results, as <doc:TestingInVirtualTime#Classes-of-the-main-actor> does: a
+/// program that shows them for each call shows old ones.
 ///
 /// **Where the action runs**: on Swift's own threads, unless it belongs to an actor, such as `{ @MainActor input in …
 /// }`. The loop only decides when it begins. An `executorPreference` lets it run on that executor, except for code of
@@ -166,8 +166,8 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// ```
     ///
     /// All calls of a burst get the same answer, that of the last input. So let the action deliver the results, as in
-    /// <doc:ThrottleOrDebounce#Asynchronous-actions>. An answer that no task waits for is dropped, even if it is an
-    /// error.
+    /// <doc:TestingInVirtualTime#Classes-of-the-main-actor>. An answer that no task waits for is dropped, even if it is
+    /// an error.
     public func call(_ input: Input) -> Answer {
         let outcome = AsyncOutcome<Output>()
         limiter(AsyncCall<Input, Output>(input, outcome))
