@@ -50,7 +50,7 @@ import RunLoopKit
 /// nothing meanwhile. Dropping the monitor ends it.
 public final class StallMonitor: Sendable {
     /// 100 ms, which people notice; 250 ms; and a second.
-    public static let defaultThresholds: [Duration] = [.milliseconds(100), .milliseconds(250), .seconds(1)]
+    public static var defaultThresholds: [Duration] { [.milliseconds(100), .milliseconds(250), .seconds(1)] }
 
     /// SIGURG, which is ignored by default, and which few programs handle.
     public static var defaultSignal: Int32 { System.defaultBacktraceSignal }

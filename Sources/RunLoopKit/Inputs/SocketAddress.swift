@@ -50,17 +50,17 @@ extension Loop.SocketAddress {
         }
 
         /// This machine, by IPv4: `127.0.0.1`.
-        public static let loopback = Host(bytes: [127, 0, 0, 1])
+        public static var loopback: Host { Host(bytes: [127, 0, 0, 1]) }
 
         /// All IPv4 addresses of this machine: `0.0.0.0`. For listeners.
-        public static let any = Host(bytes: [0, 0, 0, 0])
+        public static var any: Host { Host(bytes: [0, 0, 0, 0]) }
 
         /// This machine, by IPv6: `::1`.
-        public static let loopbackV6 = Host(bytes: [UInt8](repeating: 0, count: 15) + [1])
+        public static var loopbackV6: Host { Host(bytes: [UInt8](repeating: 0, count: 15) + [1]) }
 
         /// All IPv6 addresses of this machine: `::`. A listener accepts IPv4 as well, unless `net.ipv6.bindv6only` is
         /// set; the peers' addresses are like `::ffff:192.0.2.1` then.
-        public static let anyV6 = Host(bytes: [UInt8](repeating: 0, count: 16))
+        public static var anyV6: Host { Host(bytes: [UInt8](repeating: 0, count: 16)) }
 
         /// The address in numbers.
         public var description: String { System.hostText(bytes) + (scope == 0 ? "" : "%\(scope)") }
