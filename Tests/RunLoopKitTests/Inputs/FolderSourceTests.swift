@@ -61,7 +61,7 @@ import Testing
             guard let limit = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)), limit <= 100_000 else {
                 return false
             }
-            // Equal events in a row are one: so two names in turn. What changes no folder takes a hundredth of the time.
+            // Equal events in a row are one: so two names in turn. What changes no folder takes the kernel less time.
             for name in ["a", "b"] { make(name) }
             for _ in 0...limit / 2 {
                 for name in ["a", "b"] { close(Glibc.open(path(name), O_WRONLY | O_CLOEXEC)) }
