@@ -58,7 +58,8 @@ public class Limiter<Input: Sendable>: CustomStringConvertible, @unchecked Senda
     /// It lets an object make its limiter in its `init`, without an action, and then set one that captures it. Until
     /// then the limiter decides as usual when to act, and what falls due waits. The first handler gets it from the
     /// loop, in one call: the last input, or all combined if the limiter merges. ``isPending`` counts it, and
-    /// ``cancel()`` drops it. `whenReleased` has no effect without an action.
+    /// ``cancel()`` drops it. `whenReleased` has no effect without an action:
+    /// a pending call is dropped then, which is reported as ``Loop/Mistake/droppedLimiter(limiter:)``.
     ///
     /// The old action is released as soon as no call uses it, with no lock held.
     ///

@@ -337,10 +337,14 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     private var name: String { pool.limiterName }
 
     /// Called before `release()`, and before a `LoopThread` that is dropped stops. A limiter that ends before its first
-    /// trailing edge could never act on the call that it discards. In virtual time a test may end there.
+    /// trailing edge could never act on the call that it discards; nor could one without a handler, which cannot flush
+    /// either. In virtual time a test may end there.
     final func reportIfDropped() {
-        guard whenReleased == .discard, !clock.isVirtual, loop.process.isCurrent else { return }
-        let isDropped = lock.withLock { isOpen && hasPending && now < firstTrailingEdge }
+        guard !clock.isVirtual, loop.process.isCurrent else { return }
+        let isDropped = lock.withLock {
+            guard isOpen, hasPending else { return false }
+            return isWithoutHandler || whenReleased == .discard && now < firstTrailingEdge
+        }
         guard isDropped, !loop.isClosing else { return }
         Mistakes.shared.report(.droppedLimiter(limiter: name))
     }

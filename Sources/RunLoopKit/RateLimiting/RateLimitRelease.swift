@@ -1,7 +1,8 @@
 /// What happens to a limiter's pending calls when the limiter is deallocated or its loop ends.
 public enum RateLimitRelease: Hashable, Sendable {
     /// They are dropped, as by `cancel()`. A limiter that is deallocated with a pending call before it could act for
-    /// the first time is reported as ``Loop/Mistake/droppedLimiter(limiter:)``. lodash and HWThrottle do the same.
+    /// the first time, or before it has a handler, is reported as ``Loop/Mistake/droppedLimiter(limiter:)``. lodash and
+    /// HWThrottle do the same.
     case discard
 
     /// The limiter acts on them at that moment, as by `flush()`.

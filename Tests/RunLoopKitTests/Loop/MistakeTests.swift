@@ -260,6 +260,63 @@ import Testing
         }
     }
 
+    @Test("An object whose init throws loses no call of its limiter unnoticed")
+    func limitersOfThrowingInits() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let acted = Log<Int>()
+            let thread = try LoopThread()
+            let loop = thread.loop
+            func make(_ interval: Duration, _ release: RateLimitRelease, _ label: String) -> Debounce<Int> {
+                Debounce(interval: interval, on: loop, whenReleased: release, label: label) { acted.add($0) }
+            }
+            func makeWithoutHandler(_ release: RateLimitRelease, _ label: String) -> Debounce<Int> {
+                Debounce(interval: .nanoseconds(1), on: loop, whenReleased: release, label: label)
+            }
+            func fails(_ limiter: Debounce<Int>, _ input: Int) { _ = try? ThrowingOwner(limiter, input) }
+            fails(make(.seconds(1000), .flush, "flushes"), 1)
+            precondition(mistakes.entries.isEmpty)
+            // Long after its trailing edge, too.
+            fails(make(.seconds(1000), .discard, "a"), 2)
+            fails(makeWithoutHandler(.discard, "b"), 3)
+            fails(makeWithoutHandler(.flush, "c"), 4)
+            let queue = PacedQueue<Int>(1, per: .seconds(1), capacity: 1, on: loop, whenReleased: .flush, label: "d")
+            precondition(queue(5) == .accepted)
+            _ = consume queue
+            let names = mistakes.entries.map { if case .droppedLimiter(let name) = $0 { name } else { "another" } }
+            let expected = ["debounce \"a\"", "debounce \"b\"", "debounce \"c\"", "paced queue \"d\""]
+            precondition(names == expected, "\(names)")
+            // What is cancelled or invalidated is not lost.
+            let (cancelled, invalid) = (makeWithoutHandler(.flush, "e"), makeWithoutHandler(.flush, "f"))
+            cancelled(6)
+            invalid(7)
+            cancelled.cancel()
+            invalid.invalidate()
+            _ = (consume cancelled, consume invalid)
+            precondition(mistakes.entries.count == 4)
+            thread.stop()
+            thread.joinBlocking()
+            _exit(acted.entries == [1] ? 0 : 1)
+        }
+    }
+
+    /// Its `deinit` does not run, since `name` is not set.
+    private final class ThrowingOwner {
+        let limiter: Debounce<Int>
+        let name: String
+
+        init(_ limiter: Debounce<Int>, _ input: Int) throws {
+            self.limiter = limiter
+            limiter(input)
+            name = try ThrowingOwner.fail()
+        }
+
+        deinit { limiter.flush() }
+
+        private static func fail() throws -> String { throw CancellationError() }
+    }
+
     @Test("A call after the end of the loop is reported for a limiter that is to lose none")
     func refusedCalls() async {
         await #expect(processExitsWith: .success) {

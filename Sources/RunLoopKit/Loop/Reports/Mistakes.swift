@@ -34,7 +34,11 @@ extension Loop {
         case emptyRun(mode: Mode, others: [Mode])
         /// A limiter discarded a pending call before it could act for the first time: it was deallocated, or the
         /// ``LoopThread`` that it is on. It lived for less than its interval, in real time, and had
-        /// ``RateLimitRelease/discard``. A thread that was stopped before is no mistake.
+        /// ``RateLimitRelease/discard``; or it has never had a handler, without which it cannot flush either. A thread
+        /// that was stopped before is no mistake.
+        ///
+        /// Reported, too, if the `init` of an object throws that has called its limiter. The object's `deinit` does not
+        /// run if a property was not set yet. So call the limiter behind what throws, or pass `flush` and a handler.
         case droppedLimiter(limiter: String)
         /// A limiter with ``RateLimitRelease/flush`` was called after the end of its loop, and refused the call: an end
         /// handler that calls it is too late. Reported even if the caller checks the result.
@@ -110,8 +114,8 @@ extension Loop {
                         : "call addCommonMode(_:) if the mode is to have the items of the common modes.")
             case .droppedLimiter(let limiter):
                 "The \(limiter) has discarded a call, since it, or the LoopThread that it is on, was deallocated "
-                    + "before it could act. Keep a reference to both; pass whenReleased: .flush if it is to act on its "
-                    + "last call; or call cancel() before."
+                    + "before it could act. Keep a reference to both; set its handler, if it has none; pass "
+                    + "whenReleased: .flush if it is to act on its last call; or call cancel() before."
             case .refusedCall(let limiter):
                 "The \(limiter) refused a call, since its loop has ended: what it flushes at the end are the calls "
                     + "before. Call it before the loop's thread is stopped, or do without it what is left then."
